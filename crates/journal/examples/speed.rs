@@ -1,4 +1,4 @@
-//! How long a write takes: `cargo run --release -p toolgate-journal --example speed [DIRECTORY]`.
+//! Measures journal write latency: `cargo run --release -p toolgate-journal --example speed [DIRECTORY]`.
 #![expect(clippy::print_stdout, reason = "it is there to print")]
 
 use std::path::PathBuf;

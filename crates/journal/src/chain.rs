@@ -1,4 +1,4 @@
-//! The chain: what a line is made of, and how each vouches for all before it.
+//! The hash chain: the format of a journal line, whose hash covers the line and the hash of the line before.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -6,80 +6,80 @@ use sha2::{Digest, Sha256};
 use crate::entry::Entry;
 use crate::record::Record;
 
-/// A line is never longer, its newline included.
+/// Maximum length of a line in bytes, its newline included.
 pub const MAX_LINE: usize = 16 << 20;
-/// What a line holds beside its entry: its number, its time and its hash.
+/// Upper bound for the bytes of a line beside its entry: sequence number, time and hash.
 pub(crate) const FRAME: usize = 256;
 
-/// Stands for the hash of the line before the first.
+/// The previous hash of the first line.
 pub(crate) const START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const AFTER_HASH: &[u8] = b"\"}";
-/// Bytes of what a hash stands in, and of the hash.
+/// Length of the hash member at the end of a line.
 const SEAL: usize = BEFORE_HASH.len() + START.len() + AFTER_HASH.len();
 
-/// The first line that is not as it was written.
+/// The first line that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} {why}")]
 pub struct Broken {
-    /// From one.
+    /// The line number, from one.
     pub line: u64,
-    /// What is wrong with it.
+    /// The defect.
     #[source]
     pub why: Flaw,
 }
 
-/// What is wrong with a line.
+/// A defect of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// No line is as long.
+    /// The line exceeds the maximum length.
     #[error("is longer than a line can be")]
     TooLong,
-    /// Not even its form is right.
+    /// The line is not a JSON object.
     #[error("is no JSON object: {reason}")]
     NotJson {
-        /// What the reader stumbled over.
+        /// The JSON parser's message, or a remark.
         reason: String,
     },
-    /// The last member is no hash.
+    /// The line does not end with a hash member.
     #[error("does not end with a hash")]
     NoHash,
-    /// A member is not there, or is not what it should be.
+    /// A member is missing or has the wrong type.
     #[error("has no `{member}`")]
     Lacks {
-        /// Which.
+        /// The member.
         member: &'static str,
     },
-    /// Lines are missing, or stand elsewhere.
+    /// Lines are missing or out of order.
     #[error("has the number {found}, and should have {expected}")]
     Jumps {
-        /// The number that follows the line before.
+        /// The sequence number that follows the previous line.
         expected: u64,
-        /// The number that it has.
+        /// The sequence number of the line.
         found: u64,
     },
-    /// It, or the line before it, is another one than was written.
+    /// The line, or the line before it, was changed.
     #[error("has the hash {found}, and its bytes have {computed}")]
     Differs {
-        /// The hash that it has.
+        /// The hash in the line.
         found: String,
-        /// The one that belongs to its bytes and the hash before.
+        /// The hash computed from the line and the previous hash.
         computed: String,
     },
 }
 
 /// A line that is ready to be written.
 pub(crate) struct Sealed {
-    /// All of it, with its newline.
+    /// The whole line, with its newline.
     pub(crate) line: Vec<u8>,
     pub(crate) hash: String,
 }
 
-/// Makes a line of an entry that is JSON already, after the line whose hash is `head`.
+/// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
 pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> Sealed {
     let mut line = Vec::with_capacity(entry.len() + FRAME);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
-    // Without its braces.
+    // The entry without its braces.
     line.extend_from_slice(entry.get(1..entry.len().saturating_sub(1)).unwrap_or_default());
     let hash = digest(head, &line);
     line.extend_from_slice(BEFORE_HASH);
@@ -89,7 +89,7 @@ pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> Sealed {
     Sealed { line, hash }
 }
 
-/// Reads a line, without its newline, that should have the number `seq` and follow the hash `head`.
+/// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
 pub(crate) fn open(head: &str, seq: u64, line: &[u8]) -> Result<Record, Flaw> {
     let value = serde_json::from_slice(line).map_err(|error| Flaw::NotJson { reason: error.to_string() })?;
     let Value::Object(mut members) = value else {
@@ -111,7 +111,7 @@ pub(crate) fn open(head: &str, seq: u64, line: &[u8]) -> Result<Record, Flaw> {
     Ok(Record { seq, at, entry, hash: computed })
 }
 
-/// What is hashed of a line, and the hash that it has.
+/// Splits a line into its hashed part and its hash.
 fn unseal(line: &[u8]) -> Option<(&[u8], &str)> {
     let (body, seal) = line.split_at(line.len().checked_sub(SEAL)?);
     let hash = seal.strip_prefix(BEFORE_HASH)?.strip_suffix(AFTER_HASH)?;

@@ -1,270 +1,270 @@
-//! What can be written down: one kind of entry for each thing that happens in a session.
+//! The entry kinds of a journal, one for each event of a session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One thing that happened. `docs/journal.md` has what each kind and each field is.
+/// One event of a session. `docs/journal.md` describes every kind and every field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
-    /// A session begins, or goes on.
+    /// A session starts or resumes.
     Session {
-        /// Of the program that writes.
+        /// The version of the program that writes.
         version: String,
         /// The working directory.
         cwd: String,
-        /// What the model is called.
+        /// The model name.
         model: String,
-        /// The dialect it is spoken to in.
+        /// The dialect of the model API.
         wire: String,
-        /// What confines commands.
+        /// The sandbox mode of commands.
         sandbox: String,
-        /// When somebody is asked.
+        /// The approval policy.
         approval: String,
-        /// Whether it goes on after an earlier end.
+        /// Set if the session resumes an earlier one.
         resumed: bool,
     },
-    /// The user said something.
+    /// The user sent a message.
     Prompt {
-        /// The words.
+        /// The text.
         text: String,
-        /// The pictures that came with them.
+        /// The images of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Picture>,
     },
-    /// The model said something.
+    /// The model responded.
     Said {
         /// The dialect of the items.
         wire: String,
-        /// Its own items, as they came.
+        /// The model's raw items.
         items: Vec<Value>,
     },
     /// The model called a tool.
     Call {
-        /// What the model calls the call.
+        /// The call id that the model chose.
         id: String,
-        /// The tool, as the model named it.
+        /// The tool name that the model used.
         tool: String,
-        /// In which form.
+        /// The form of the call.
         form: Form,
-        /// The arguments, as they came.
+        /// The raw arguments.
         arguments: String,
-        /// Whose tool it is, if it is one of a server.
+        /// The MCP tool, if the tool belongs to a server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Remote>,
     },
-    /// What a call is about to do.
+    /// The intent of a call, before it runs.
     Intent {
         /// The call's id.
         call: String,
-        /// A sentence for each effect.
+        /// One sentence for each effect.
         effects: Vec<String>,
     },
-    /// What the policy says to it.
+    /// The verdict of the policy on the intent.
     Verdict {
         /// The call's id.
         call: String,
-        /// The word.
+        /// The verdict.
         verdict: Ruling,
-        /// Why.
+        /// The reasons.
         why: Vec<String>,
-        /// Which rule or default says so.
+        /// The rule or the default that decided.
         by: String,
     },
-    /// Somebody is asked.
+    /// An approval was requested.
     Asked {
         /// The call's id.
         call: String,
-        /// Why.
+        /// The reasons.
         why: Vec<String>,
     },
-    /// Somebody answered.
+    /// An approval request was answered.
     Decided {
         /// The call's id.
         call: String,
-        /// What they said, as `docs/pipe.md` names it.
+        /// The decision, as named in `docs/pipe.md`.
         decision: String,
-        /// Who: a person, a program, a time that ran out.
+        /// The decider: a person, a program, or a timeout.
         by: String,
     },
     /// The call is about to touch the machine.
     Attempt {
         /// The call's id.
         call: String,
-        /// From one; a call may be tried again with more rights.
+        /// The attempt number, from one. A call may be retried with more rights.
         number: u64,
-        /// What confines it.
+        /// The confinement of the attempt.
         enforcement: String,
     },
-    /// What the model is told about a call.
+    /// The answer to a call, as the model receives it.
     Answered {
         /// The call's id.
         call: String,
-        /// Whether it did what it should.
+        /// Set if the call succeeded.
         success: bool,
-        /// The kind of fault, if it did not.
+        /// The kind of error, if the call failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// How long it took.
+        /// The duration in milliseconds.
         took_ms: u64,
-        /// The words of the answer.
+        /// The text of the answer.
         text: String,
-        /// The pictures of the answer.
+        /// The images of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pictures: Vec<Picture>,
-        /// Where all of the output is, if the answer holds only a part.
+        /// The file with the complete output, if the answer was truncated.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spilled: Option<Spilled>,
     },
-    /// All of an output that was too long for its answer, once it was read through.
+    /// The complete output of a call whose answer was truncated, written after the output was read to its end.
     Kept {
         /// The call's id.
         call: String,
-        /// The file.
+        /// The file path.
         path: String,
         /// SHA-256 of its bytes, in hexadecimal.
         sha256: String,
-        /// How many there are.
+        /// The file size in bytes.
         bytes: u64,
     },
-    /// The plan is now this.
+    /// The plan was updated.
     Plan {
-        /// All of its steps.
+        /// All steps of the plan.
         steps: Vec<Step>,
     },
-    /// What a turn changed in files.
+    /// The file changes of a turn.
     Diff {
-        /// As git writes it.
+        /// The diff in git's format.
         text: String,
     },
-    /// What a request to the model took.
+    /// The cost of a request to the model.
     Usage {
-        /// Tokens that were sent.
+        /// Input tokens.
         input_tokens: u64,
-        /// Those of them that were known already.
+        /// Input tokens that came from the cache.
         cached_tokens: u64,
-        /// Tokens that came back.
+        /// Output tokens.
         output_tokens: u64,
         /// Bytes of the request.
         request_bytes: u64,
-        /// How long the model took.
+        /// The duration of the model's response in milliseconds.
         model_ms: u64,
     },
-    /// The conversation was shortened.
+    /// The conversation was compacted.
     Compacted {
-        /// What stands for what is gone.
+        /// The summary that replaces the dropped items.
         summary: String,
-        /// How many items are gone.
+        /// The number of dropped items.
         dropped: u64,
     },
-    /// The session is that of an agent which another session started.
+    /// The session belongs to a subagent of another session.
     Agent {
-        /// What it is called there, and what those above it are called: `a1`, `a1/a2`.
+        /// The path of agent names from the parent session down: `a1`, `a1/a2`.
         path: String,
-        /// The session that started it.
+        /// The parent session.
         of: String,
     },
-    /// Something was added to what was asked; a prompt follows when the model reads it.
+    /// A message was added to a running turn; a prompt follows when the model reads it.
     Added {
-        /// What.
+        /// The text.
         text: String,
     },
-    /// A turn is over.
+    /// A turn ended.
     Turn {
-        /// What it is called: `t` and the number of the line with its prompt.
+        /// The turn id: `t` and the line number of its prompt.
         id: String,
-        /// How it ended, in a word, as `docs/run.md` names it.
+        /// The outcome in one word, as named in `docs/run.md`.
         ended: String,
-        /// More of that, if it was not as it should be.
+        /// Details of an unusual outcome.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// A turn was stopped before its end.
+    /// A turn was interrupted.
     Interrupted {
-        /// By what.
+        /// The reason.
         why: String,
     },
-    /// Something that a reader should know.
+    /// A remark for readers of the journal.
     Notice {
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// The session is over.
+    /// The session ended.
     End {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// What a newer program wrote. It can be read, and not written.
+    /// An entry of a newer program. It can be read but not written.
     #[serde(untagged)]
     Unknown(Value),
 }
 
-/// A picture, known by its hash: its bytes are not in the journal.
+/// An image, identified by its hash: the journal does not contain its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// Such as `image/png`.
+    /// The MIME type, such as `image/png`.
     pub mime: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// How many there are.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// Output that was too long for an answer, in a file of its own.
+/// Output that was too long for an answer and went to its own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spilled {
-    /// The file.
+    /// The file path.
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
-    /// How many there are.
+    /// The file size in bytes.
     pub bytes: u64,
 }
 
-/// The tool of a server.
+/// The tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remote {
-    /// What the server is called here.
+    /// The server name in the configuration.
     pub server: String,
-    /// What the server calls the tool.
+    /// The tool name on the server.
     pub tool: String,
 }
 
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What is to be done.
+    /// The description of the step.
     pub step: String,
-    /// Such as `pending`, `in_progress` or `completed`.
+    /// The status, such as `pending`, `in_progress` or `completed`.
     pub status: String,
 }
 
-/// How a model called a tool.
+/// The form of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// With arguments in JSON.
+    /// A function call with JSON arguments.
     Function,
-    /// With free text.
+    /// A call with free text.
     Custom,
-    /// As the shell that some models were trained with.
+    /// The shell call that some models were trained with.
     LocalShell,
-    /// With arguments in JSON, for a tool of a server.
+    /// A call of an MCP tool, with JSON arguments.
     Mcp,
-    /// By a program and not by the model, with arguments in JSON.
+    /// A call by a client program instead of the model, with JSON arguments.
     Client,
-    /// The same with free text.
+    /// A call by a client program, with free text.
     ClientText,
 }
 
-/// What the policy says to an intent.
+/// The verdict of the policy on an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// It may be done.
+    /// The call is allowed.
     Allow,
-    /// Somebody must say yes first.
+    /// The call needs an approval.
     Ask,
-    /// It may not be done.
+    /// The call is forbidden.
     Forbid,
 }

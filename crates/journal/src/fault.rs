@@ -1,4 +1,4 @@
-//! Why a journal cannot be written or read.
+//! Errors of writing, reading and finding journals.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,91 +6,91 @@ use std::path::PathBuf;
 use crate::chain::Broken;
 use crate::id::SessionId;
 
-/// Why something about a journal was not done.
+/// The error of a journal operation.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalFault {
-    /// The directory or the file is no place for a journal, or cannot be opened.
+    /// The directory or the file is unsuitable for a journal, or cannot be opened.
     #[error("`{}` cannot be used: {source}", path.display())]
     Unusable {
-        /// Which.
+        /// The directory or file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A session of that name has a journal already.
+    /// The session already has a journal.
     #[error("there is a journal at `{}` already", path.display())]
     Exists {
-        /// Where.
+        /// The path of the journal.
         path: PathBuf,
     },
-    /// Somebody else writes to it.
+    /// Another process writes to the journal.
     #[error("{} is writing to `{}`: end that session first", Holder(*by), path.display())]
     InUse {
-        /// Where.
+        /// The path of the journal.
         path: PathBuf,
-        /// The process, if it can be known.
+        /// The process id, if known.
         by: Option<u32>,
     },
-    /// It is not what was written.
+    /// The journal was changed after it was written.
     #[error("`{}` was changed after it was written: {broken}", path.display())]
     Broken {
-        /// Where.
+        /// The path of the journal.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The first broken line.
         #[source]
         broken: Broken,
     },
-    /// An entry could not be written. What was there before still is, and is whole.
+    /// An entry could not be written. The earlier entries are intact.
     #[error("nothing more can be written to `{}`: {source}", path.display())]
     Unwritten {
-        /// Where.
+        /// The path of the journal.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The disk does not say that it has what was written.
+    /// The file could not be synced to the disk.
     #[error("what was written to `{}` may not last: {source}", path.display())]
     Unsynced {
-        /// Where.
+        /// The path of the journal.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Only what this program knows can be written.
+    /// An entry of an unknown kind cannot be written.
     #[error("an entry of an unknown kind can be read and not written")]
     Unknown,
-    /// The text names no session.
+    /// The text is not a session id.
     #[error("`{text}` is no name of a session: one looks like `20261116-213602-4f9a1c`")]
     NotAnId {
-        /// The text, or its beginning.
+        /// The text, truncated.
         text: String,
     },
-    /// No session's name begins like this.
+    /// No session id begins with the prefix.
     #[error("no session's name begins with `{prefix}`")]
     NoSession {
-        /// The beginning.
+        /// The prefix.
         prefix: String,
     },
-    /// More than one session's name begins like this.
+    /// Several session ids begin with the prefix.
     #[error("the names of several sessions begin with `{prefix}`: {}", names(found))]
     SeveralSessions {
-        /// The beginning.
+        /// The prefix.
         prefix: String,
-        /// Those sessions, the newest first.
+        /// The matching sessions, newest first.
         found: Vec<SessionId>,
     },
-    /// The values to be kept out are too many to look for.
+    /// There are too many secrets to redact.
     #[error("the secrets are too many to look for: {reason}")]
     TooManySecrets {
-        /// What is too much.
+        /// The error of the search automaton.
         reason: String,
     },
 }
 
-/// How many names a sentence lists.
+/// Maximum number of session ids that an error message lists.
 const NAMED: usize = 8;
 
 fn names(found: &[SessionId]) -> String {
@@ -101,7 +101,7 @@ fn names(found: &[SessionId]) -> String {
     names.join(", ")
 }
 
-/// Who writes to a journal, as the subject of a sentence.
+/// Displays the writer of a journal as the subject of a sentence.
 struct Holder(Option<u32>);
 
 impl std::fmt::Display for Holder {

@@ -1,4 +1,4 @@
-//! The files themselves: 0600 from their first moment, never through a link, written to by one program at a time.
+//! File access for journals: mode 0600 from creation on, no symlinks, and an exclusive lock for the one writer.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
@@ -9,19 +9,19 @@ use std::path::Path;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// Names that are looked at in a directory.
+/// Maximum number of names read from a directory.
 const MAX_NAMES: usize = 100_000;
-/// Bytes of the kernel's list of locks that are looked at.
+/// Maximum bytes read of `/proc/locks`.
 const MAX_LOCKS: u64 = 1 << 20;
-/// How often a write is tried that a signal interrupts.
+/// Number of attempts of a write that a signal interrupts.
 const TRIES: usize = 16;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A directory of journals.
+/// An open directory of journals.
 pub(crate) struct Directory(OwnedFd);
 
 impl Directory {
-    /// Opens it, and makes it if it is not there.
+    /// Opens the directory, and creates it if it is missing.
     pub(crate) fn make(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let directory = Self::open(path)?;
@@ -35,19 +35,19 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Opens it.
+    /// Opens an existing directory.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
-    /// Makes a file to append to; it must not be there.
+    /// Creates a file for appending; it must not exist.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         let flags = appending() | OFlags::CREATE | OFlags::EXCL;
         Ok(File::from(rustix::fs::openat(&self.0, name, flags, PRIVATE)?))
     }
 
-    /// Opens a file to read it and append to it; it must be nobody else's.
+    /// Opens a file for reading and appending. The file must belong to the current user, and grant others no access.
     pub(crate) fn reopen(&self, name: &str) -> io::Result<File> {
         let file = rustix::fs::openat(&self.0, name, appending(), Mode::empty()).map_err(worded)?;
         let stat = regular(&file)?;
@@ -60,14 +60,14 @@ impl Directory {
         Ok(File::from(file))
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     pub(crate) fn read(&self, name: &str) -> io::Result<File> {
         let file = rustix::fs::openat(&self.0, name, reading(), Mode::empty()).map_err(worded)?;
         regular(&file)?;
         Ok(File::from(file))
     }
 
-    /// The names in it; those that are no text are none of ours.
+    /// Returns the file names in the directory. Names that are not UTF-8 cannot be journals and are skipped.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let entries = rustix::fs::Dir::read_from(&self.0)?;
         let mut names = Vec::new();
@@ -78,27 +78,27 @@ impl Directory {
         Ok(names)
     }
 
-    /// Waits until the names in it are on the disk.
+    /// Syncs the directory, so that new file names survive a crash.
     pub(crate) fn sync(&self) -> Result<(), Errno> {
         rustix::fs::fsync(&self.0)
     }
 }
 
-/// Opens a file to read it, wherever it is.
+/// Opens any file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = rustix::fs::open(path, reading(), Mode::empty()).map_err(worded)?;
     regular(&file)?;
     Ok(File::from(file))
 }
 
-/// Who has a lock.
+/// The owner of a lock.
 pub(crate) enum Lock {
     Ours,
-    /// The process, if it can be known.
+    /// The process id, if known.
     Theirs(Option<u32>),
 }
 
-/// Locks a file for as long as it is open.
+/// Tries to lock a file for as long as it is open.
 pub(crate) fn lock(file: &File) -> io::Result<Lock> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Lock::Ours),
@@ -107,13 +107,13 @@ pub(crate) fn lock(file: &File) -> io::Result<Lock> {
     }
 }
 
-/// Gives a lock back. Closing the file is not enough: a process that is just being started has it open too, for a moment.
+/// Releases a lock. Closing the file is not enough, because a child process briefly inherits it between fork and exec.
 pub(crate) fn unlock(file: &File) {
-    // There is no way to have a lock that cannot be given back.
+    // Unlocking a held lock cannot fail.
     let _unlocked = rustix::fs::flock(file, FlockOperation::Unlock);
 }
 
-/// Writes in one system call; how much of `bytes` went in.
+/// Writes in one system call, and returns the number of bytes written.
 pub(crate) fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
     for _ in 0..TRIES {
         match rustix::io::write(file, bytes) {
@@ -125,7 +125,7 @@ pub(crate) fn write_once(file: &File, bytes: &[u8]) -> io::Result<usize> {
 }
 
 fn appending() -> OFlags {
-    // Not to wait for whoever reads a pipe.
+    // Opening a FIFO must not block until it has a reader.
     OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC
 }
 
@@ -145,21 +145,21 @@ fn regular(file: impl AsFd) -> io::Result<Stat> {
     Err(io::Error::other("it is no regular file"))
 }
 
-/// Whether somebody has a file locked, where the kernel tells. Nothing is locked to find out: whoever wants to write at
-/// this moment would be refused.
+/// Returns whether a process has the file locked, if the kernel tells. It does not try the lock, which would refuse a
+/// writer that opens the file at the same moment.
 pub(crate) fn is_locked(file: &File) -> bool {
     holders(file).is_some_and(|holders| !holders.is_empty())
 }
 
-/// Whether somebody writes to the journal at `path`, where the kernel tells.
+/// Returns whether a process writes to the journal at `path`, if the kernel tells.
 #[must_use]
 pub fn is_in_use(path: &Path) -> bool {
     open(path).is_ok_and(|file| is_locked(&file))
 }
 
-/// The process that has a file locked, where the kernel tells.
+/// Returns the process that has the file locked, if the kernel tells.
 fn holder(file: &File) -> Option<u32> {
-    // Nobody is 0, which stands for those whom we cannot see.
+    // The kernel reports 0 for processes that are not visible to us.
     holders(file)?.into_iter().find(|process| *process > 0)
 }
 

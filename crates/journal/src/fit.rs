@@ -1,4 +1,4 @@
-//! Entries that do not fit a line are cut: always the same way, and they say so.
+//! Truncates entries that do not fit a line, deterministically and with a visible mark.
 
 use serde_json::Value;
 
@@ -7,13 +7,13 @@ use crate::entry::Entry;
 use crate::walk::{Walker, walk};
 
 const MAX_ENTRY: usize = MAX_LINE - FRAME;
-/// How long texts may be: the first of these with which an entry fits.
+/// Maximum text lengths, tried in order until the entry fits.
 const CAPS: [usize; 4] = [4 << 20, 256 << 10, 16 << 10, 1 << 10];
-/// With the last cap, a model's own items have no more bytes of JSON than this, and lists no more elements.
+/// Limits that apply with the last cap: JSON bytes of a raw model item, and elements of a list.
 const MAX_ITEM: usize = 8 << 10;
 const MAX_LIST: usize = 1_000;
 
-/// The entry as JSON, short enough for a line.
+/// Serialises the entry as JSON that fits a line.
 pub(crate) fn json(mut entry: Entry) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&entry)?;
     for cap in CAPS {
@@ -28,13 +28,13 @@ pub(crate) fn json(mut entry: Entry) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Cuts texts.
+/// Truncates the texts of an entry.
 struct Shears {
     cap: usize,
     rest: Rest,
 }
 
-/// What becomes of lists and items.
+/// States whether lists and raw items are truncated too.
 enum Rest {
     Keep,
     Cut,
@@ -63,7 +63,7 @@ impl Walker for Shears {
 }
 
 impl Shears {
-    // ends: the redactor has left no value deep
+    // ends: the redactor has limited the depth of values
     fn inside(&mut self, value: &mut Value) {
         match value {
             Value::String(text) => self.text(text),
@@ -74,7 +74,7 @@ impl Shears {
     }
 }
 
-/// The beginning and the end of a text, and between them how much is missing.
+/// Returns the start and the end of a text, with the number of omitted bytes in between.
 fn shorten(text: &str, cap: usize) -> String {
     let head = text.floor_char_boundary(cap / 2);
     let tail = text.ceil_char_boundary(text.len() - cap / 2);

@@ -1,4 +1,4 @@
-//! What a session is called: names that sort by time.
+//! Session ids, which sort by start time and name the journal files.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::fault::JournalFault;
 use crate::time::Moment;
 
-/// Of a file that holds a journal.
+/// The extension of journal files.
 const ENDING: &str = ".jsonl";
-/// The parts of a name: a date, a time, and parts of the second with chance behind them.
+/// Lengths of the parts of an id: date, time, and fraction of the second with random digits.
 const PARTS: [usize; 3] = [8, 6, 6];
 
-/// The name of a session, such as `20261116-213602-4f9a1c`: when it began in UTC, three hexadecimal digits for the part of
-/// the second, so that names sort by time, and three of chance.
+/// A session id, such as `20261116-213602-4f9a1c`: the start time in UTC, three hexadecimal digits for the fraction of
+/// the second, and three random digits. Ids sort by time.
 ///
-/// Whatever is one has no `/` and no dot in it, so that it can be the name of a file.
+/// An id contains no `/` and no dot, so it is safe as a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// A new name, for a session that begins now.
+    /// Creates an id for a session that starts now.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "each is another one, which no default is")]
     pub fn new() -> Self {
-        // Random, and in one process each another one: an odd factor meets every number before it meets one again.
+        // A random start and an odd increment: 4096 consecutive ids of one process have different random digits.
         static BEGAN: OnceLock<u64> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let began = BEGAN.get_or_init(|| RandomState::new().build_hasher().finish());
@@ -36,19 +36,19 @@ impl SessionId {
         Self(format!("{}-{:03x}{chance:03x}", now.compact(), now.parts()))
     }
 
-    /// The name as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What its journal is called in the directory.
+    /// Returns the file name of its journal.
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}{ENDING}", self.0)
     }
 
-    /// The session whose journal is called this, if it is one.
+    /// Returns the session of a journal file name, if it is one.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         name.strip_suffix(ENDING)?.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! A journal that is being written.
+//! The journal writer: creates or reopens a journal, appends entries and syncs them to the disk.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::redact::Redactor;
 use crate::syncer::Syncer;
 use crate::time::Moment;
 
-/// The journal of one session, open for writing. Nobody else can write to it meanwhile.
+/// The journal of one session, open for writing. Its lock excludes other writers.
 ///
 /// ```
 /// use toolgate_journal::{Entry, Journal, Redactor, SessionId};
@@ -43,41 +43,41 @@ pub struct Journal {
     syncer: Syncer,
 }
 
-/// A file that is ours to write to.
+/// A locked journal file.
 struct Opened {
     path: PathBuf,
     directory: Directory,
     file: File,
 }
 
-/// Where the file ends.
+/// The append position of a journal file.
 struct Ending {
-    /// Of the next line.
+    /// The sequence number of the next line.
     seq: u64,
     /// The hash of the last line.
     head: String,
-    /// Bytes of all whole lines.
+    /// Bytes of all complete lines.
     length: u64,
-    /// Whether there may be more in the file than whole lines.
+    /// Set if the file may contain bytes after the last complete line.
     is_ragged: bool,
 }
 
-/// A journal that was opened again.
+/// A journal that was reopened.
 pub struct Reopened {
-    /// It, ready to go on.
+    /// The journal, ready for appending.
     pub journal: Journal,
-    /// What was written before.
+    /// The records that were written before.
     pub records: Vec<Record>,
-    /// What was dropped of its end.
+    /// The torn tail that was dropped.
     pub torn: Option<Torn>,
 }
 
 impl Journal {
-    /// Begins a journal in `directory`, which is made if it is not there.
+    /// Creates a journal in `directory`, and the directory if it is missing.
     ///
     /// # Errors
     ///
-    /// If there is one of that name already, even a link, or the place cannot be used.
+    /// If the journal already exists, even as a symlink, or the directory is unsuitable.
     pub fn create(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Self, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
@@ -91,11 +91,11 @@ impl Journal {
         Ok(Self::over(Opened { path, directory, file }, redactor, end))
     }
 
-    /// Opens the journal of an earlier session to go on with it: checks all of it, and drops what is torn of its end.
+    /// Reopens the journal of an earlier session: verifies all of it, and drops a torn tail.
     ///
     /// # Errors
     ///
-    /// If it is not there, is not the user's own, is being written to, or is broken.
+    /// If the journal is missing, belongs to another user, is being written to, or is broken.
     pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Reopened, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
@@ -114,15 +114,15 @@ impl Journal {
         Ok(Reopened { journal, records, torn })
     }
 
-    /// Writes an entry down, without its secrets, and gives its number. It is in the file when this returns, whatever
-    /// becomes of the program; [`flush`](Self::flush) waits until it outlives the machine too.
+    /// Writes an entry with its secrets redacted, and returns its sequence number. The entry survives a crash of the
+    /// program once this returns; [`flush`](Self::flush) waits until it also survives a crash of the machine.
     ///
-    /// An entry that does not fit a line is cut.
+    /// An entry that does not fit a line is truncated.
     ///
     /// # Errors
     ///
-    /// If there is no room, or the file cannot be written. The entry is then not in the file, and the rest of it is
-    /// as it was.
+    /// If the disk is full, or the file cannot be written. The file then does not contain the entry, and is otherwise
+    /// unchanged.
     pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
         if let Entry::Unknown(_) = entry {
             return Err(JournalFault::Unknown);
@@ -140,18 +140,18 @@ impl Journal {
         Ok(seq)
     }
 
-    /// Waits until everything that was written is on the disk.
+    /// Waits until all written entries are synced to the disk.
     ///
     /// # Errors
     ///
-    /// If the disk refused once: what was written until then may be lost, whatever it says later.
+    /// If any sync failed: the entries before it may be lost, even if later syncs succeed.
     pub fn flush(&self) -> Result<(), JournalFault> {
         let unsynced =
             |errno: Errno| JournalFault::Unsynced { path: self.path.clone(), source: errno.into() };
         self.syncer.flush().map_err(unsynced)
     }
 
-    /// Where it is.
+    /// Returns the path of the journal.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -163,7 +163,7 @@ impl Journal {
         Self { path: opened.path, file, redactor, end: Mutex::new(end), syncer }
     }
 
-    /// Appends a line in one write, or takes back what went in of it.
+    /// Appends a line in one write. A partial write is rolled back.
     fn append(&self, end: &mut Ending, line: &[u8]) -> io::Result<()> {
         if end.is_ragged {
             self.file.set_len(end.length)?;
@@ -175,7 +175,7 @@ impl Journal {
             return Ok(());
         }
         end.is_ragged = self.file.set_len(end.length).is_err();
-        // What goes in only in part is told no reason: the next write would be.
+        // A partial write reports no error; the next write would.
         Err(written.err().unwrap_or_else(|| io::Error::from(io::ErrorKind::StorageFull)))
     }
 }

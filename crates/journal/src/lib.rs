@@ -1,7 +1,7 @@
-//! What happened in a session, written down before and after: append-only, hash-chained, without secrets.
+//! Append-only, hash-chained journal of a session's events, with secrets redacted.
 //!
-//! A [`Journal`] is written, one line an [`Entry`]; [`Records`] reads one back and checks it. `docs/journal.md` is the
-//! format, for whoever reads it without this crate.
+//! A [`Journal`] writes one line for each [`Entry`]; [`Records`] reads and verifies a journal. `docs/journal.md`
+//! specifies the format for readers that do not use this crate.
 
 mod chain;
 mod entry;

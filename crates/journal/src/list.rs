@@ -1,4 +1,4 @@
-//! The journals of a directory, and what each is about.
+//! Lists the sessions of a journal directory with a summary of each, and finds a session by id prefix.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -11,67 +11,67 @@ use crate::fault::JournalFault;
 use crate::file::{self, Directory};
 use crate::id::SessionId;
 
-/// Bytes of a journal that are looked at; what is after them is not counted.
+/// Bytes of a journal that are scanned; later entries are not counted.
 const MAX_LOOK: u64 = 64 << 20;
-/// Bytes of its end that are looked at then.
+/// Bytes of the end that are scanned too if a journal is longer.
 const END: u64 = 64 << 10;
-/// Letters of the first prompt.
+/// Maximum characters of the first prompt.
 const LETTERS: usize = 80;
 
-/// A session that has a journal.
+/// The summary of a session that has a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// What it is called.
+    /// The session id.
     pub id: SessionId,
-    /// Where its journal is.
+    /// The path of its journal.
     pub path: PathBuf,
-    /// When it began; empty if nothing was written.
+    /// The start time; empty if the journal has no entries.
     pub started: String,
-    /// When something was last written.
+    /// The time of the last entry.
     pub last: String,
-    /// Where it worked last; empty if it never said.
+    /// The last working directory; empty if the journal names none.
     pub cwd: String,
-    /// How often the user said something.
+    /// The number of user prompts.
     pub prompts: u64,
-    /// The beginning of what the user said first, on one line.
+    /// The start of the first prompt, on one line.
     pub first_prompt: String,
-    /// How many tools were called.
+    /// The number of tool calls.
     pub calls: u64,
-    /// Why it ended; nothing if it goes on, or ended without a word.
+    /// The reason for the end; `None` if the session continues or was not ended properly.
     pub ended: Option<String>,
-    /// Why the last turn was stopped; nothing if it was not.
+    /// The reason for the interruption of the last turn, if it was interrupted.
     pub interrupted: Option<String>,
-    /// The agent that it is of, if another session started it.
+    /// The agent path, if the session belongs to a subagent.
     pub agent: Option<String>,
-    /// Whether somebody is writing to it, as far as the kernel tells.
+    /// Set if a process writes to the journal, as far as the kernel tells.
     pub is_open: bool,
 }
 
-/// The newest sessions that have a journal in `directory`, the newest first, `at_most` so many. Nothing is checked: that
-/// is what [`verify`](crate::verify) is for. One that cannot be read is listed by its name.
+/// Lists up to `at_most` sessions that have a journal in `directory`, newest first. Journals are not verified;
+/// [`verify`](crate::verify) does that. A journal that cannot be read is listed by its id alone.
 ///
 /// # Errors
 ///
-/// If the directory cannot be read. One that is not there is empty.
+/// If the directory cannot be read. A missing directory is empty.
 pub fn list(directory: &Path, at_most: usize) -> Result<Vec<Listed>, JournalFault> {
     let Some((open, ids)) = sessions(directory)? else { return Ok(Vec::new()) };
     Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
 }
 
-/// The names of all sessions that have a journal in `directory`, the newest first.
+/// Returns the ids of all sessions that have a journal in `directory`, newest first.
 ///
 /// # Errors
 ///
-/// If the directory cannot be read. One that is not there is empty.
+/// If the directory cannot be read. A missing directory is empty.
 pub fn names(directory: &Path) -> Result<Vec<SessionId>, JournalFault> {
     Ok(sessions(directory)?.map(|(_, ids)| ids).unwrap_or_default())
 }
 
-/// The one session in `directory` whose name begins with `prefix`.
+/// Finds the only session in `directory` whose id begins with `prefix`.
 ///
 /// # Errors
 ///
-/// If there is none, or more than one.
+/// If no session matches, or several.
 pub fn find(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
     let prefix = prefix.trim();
     let mut found = names(directory)?;
@@ -84,7 +84,7 @@ pub fn find(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
     }
 }
 
-/// All sessions, the newest first.
+/// Opens the directory and returns all session ids, newest first; `None` if it is missing.
 fn sessions(path: &Path) -> Result<Option<(Directory, Vec<SessionId>)>, JournalFault> {
     let unusable = |source| JournalFault::Unusable { path: path.to_owned(), source };
     let directory = match Directory::open(path) {
@@ -101,7 +101,7 @@ fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
     let path = path.join(id.file_name());
     let mut sketch = Sketch::default();
     if let Ok(file) = directory.read(&id.file_name()) {
-        // What was seen before a fault is still so.
+        // Facts found before a read error are still valid.
         let _fault = sketch.look(&file);
         sketch.is_open = file::is_locked(&file);
     }
@@ -110,7 +110,7 @@ fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
     Listed { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open }
 }
 
-/// What is known of a journal so far.
+/// The facts collected from a journal so far.
 #[derive(Default)]
 struct Sketch {
     started: String,
@@ -134,7 +134,7 @@ impl Sketch {
             end.seek(SeekFrom::Start(length.saturating_sub(END).max(MAX_LOOK)))?;
             let (prompts, calls) = (self.prompts, self.calls);
             self.lines(end.take(END))?;
-            // What is between was not counted, so neither is this.
+            // Entries between the two scans were not counted, so neither are these.
             (self.prompts, self.calls) = (prompts, calls);
         }
         Ok(())
@@ -153,7 +153,7 @@ impl Sketch {
         Ok(())
     }
 
-    /// Looks at the beginning of a line, which is always the same, and reads all of only a few.
+    /// Reads the fixed start of a line, and parses only the few lines whose content is needed.
     fn line(&mut self, line: &[u8]) {
         let Some((at, kind)) = beginning(line) else { return };
         if self.started.is_empty() {
@@ -182,7 +182,7 @@ impl Sketch {
     }
 }
 
-/// When a line was written, and of which kind it is: `{"seq":3,"at":"…","kind":"call",…`.
+/// Returns the time and the kind of a line: `{"seq":3,"at":"…","kind":"call",…`.
 fn beginning(line: &[u8]) -> Option<(&str, &[u8])> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -198,7 +198,7 @@ fn member(line: &[u8], name: &str) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    // Enough of it for all letters, however much blank there is in a usual prompt.
+    // Enough text for all characters, however much whitespace a usual prompt contains.
     let start = &text[..text.floor_char_boundary(LETTERS * 64)];
     let words: Vec<&str> = start.split_whitespace().take(LETTERS).collect();
     words.join(" ").chars().take(LETTERS).collect()

@@ -1,24 +1,24 @@
-//! A line of a journal, read back.
+//! One record read from a journal, and the search for unanswered calls.
 
 use std::collections::BTreeSet;
 
 use crate::entry::Entry;
 
-/// One line: what happened, when, and what vouches for it.
+/// One line of a journal: entry, time, sequence number and hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// From one; also the number of the line.
+    /// The sequence number, from one; also the line number.
     pub seq: u64,
-    /// When it was written, as RFC 3339 has it: UTC, with milliseconds.
+    /// The time of writing in RFC 3339: UTC, with milliseconds.
     pub at: String,
-    /// What happened.
+    /// The entry.
     pub entry: Entry,
-    /// SHA-256 over the hash of the line before and this line, in hexadecimal.
+    /// SHA-256 over the previous hash and this line, in hexadecimal.
     pub hash: String,
 }
 
-/// The calls that were never answered, in the order they came: whoever goes on with a session has to answer them, and
-/// nobody knows what they have done.
+/// Returns the calls that were never answered, in order. A program that resumes the session must answer them, and their
+/// effects are unknown.
 #[must_use]
 pub fn unanswered(records: &[Record]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
@@ -27,7 +27,7 @@ pub fn unanswered(records: &[Record]) -> Vec<&str> {
         if let Entry::Answered { call, .. } = &record.entry {
             answered.insert(call.as_str());
         }
-        // An id may be used again after it was answered, and then it is the later call that is open.
+        // An id may be reused after its answer, so only the later call is open.
         if let Entry::Call { id, .. } = &record.entry
             && !answered.remove(id.as_str())
         {

@@ -1,4 +1,4 @@
-//! A journal read line by line, and checked while it is read.
+//! The journal reader: reads a journal line by line and verifies the hash chain.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,57 +9,58 @@ use crate::fault::JournalFault;
 use crate::file;
 use crate::record::Record;
 
-/// Disks lose whole sectors of this size, or of a multiple.
+/// Disks lose whole sectors of this size or a multiple of it.
 const SECTOR: u64 = 512;
 const BUFFER: usize = 64 << 10;
 
-/// The end of a journal that was being written when the machine or the program died. It is no fault: whoever
-/// opens the journal again drops it.
+/// The incomplete end of a journal whose writer was killed, or whose machine crashed. It is no error: reopening the
+/// journal drops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn {
-    /// The number of the line that is not whole, from one.
+    /// The number of the incomplete line, from one.
     pub line: u64,
-    /// Bytes from its beginning to the end of the file.
+    /// Bytes from the start of that line to the end of the file.
     pub bytes: u64,
 }
 
-/// The records of a journal, in order. It ends with the last whole line, or with the first that is broken.
+/// Iterates over the records of a journal, in order. It ends with the last complete line, or at the first broken line.
 #[derive(Debug)]
 pub struct Records {
     path: PathBuf,
     reader: BufReader<File>,
-    /// The last line that was read, without its newline, and its hash.
+    /// The last line read, without its newline, and its hash.
     line: Vec<u8>,
     head: String,
-    /// Lines that were read, and their bytes.
+    /// The number of lines read, and their bytes.
     lines: u64,
     offset: u64,
     torn: Option<Torn>,
     is_over: bool,
 }
 
-/// What stands at a place in a file.
+/// The next line of a file, or the reason why there is none.
 enum Piece {
-    /// A line, without its newline.
+    /// A line without its newline.
     Line(Vec<u8>),
     TooLong,
-    /// What has no newline.
+    /// A last line without a newline.
     Tail,
     Nothing,
 }
 
 impl Records {
-    /// Opens a journal to read it, wherever it is and whoever it belongs to.
+    /// Opens any journal for reading, whatever its location and owner.
     ///
     /// # Errors
     ///
-    /// If there is no regular file that can be read.
+    /// If the path is not a readable regular file.
     pub fn open(path: &Path) -> Result<Self, JournalFault> {
         let file =
             file::open(path).map_err(|source| JournalFault::Unusable { path: path.to_owned(), source })?;
         Ok(Self::of(path.to_owned(), file))
     }
 
+    /// Creates a reader for an open file; `path` is for error messages.
     pub(crate) fn of(path: PathBuf, file: File) -> Self {
         let reader = BufReader::with_capacity(BUFFER, file);
         Self {
@@ -74,25 +75,25 @@ impl Records {
         }
     }
 
-    /// What the end of the file has lost; known once there are no more records.
+    /// Returns the torn tail of the file; known after the last record.
     #[must_use]
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// The hash of the last line that was read; zeros if there was none.
+    /// Returns the hash of the last line read; zeros before the first.
     #[must_use]
     pub fn head(&self) -> &str {
         &self.head
     }
 
-    /// The last line that was read, as it stands in the file, without its newline. It is JSON.
+    /// Returns the last line read, as in the file, without its newline. It is JSON.
     #[must_use]
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Bytes of all lines that were read.
+    /// Returns the bytes of all lines read.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -128,7 +129,7 @@ impl Records {
         if line.is_empty() {
             return Ok(Piece::Nothing);
         }
-        // ends: at a newline or at the end of the file, which every turn comes closer to
+        // ends: at a newline or at the end of the file, which every round comes closer to
         while line.len() == MAX_LINE {
             let buffer = self.reader.fill_buf()?;
             if buffer.is_empty() {
@@ -172,8 +173,8 @@ impl Iterator for Records {
     }
 }
 
-/// Whether a part of a line was never written, though what comes after it was: zeros up to the end of a sector. No line
-/// of ours has a zero byte in it.
+/// Returns whether a part of a line was never written although later bytes were: the part is zeros up to the end of a
+/// sector. Journal lines contain no zero bytes.
 fn has_hole(line: &[u8], offset: u64) -> bool {
     let mut at = offset;
     line.iter().any(|byte| {
@@ -182,42 +183,42 @@ fn has_hole(line: &[u8], offset: u64) -> bool {
     })
 }
 
-/// A journal that was read.
+/// The contents of a journal.
 #[derive(Debug)]
 pub struct Reading {
-    /// Everything that was written.
+    /// All records.
     pub records: Vec<Record>,
-    /// What the end of the file has lost.
+    /// The torn tail of the file, if any.
     pub torn: Option<Torn>,
 }
 
-/// A journal that is as it was written.
+/// The result of verifying a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// The hash of the last, which stands for all of them.
+    /// The hash of the last record, which covers all of them.
     pub head: String,
-    /// What the end of the file has lost.
+    /// The torn tail of the file, if any.
     pub torn: Option<Torn>,
 }
 
-/// Reads all of a journal.
+/// Reads and verifies a whole journal.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is broken. [`Records`] gives what comes before the break.
+/// If the journal cannot be read, or is broken. [`Records`] returns the records before the break.
 pub fn read(path: &Path) -> Result<Reading, JournalFault> {
     let mut lines = Records::open(path)?;
     let records = lines.by_ref().collect::<Result<Vec<Record>, JournalFault>>()?;
     Ok(Reading { records, torn: lines.torn() })
 }
 
-/// Checks all of a journal.
+/// Verifies a whole journal.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or is broken: [`JournalFault::Broken`] says in which line, and how.
+/// If the journal cannot be read, or is broken: [`JournalFault::Broken`] contains the line and its defect.
 pub fn verify(path: &Path) -> Result<Verified, JournalFault> {
     let mut lines = Records::open(path)?;
     // ends: with the file

@@ -1,4 +1,4 @@
-//! Puts what was written on the disk, while nobody waits for it.
+//! Syncs a journal file to the disk in a background thread.
 
 use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,29 +8,31 @@ use rustix::io::Errno;
 
 use crate::file::Directory;
 
-/// Syncs a file after writes: one sync at a time, and each is for all writes before it.
+/// Syncs a file after writes. One sync runs at a time, and covers all writes before it.
 pub(crate) struct Syncer {
     shared: Arc<Shared>,
     /// Started with the first write.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// State that the writer and the sync thread share.
 struct Shared {
     file: Arc<File>,
     directory: Directory,
     progress: Mutex<Progress>,
-    /// Something was written, or the end has come.
+    /// Signals a write or the end.
     wake: Condvar,
 }
 
+/// The progress of writes and syncs.
 #[derive(Default)]
 struct Progress {
-    /// How often was written, and how many of those are on the disk.
+    /// The number of writes, and the number of synced writes.
     written: u64,
     synced: u64,
     has_named: bool,
     is_closing: bool,
-    /// What the disk said once: later syncs may know nothing of what it lost.
+    /// The first sync error. Later syncs may succeed although data was lost.
     fault: Option<Errno>,
 }
 
@@ -40,7 +42,7 @@ impl Syncer {
         Self { shared: Arc::new(shared), thread: Mutex::default() }
     }
 
-    /// Has what was just written put on the disk, soon.
+    /// Records a write and wakes the thread.
     pub(crate) fn written(&self) {
         self.shared.progress().written += 1;
         self.shared.wake.notify_one();
@@ -48,24 +50,24 @@ impl Syncer {
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = std::thread::Builder::new().name("journal".to_owned());
-            // Without a thread it is the next flush that syncs, or the drop.
+            // Without a thread, the next flush or the drop syncs.
             *thread = builder.spawn(move || shared.attend()).ok();
         }
     }
 
-    /// Waits until everything that was written is on the disk.
+    /// Waits until all writes are synced.
     pub(crate) fn flush(&self) -> Result<(), Errno> {
         self.shared.sync();
         self.shared.progress().fault.map_or(Ok(()), Err)
     }
 
-    /// Ends the thread, once everything that was written is on the disk.
+    /// Ends the thread and syncs the remaining writes.
     pub(crate) fn close(&self) {
         self.shared.progress().is_closing = true;
         self.shared.wake.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // It says nothing when it ends.
+            // The thread returns nothing.
             let _ended = thread.join();
         }
         self.shared.sync();
@@ -93,7 +95,7 @@ impl Shared {
         }
     }
 
-    /// Puts on the disk what was written before.
+    /// Syncs all writes so far.
     fn sync(&self) {
         let (target, has_named) = {
             let progress = self.progress();
@@ -102,7 +104,7 @@ impl Shared {
             }
             (progress.written, progress.has_named)
         };
-        // A file whose name is lost is lost as well.
+        // A file whose directory entry is lost is lost as well.
         let named = if has_named { Ok(()) } else { self.directory.sync() };
         let synced = named.and_then(|()| rustix::fs::fdatasync(&*self.file));
         let mut progress = self.progress();

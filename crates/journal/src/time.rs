@@ -1,25 +1,25 @@
-//! Moments as text: UTC, by our own count of days.
+//! UTC timestamps: the current time as RFC 3339 text, and the parser of such text.
 
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
-/// Parts of a second that three hexadecimal digits count.
+/// Fractions of a second that three hexadecimal digits can count.
 const PARTS_A_SECOND: u64 = 1 << 12;
-/// The last second that four digits can say the year of.
+/// The last second of the year 9999.
 const LATEST: u64 = 253_402_300_799;
 
-/// A moment of the calendar, in UTC.
+/// A timestamp in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     seconds: u64,
     millis: u32,
-    /// Of 4096 parts of the second, how many have passed.
+    /// The elapsed part of the second, in 1/4096.
     parts: u32,
 }
 
 impl Moment {
-    /// Now, as far as the clock knows. Before 1970 is 1970, and after 9999 is its end.
+    /// Returns the current time, clamped to the years 1970 to 9999.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let parts = u64::from(since.subsec_nanos()) * PARTS_A_SECOND / 1_000_000_000;
@@ -30,12 +30,12 @@ impl Moment {
         }
     }
 
-    /// How far the second has passed, in 4096 parts: three digits of sixteen.
+    /// Returns the elapsed part of the second in 1/4096, which is three hexadecimal digits.
     pub(crate) fn parts(self) -> u32 {
         self.parts
     }
 
-    /// As RFC 3339 has it, such as `2026-11-16T21:36:02.123Z`.
+    /// Formats as RFC 3339, such as `2026-11-16T21:36:02.123Z`.
     pub(crate) fn rfc3339(self) -> String {
         let (year, month, day) = self.date();
         let (hour, minute, second) = self.clock();
@@ -48,7 +48,7 @@ impl Moment {
         written.map_or_else(|_| String::new(), |()| text)
     }
 
-    /// For the name of a session, such as `20261116-213602`.
+    /// Formats for a session id, such as `20261116-213602`.
     pub(crate) fn compact(self) -> String {
         let (year, month, day) = self.date();
         let (hour, minute, second) = self.clock();
@@ -60,7 +60,8 @@ impl Moment {
         (of_day / 3600, of_day / 60 % 60, of_day % 60)
     }
 
-    /// Howard Hinnant's count: years begin in March, so that the day that comes and goes is their last.
+    /// Returns year, month and day by Howard Hinnant's algorithm: years begin in March, so the leap day is the last
+    /// day.
     fn date(self) -> (u64, u64, u64) {
         let days = self.seconds / SECONDS_A_DAY + 719_468;
         let (era, of_era) = (days / 146_097, days % 146_097);
@@ -73,7 +74,8 @@ impl Moment {
     }
 }
 
-/// Milliseconds since 1970 of a moment as a journal writes it, such as `2026-11-16T21:36:02.123Z`; nothing of anything else.
+/// Parses a journal timestamp, such as `2026-11-16T21:36:02.123Z`, into milliseconds since 1970; `None` for other
+/// formats.
 #[must_use]
 pub fn millis(at: &str) -> Option<u64> {
     const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
@@ -86,7 +88,7 @@ pub fn millis(at: &str) -> Option<u64> {
     if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // The way back of `Moment::date`.
+    // The inverse of `Moment::date`.
     let (year, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * shifted + 2) / 5 + day - 1;
     let (era, of_era) = (year / 400, year % 400);

@@ -1,24 +1,24 @@
-//! Every text of an entry, for those who change them.
+//! Visits every text of an entry, so that a visitor can change it.
 
 use serde_json::Value;
 
 use crate::entry::{Entry, Picture, Remote, Spilled, Step};
 
-/// Whoever changes texts.
+/// A visitor that changes the texts of an entry.
 pub(crate) trait Walker {
-    /// Sees a text.
+    /// Visits a text.
     fn text(&mut self, text: &mut String);
-    /// Sees a name by which one entry means another.
+    /// Visits an id by which entries refer to each other.
     fn id(&mut self, id: &mut String) {
         self.text(id);
     }
-    /// Sees a model's own item.
+    /// Visits a raw model item.
     fn value(&mut self, value: &mut Value);
-    /// Sees a list, before what is in it.
+    /// Visits a list, before its elements.
     fn list<T>(&mut self, list: &mut Vec<T>);
 }
 
-/// Shows every text of `entry` to `walker`. No field is left out by accident: all are named here.
+/// Passes every text of `entry` to `walker`. All fields are listed here, so that none is forgotten.
 pub(crate) fn walk(entry: &mut Entry, walker: &mut impl Walker) {
     match entry {
         Entry::Session { version, cwd, model, wire, sandbox, approval, resumed: _ } => {

@@ -1,4 +1,4 @@
-//! One connection: read within bounds, answered in tasks, written in order, given up when nobody reads.
+//! Serves one JSON-RPC connection: bounded reads, a task per pending request, ordered writes, and a write timeout.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -17,12 +17,12 @@ use crate::frames::{Frame, FrameRead, FrameWrite, Frames, Probe};
 use crate::message::{Id, MAX_MESSAGE, Message, Misread, response};
 use crate::peer::Peer;
 
-/// How much one connection may take.
+/// Limits of one connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests that are under way at a time.
+    /// Maximum number of concurrent requests.
     pub requests: usize,
-    /// How long a message may wait for the other side to read it before the connection is given up.
+    /// A write that stalls for this long closes the connection.
     pub stalled: Duration,
 }
 
@@ -32,45 +32,45 @@ impl Default for Limits {
     }
 }
 
-/// A request, and who made it.
+/// A request, with the peer that sent it.
 #[derive(Debug)]
 pub struct Asked {
-    /// Who made it.
+    /// The peer that sent the request.
     pub peer: Peer,
-    /// What is wanted.
+    /// The method name.
     pub method: String,
-    /// With what: an object.
+    /// The parameters, an object.
     pub params: Value,
-    /// Cancelled when it is taken back. Whether it goes on without its connection is for the host to say.
+    /// Cancelled when the peer cancels the request. The host decides whether the request outlives its connection.
     pub cancel: CancellationToken,
 }
 
-/// Answers requests.
+/// Answers the requests of a connection.
 pub trait Host: Send + Sync + 'static {
-    /// Answers one. Its first step is taken before the next message is read, so what has an order keeps it.
+    /// Answers one request. The future is polled once before the next message is read, so requests start in order.
     fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>>;
 
-    /// Hears what wants no answer, but for what takes a request back. What is not known is passed over, as the protocol says.
+    /// Handles a notification other than a cancellation. Unknown notifications are ignored, as the protocol requires.
     fn told(&self, _peer: &Peer, _method: &str, _params: Value) {}
 
-    /// How either side takes a request back.
+    /// Returns the notification by which either side cancels a request.
     fn take_back(&self) -> TakeBack {
         TakeBack::default()
     }
 
-    /// The other side says nothing more; what it asked is still answered.
+    /// Handles the half-close of the peer; its pending requests are still answered.
     fn silent(&self, _peer: &Peer) {}
 
-    /// A connection is gone.
+    /// Handles the end of a connection.
     fn left(&self, _peer: &Peer) {}
 }
 
-/// The notification that takes a request back.
+/// The notification that cancels a request.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeBack {
-    /// What it is called.
+    /// The method name.
     pub method: &'static str,
-    /// The parameter with the id of the request.
+    /// The name of the parameter with the request id.
     pub id: &'static str,
 }
 
@@ -80,13 +80,13 @@ impl Default for TakeBack {
     }
 }
 
-/// Serves one connection until it is closed, by either side.
+/// Serves one connection until either side closes it.
 pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits) {
     let probe = frames.probe();
     let (mut read, mut write) = frames.split();
     let peer = Peer::new(host.take_back());
     let writing = async {
-        // ends: when the connection is closed, or nobody reads
+        // ends: when the connection is closed, or a write fails or stalls
         while let Some(message) = peer.outbox().next().await {
             let flush = peer.outbox().is_empty();
             match write.send(message, flush, limits.stalled).await {
@@ -113,10 +113,11 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
                 None => break,
             }
         }
-        // What was asked before the end is still answered, for whoever only closes their half. What they were asked is not.
+        // A client that half-closed the connection still gets its answers. Our own requests to it cannot be answered
+        // any more.
         peer.falls_silent();
         desk.host.silent(&peer);
-        // After the host knows why.
+        // The host is informed before our pending requests fail.
         peer.forget_asked();
         tokio::select! {
             () = desk.settled() => {}
@@ -127,7 +128,8 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
     tokio::select! {
         () = &mut writing => {}
         () = reading => {
-            // What is answered is still written, if somebody reads it, and by whoever has begun to: half a message may be out already.
+            // Remaining answers are still written. The current writer finishes them, because it may have written half a
+            // message.
             peer.outbox().close();
             let _stalled = tokio::time::timeout(limits.stalled.min(LAST_WORDS), writing).await;
         }
@@ -136,22 +138,22 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
     host.left(&peer);
 }
 
-/// How often is looked whether somebody who is silent has left.
+/// Polling interval of the probe for a half-closed peer.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Resolves when the other side is gone altogether, if somebody can tell.
+/// Resolves when the peer has disconnected completely; never without a probe.
 async fn gone(probe: Option<Probe>) {
     let Some(probe) = probe else { return std::future::pending().await };
-    // ends: with the other side
+    // ends: when the peer disconnects
     while !probe() {
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// How long the last messages may take.
+/// Time limit for the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Takes messages.
+/// Parses and dispatches the messages of one connection.
 struct Desk {
     host: Arc<dyn Host>,
     peer: Peer,
@@ -159,11 +161,12 @@ struct Desk {
     open: Arc<Open>,
 }
 
-/// Requests that are under way.
+/// The requests that are not answered yet.
 #[derive(Default)]
 struct Open {
     requests: Mutex<HashMap<Id, CancellationToken>>,
-    /// Answers that are not on their way yet. An id is free before its answer is read: whoever reads it may use it again.
+    /// Answers that are not queued yet. An id is freed before its answer is queued, because the client may reuse it
+    /// once it has read the answer.
     unsaid: AtomicUsize,
     fewer: tokio::sync::Notify,
 }
@@ -178,7 +181,7 @@ impl Open {
         self.fewer.notify_waiters();
     }
 
-    /// One more answer is on its way.
+    /// Records that one more answer is queued.
     fn said(&self) {
         self.unsaid.fetch_sub(1, Ordering::SeqCst);
         self.fewer.notify_waiters();
@@ -196,7 +199,7 @@ impl Desk {
             Some(Ok(Message::Request { id, method, params })) => self.request(id, method, params).await,
             Some(Ok(Message::Notification { method, params })) => self.told(&method, params),
             Some(Ok(Message::Response { id, answer })) => {
-                // Whoever answers late, or twice, is not waited for.
+                // Late and duplicate answers are ignored.
                 let _nobody_waits = self.peer.answered(&id, answer);
             }
             Some(Err(Misread { id, fault })) => self.respond(id.as_ref(), Err(fault)).await,
@@ -244,7 +247,7 @@ impl Desk {
         }
     }
 
-    /// Something that wants no answer.
+    /// Handles a notification.
     fn told(&self, method: &str, params: Value) {
         let TakeBack { method: take_back, id } = self.host.take_back();
         if method != take_back {
@@ -269,7 +272,7 @@ impl Desk {
 
     /// Waits until every request is answered.
     async fn settled(&self) {
-        // ends: no request comes any more, and each of them ends
+        // ends: no more requests arrive, and each of them ends
         loop {
             let fewer = self.open.fewer.notified();
             tokio::pin!(fewer);
@@ -287,9 +290,11 @@ impl Desk {
     }
 }
 
+/// The future of an answer, with panics caught.
 type Answering = BoxFuture<'static, std::thread::Result<Result<Value, RpcFault>>>;
 
-/// Taken here and now: most requests need no other, and those that have an order keep it. Whoever was told to wake nobody is told anew.
+/// Polls the future once, in the reading task. Most requests finish at once, and the others start in order. The no-op
+/// waker is harmless, because the spawned task polls the future again.
 fn first_step(answering: &mut Answering) -> Poll<std::thread::Result<Result<Value, RpcFault>>> {
     answering.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -309,7 +314,7 @@ mod tests {
     use super::*;
     use crate::frames::Lines;
 
-    /// Asks back before it answers, and writes down what it is told.
+    /// A host that sends a request of its own before it answers, and records its notifications.
     #[derive(Default)]
     struct Curious(Mutex<Vec<String>>);
 
@@ -338,7 +343,8 @@ mod tests {
         }
     }
 
-    /// What a host says to these lines, of somebody who closes their half after them, and reads a few letters at a time.
+    /// Sends these lines as a client that then half-closes the connection and reads in small pieces. Returns the lines
+    /// of the host, and the notifications that it recorded.
     async fn said(lines: &str) -> (Vec<String>, Vec<String>) {
         let (host, (ours, theirs)) = (Arc::<Curious>::default(), tokio::io::duplex(16));
         let (read, write) = tokio::io::split(theirs);
@@ -347,7 +353,7 @@ mod tests {
             let (mut from, mut to) = tokio::io::split(ours);
             to.write_all(lines.as_bytes()).await.unwrap();
             to.shutdown().await.unwrap();
-            // The host has said all that it can by then.
+            // The host has sent all that it can by then.
             for _ in 0..64 {
                 tokio::task::yield_now().await;
             }
@@ -389,7 +395,7 @@ mod tests {
         let serving = serve(Arc::clone(&host) as Arc<dyn Host>, Lines(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);
         let asking = async {
-            // More questions than are read; the connection stays open.
+            // Sends more requests than it reads; the connection stays open.
             for id in 0..3 {
                 let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"a\"}}\n");
                 let _cut_off = to.write_all(line.as_bytes()).await;

@@ -1,60 +1,60 @@
-//! What is wrong with a request: a code for programs, one sentence for people.
+//! JSON-RPC errors: a code for programs and one sentence for people.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Why a request came to nothing.
+/// The error of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcFault {
-    /// Which kind of fault it is; see [`Code`].
+    /// The error code; see [`Code`].
     pub code: i64,
-    /// One sentence: what, where, and what to try.
+    /// One sentence: the problem, its location and a remedy.
     pub message: String,
-    /// More of it, for programs.
+    /// Additional data for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// The kinds of faults. The first five are JSON-RPC's own.
+/// The error codes. The first five are defined by JSON-RPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// It is no JSON.
+    /// The message is not JSON.
     Parse,
-    /// It is no request.
+    /// The message is not a request.
     Request,
-    /// There is no such method.
+    /// The method does not exist.
     Method,
-    /// The parameters do not fit.
+    /// The parameters do not match the schema.
     Params,
-    /// It is our fault.
+    /// An internal error of the server.
     Internal,
-    /// `initialize` comes first, and once.
+    /// `initialize` must be called first, and once.
     Initialize,
-    /// There is no such session.
+    /// The session does not exist.
     NoSession,
     /// The session has no model.
     NoModel,
-    /// Too many of something.
+    /// A limit was exceeded.
     Limit,
-    /// The configuration, or what was asked for, cannot be used.
+    /// The configuration, or a requested option, cannot be used.
     Unusable,
-    /// There is no such process.
+    /// The process does not exist.
     NoProcess,
-    /// What happens cannot be written down, so nothing is done.
+    /// The journal cannot be written, so nothing is done.
     Journal,
-    /// Somebody else has the session.
+    /// Another program has the session open.
     InUse,
-    /// The policy, a person or the machine refused it.
+    /// The policy, a person or the machine refused the call.
     Refused,
-    /// The other side cannot be asked, or did not answer as it should.
+    /// The peer cannot be asked, or gave no valid answer.
     Peer,
-    /// The request was taken back.
+    /// The request was cancelled.
     Cancelled,
 }
 
 impl Code {
-    /// All of them, with what each means.
+    /// All codes, each with its meaning.
     pub const ALL: [(Self, &'static str); 16] = [
         (Self::Parse, "The message is no JSON."),
         (Self::Request, "The message is no JSON-RPC request, or longer than a message may be."),
@@ -74,7 +74,7 @@ impl Code {
         (Self::Cancelled, "The request was taken back."),
     ];
 
-    /// The number.
+    /// Returns the numeric code.
     pub fn number(self) -> i64 {
         match self {
             Self::Parse => -32700,
@@ -96,21 +96,21 @@ impl Code {
         }
     }
 
-    /// A fault of this kind.
+    /// Creates an error with this code.
     pub fn fault(self, message: impl Into<String>) -> RpcFault {
         RpcFault { code: self.number(), message: message.into(), data: None }
     }
 }
 
 impl RpcFault {
-    /// The same, with more for programs.
+    /// Adds data for programs.
     #[must_use]
     pub fn with(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// Whether it is of this kind.
+    /// Returns whether the error has this code.
     pub fn is(&self, code: Code) -> bool {
         self.code == code.number()
     }

@@ -1,4 +1,4 @@
-//! Messages in a stream of bytes: a line each over a pipe or a socket, a message each over a WebSocket.
+//! Message transports: one JSON message a line over a pipe or a socket, one a frame over a WebSocket.
 
 use std::future::Future;
 use std::io;
@@ -12,42 +12,42 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message as WsMessage, htt
 
 use crate::message::MAX_MESSAGE;
 
-/// What came.
+/// A frame that was received.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A message.
     Message(Vec<u8>),
-    /// One that is longer than a message may be; it was passed over.
+    /// A message that exceeded the maximum length and was skipped.
     TooLong,
 }
 
-/// A way for messages in both directions.
+/// A bidirectional transport of messages.
 pub trait Frames: Send {
-    /// Where they come from.
+    /// The receiving half.
     type Read: FrameRead;
-    /// Where they go.
+    /// The sending half.
     type Write: FrameWrite;
 
-    /// Its two directions.
+    /// Splits the transport into its halves.
     fn split(self) -> (Self::Read, Self::Write);
 
-    /// Says whether the other side is gone altogether, and not only silent; `None` if nobody can tell.
+    /// Returns a probe for a complete disconnect, as opposed to a half-close; `None` if the transport cannot tell.
     fn probe(&mut self) -> Option<Probe> {
         None
     }
 }
 
-/// Looks whether the other side is gone altogether.
+/// Returns whether the peer has disconnected completely.
 pub type Probe = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Frames, with somebody who can tell whether the other side is gone.
+/// A transport with a separate disconnect probe.
 pub struct Probed<F> {
     frames: F,
     probe: Option<Probe>,
 }
 
 impl<F: Frames> Probed<F> {
-    /// `frames`, of which `probe` says whether the other side is gone.
+    /// Attaches `probe`, which returns whether the peer has disconnected, to `frames`.
     pub fn new(frames: F, probe: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { frames, probe: Some(Box::new(probe)) }
     }
@@ -66,15 +66,16 @@ impl<F: Frames> Frames for Probed<F> {
     }
 }
 
-/// Where messages come from.
+/// The receiving half of a transport.
 pub trait FrameRead: Send {
-    /// The next; `None` at the end. Safe to drop and call again.
+    /// Receives the next frame; `None` at the end. Cancel-safe.
     fn next(&mut self) -> impl Future<Output = Option<Frame>> + Send;
 }
 
-/// Where messages go.
+/// The sending half of a transport.
 pub trait FrameWrite: Send {
-    /// Writes one, which has no newline in it; at once if `flush`. Gives up when nothing of it is taken for as long as `stalled`.
+    /// Sends a message without newlines, and flushes it if `flush` is set. Fails with a timeout if the peer reads
+    /// nothing for `stalled`.
     fn send(
         &mut self,
         message: String,
@@ -82,16 +83,16 @@ pub trait FrameWrite: Send {
         stalled: Duration,
     ) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Says that nothing more comes.
+    /// Closes the sending half.
     fn finish(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// What a writer gives up with when nobody reads.
+/// Fails with `TimedOut` if the write takes longer than `stalled`.
 async fn within<T>(stalled: Duration, writing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(stalled, writing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// A line for each message.
+/// A transport with one line for each message.
 #[derive(Debug)]
 pub struct Lines<R, W>(pub R, pub W);
 
@@ -110,9 +111,9 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Frames for Lines
 pub struct LineReader<R> {
     from: R,
     buffer: Vec<u8>,
-    /// Bytes of it in which there is no newline.
+    /// Bytes of the buffer without a newline.
     looked_at: usize,
-    /// A line that is too long goes on.
+    /// Set while the rest of an overlong line is skipped.
     is_skipping: bool,
 }
 
@@ -127,7 +128,7 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
                 self.looked_at = 0;
                 match std::mem::take(&mut self.is_skipping) {
                     true => continue,
-                    // Its end may have come with the very bytes that make it too long.
+                    // The newline may arrive in the same read that exceeds the limit.
                     false if line.len() > MAX_MESSAGE => return Some(Frame::TooLong),
                     false => return Some(Frame::Message(line)),
                 }
@@ -143,7 +144,7 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
             self.buffer.reserve(8 << 10);
             match self.from.read_buf(&mut self.buffer).await {
                 Ok(0) | Err(_) if self.buffer.is_empty() || self.is_skipping => return None,
-                // A last line without its end.
+                // A last line without a newline.
                 Ok(0) | Err(_) => {
                     self.looked_at = 0;
                     return Some(Frame::Message(std::mem::take(&mut self.buffer)));
@@ -161,7 +162,7 @@ pub struct LineWriter<W> {
     pending: Vec<u8>,
 }
 
-/// Lines that are written together.
+/// Bytes that are buffered before a write.
 const TOGETHER: usize = 64 << 10;
 
 impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
@@ -169,7 +170,7 @@ impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
         self.pending.extend_from_slice(message.as_bytes());
         self.pending.push(b'\n');
         if flush || self.pending.len() >= TOGETHER {
-            // Whoever reads slowly reads.
+            // Each chunk has its own timeout, so a slow reader is not disconnected.
             for piece in self.pending.chunks(TOGETHER) {
                 within(stalled, self.to.write_all(piece)).await?;
             }
@@ -182,12 +183,12 @@ impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
     async fn finish(&mut self) {}
 }
 
-/// What a client says of itself in its handshake.
+/// The HTTP headers of a client's handshake.
 #[derive(Debug)]
 pub struct Headers<'a>(&'a http::HeaderMap);
 
 impl Headers<'_> {
-    /// What it says under `name`; nothing if it says two things.
+    /// Returns the value of header `name`; `None` if the header occurs more than once.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut all = self.0.get_all(name).iter();
         match (all.next(), all.next()) {
@@ -196,21 +197,21 @@ impl Headers<'_> {
         }
     }
 
-    /// Whether it says anything under `name`.
+    /// Returns whether header `name` is present.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
 
-/// A WebSocket whose handshake is done.
+/// A WebSocket after its handshake.
 #[derive(Debug)]
 pub struct WebSocket<S>(WebSocketStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocket<S> {
-    /// Answers the handshake of a client that brings what `admits` wants to see in its request.
+    /// Performs the handshake with a client whose headers satisfy `admits`.
     ///
     /// # Errors
-    /// If it is no handshake, or not admitted.
+    /// If the handshake is invalid or refused.
     pub async fn accept(
         stream: S,
         admits: impl FnOnce(&Headers<'_>) -> bool + Unpin,
@@ -242,16 +243,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Frames for WebSocket<S> {
     }
 
     fn probe(&mut self) -> Option<Probe> {
-        // Whoever says nothing more over a WebSocket has closed all of it.
+        // A WebSocket has no half-close.
         Some(Box::new(|| true))
     }
 }
 
-/// Reads messages of a WebSocket.
+/// Reads messages from a WebSocket.
 #[derive(Debug)]
 pub struct WsReader<S> {
     read: futures_util::stream::SplitStream<WebSocketStream<S>>,
-    /// What came cannot be passed over, so nothing more is read.
+    /// Set after an overlong message, which cannot be skipped.
     is_over: bool,
 }
 
@@ -265,7 +266,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
             match self.read.next().await? {
                 Ok(WsMessage::Text(text)) => return Some(Frame::Message(text.as_bytes().to_vec())),
                 Ok(WsMessage::Binary(bytes)) => return Some(Frame::Message(bytes.to_vec())),
-                // What is too long ends the connection, after it was said.
+                // An overlong message ends the connection after it was reported.
                 Err(WsError::Capacity(_)) => {
                     self.is_over = true;
                     return Some(Frame::TooLong);
@@ -292,7 +293,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WsWriter<S> {
     }
 
     async fn finish(&mut self) {
-        // Whoever is gone needs no goodbye.
+        // A failed close means that the peer is gone.
         let _gone = self.0.close().await;
     }
 }

@@ -1,8 +1,9 @@
-//! Sessions for programs in any language: JSON-RPC 2.0 in both directions, over a pipe, a socket or a WebSocket.
+//! JSON-RPC 2.0 in both directions over a pipe, a socket or a WebSocket: message types, transports and connections.
 //!
-//! [`protocol`] has what is said, [`Call`] every method with its types, [`openrpc`] the same as a document that is made of them. [`serve`] is one
-//! connection: it reads within bounds, has a [`Host`] answer, and writes. A [`Peer`] is the program at the other end, which can be told and asked
-//! things too. Nothing here knows a session: the hosts that ship are `toolgate serve` and `toolgate acp`.
+//! [`protocol`] has the message types, [`Call`] every client method with its types, and [`openrpc`] generates their
+//! description. [`serve`] runs one connection: it reads within limits, calls a [`Host`] for the answers, and writes
+//! them. A [`Peer`] is the program at the other end, which also receives notifications and requests. This crate knows
+//! no sessions: the hosts in the product are `toolgate serve` and `toolgate acp`.
 
 mod connection;
 mod fault;

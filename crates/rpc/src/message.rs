@@ -1,54 +1,54 @@
-//! One message of JSON-RPC 2.0, read from bytes that anybody may have sent.
+//! Parses and encodes JSON-RPC 2.0 messages; the input is untrusted.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::fault::{Code, RpcFault};
 
-/// A message is never longer.
+/// Maximum length of a message in bytes.
 pub const MAX_MESSAGE: usize = 16 << 20;
-/// How long an id or the name of a method may be.
+/// Maximum length of a text id or a method name in bytes.
 const MAX_NAME: usize = 256;
 
-/// What a request is called, by whoever made it.
+/// The id of a request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Id {
-    /// A number.
+    /// A numeric id.
     Number(i64),
-    /// A text.
+    /// A text id.
     Text(String),
 }
 
-/// A message that was understood.
+/// A valid message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Somebody wants an answer.
+    /// A request, which needs an answer.
     Request {
-        /// Under this name.
+        /// The request id.
         id: Id,
-        /// What is wanted.
+        /// The method name.
         method: String,
-        /// With what.
+        /// The parameters.
         params: Value,
     },
-    /// Somebody says something, and wants no answer.
+    /// A notification, which needs no answer.
     Notification {
-        /// What.
+        /// The method name.
         method: String,
-        /// With what.
+        /// The parameters.
         params: Value,
     },
-    /// The answer to a request of ours.
+    /// The response to one of our requests.
     Response {
-        /// Which one.
+        /// The id of our request.
         id: Id,
-        /// The answer.
+        /// The result or the error.
         answer: Result<Value, RpcFault>,
     },
 }
 
-/// A message that was not understood, and under which id it can be said.
+/// An invalid message, with the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Misread {
     pub(crate) id: Option<Id>,
@@ -56,7 +56,7 @@ pub(crate) struct Misread {
 }
 
 impl Message {
-    /// Reads one message; `None` if there is nothing but blanks.
+    /// Parses one message; `None` for blank input.
     pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, Misread>> {
         if bytes.trim_ascii().is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl Message {
             Some(Value::String(method)) if method.len() <= MAX_NAME => method,
             Some(_) => return Err(wrong(id, "the `method` must be a text of at most 256 bytes")),
         };
-        // Some clients write `null` for none.
+        // Some clients write `null` for absent params.
         let params = members.remove("params").filter(|params| !params.is_null()).unwrap_or_else(|| json!({}));
         if !params.is_object() {
             return Err(Misread { id, fault: Code::Params.fault("the `params` must be an object") });
@@ -116,7 +116,7 @@ impl Message {
     }
 }
 
-/// The answer to a request, as it is sent.
+/// Encodes the response to a request.
 pub(crate) fn response(id: Option<&Id>, answer: &Result<Value, RpcFault>) -> String {
     match answer {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -125,12 +125,12 @@ pub(crate) fn response(id: Option<&Id>, answer: &Result<Value, RpcFault>) -> Str
     .to_string()
 }
 
-/// A request of ours, as it is sent.
+/// Encodes a request.
 pub(crate) fn request(id: i64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// Something that is told, as it is sent; `params` are JSON already.
+/// Encodes a notification; `params` is JSON text.
 pub(crate) fn notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }

@@ -1,4 +1,4 @@
-//! Every method: its name, what it takes, what it gives, and who answers it. One row each.
+//! The method catalogue: name, parameter type, result type and answering side of every method, one row each.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -8,28 +8,28 @@ use serde_json::Value;
 use crate::fault::{Code, RpcFault};
 use crate::protocol as p;
 
-/// A method, as a type.
+/// A method as a type.
 pub trait Method {
-    /// What it is called.
+    /// The method name.
     const NAME: &'static str;
-    /// What it takes.
+    /// The parameter type.
     type Params: DeserializeOwned + Serialize + JsonSchema;
-    /// What it gives.
+    /// The result type.
     type Result: DeserializeOwned + Serialize + JsonSchema;
 }
 
-/// Who answers.
+/// The side that answers a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The server.
     Server,
     /// The client.
     Client,
-    /// Nobody: it is told.
+    /// Neither: the method is a notification.
     Told,
 }
 
-/// A method, as a row of the catalogue.
+/// A row of the method catalogue.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Row {
 
 macro_rules! rows {
     ($($side:ident $name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
-        /// Each method by its type.
+        /// One marker type for each method.
         pub mod method {
             use super::{Method, p};
             $(
@@ -70,17 +70,17 @@ macro_rules! rows {
 
 macro_rules! calls {
     ($($name:literal $about:literal $variant:ident($params:ty) -> $result:ty;)*) => {
-        /// A request of a client's, read.
+        /// A parsed request of a client.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call {
             $(#[doc = concat!("`", $name, "`")] $variant($params),)*
         }
 
         impl Call {
-            /// Reads a request.
+            /// Parses a request.
             ///
             /// # Errors
-            /// If there is no such method, or the parameters do not fit.
+            /// If the method does not exist, or the parameters do not match.
             pub fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
                 match method {
                     $($name => fitting(params).map(Self::$variant),)*
@@ -128,23 +128,23 @@ calls! {
     "policy/explain" "Says what would be decided about a call, and why." PolicyExplain(p::PolicyExplain) -> p::PolicyExplained;
 }
 
-/// What method `M` gives, ready to be sent.
+/// Converts the result of method `M` to JSON.
 ///
 /// # Errors
-/// Those of `given`.
+/// The error in `given`.
 pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
     serde_json::to_value(given?).map_err(|error| Code::Internal.fault(format!("`{}`: {error}", M::NAME)))
 }
 
-/// `params` as what they should be, or where they are not.
+/// Deserialises `params`.
 ///
 /// # Errors
-/// If they do not fit.
+/// If they do not match; the error contains the path.
 pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
     read(params).map_err(|why| Code::Params.fault(format!("the params do not fit{why}")))
 }
 
-/// `value` as what it should be, or where it is not.
+/// Deserialises `value`; the error text begins with the path.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();

@@ -1,4 +1,4 @@
-//! The protocol as a document that machines read: OpenRPC, made of the types.
+//! Generates the OpenRPC description of the protocol from the Rust types.
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use crate::fault::Code;
 use crate::methods::{ROWS, Row, Side};
 use crate::protocol::PROTOCOL;
 
-/// The document. `docs/openrpc.json` is this, and a test compares them.
+/// Returns the OpenRPC document. A test compares it with `docs/openrpc.json`.
 pub fn openrpc() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -44,7 +44,7 @@ fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, V
     let described = named(params, definitions);
     let required = described["required"].as_array().cloned().unwrap_or_default();
     let mut members = described["properties"].as_object().cloned().unwrap_or_default();
-    // What only some forms have, none needs.
+    // Members that only some variants have are optional.
     for form in described["oneOf"].as_array().into_iter().flatten() {
         for (name, schema) in form["properties"].as_object().into_iter().flatten() {
             let schema = if schema["const"].is_null() { schema.clone() } else { json!({ "type": "string" }) };
@@ -73,7 +73,7 @@ fn method(row: &Row, params: &Value, result: &Value, definitions: &Map<String, V
     method
 }
 
-/// The schema that a reference leads to.
+/// Resolves a schema reference.
 fn named<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     name.and_then(|name| definitions.get(name)).unwrap_or(schema)

@@ -1,25 +1,26 @@
-//! What waits to be written: bounded, in order, and given up when nobody reads.
+//! The bounded, ordered queue of outgoing messages of a connection.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Bytes that wait before whoever sends more has to wait too.
+/// Queued bytes at which senders have to wait.
 const ROOM: usize = 4 << 20;
-/// The same for what may be left out.
+/// Queued bytes at which optional messages are dropped.
 const ROOM_FOR_LESS: usize = 1 << 20;
 
-/// Messages for one connection.
+/// The outgoing messages of one connection.
 #[derive(Default)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
-    /// Something was put in, or it was closed.
+    /// Signals a new message or the close.
     filled: Notify,
-    /// Something was taken out, or it was closed.
+    /// Signals a removed message or the close.
     emptied: Notify,
 }
 
+/// The queued messages and their total size.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<String>,
@@ -29,14 +30,14 @@ struct Queue {
 
 impl Outbox {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // A queue is whole between any two statements.
+        // The queue is consistent between any two statements.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message in as soon as there is room; `false` if nobody takes any more.
+    /// Queues a message as soon as there is room; returns `false` if the outbox is closed.
     pub(crate) async fn send(&self, message: String) -> bool {
         let mut message = Some(message);
-        // ends: when there is room, or it is closed
+        // ends: when there is room, or the outbox is closed
         loop {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
@@ -48,17 +49,17 @@ impl Outbox {
         }
     }
 
-    /// Puts a message in if there is much room.
+    /// Queues an optional message if the queue is short.
     pub(crate) fn offer(&self, message: String) -> bool {
         self.put(&mut Some(message), ROOM_FOR_LESS).unwrap_or(false)
     }
 
-    /// Puts a message in whether or not there is room.
+    /// Queues a message regardless of the queue length.
     pub(crate) fn push(&self, message: String) -> bool {
         self.put(&mut Some(message), usize::MAX).unwrap_or(false)
     }
 
-    /// Whether it was taken; `None` if there is no room. One that is alone always has room.
+    /// Returns whether the message was queued; `None` if there is no room. An empty queue always has room.
     fn put(&self, message: &mut Option<String>, room: usize) -> Option<bool> {
         let mut queue = self.lock();
         if queue.is_closed {
@@ -76,9 +77,9 @@ impl Outbox {
         Some(true)
     }
 
-    /// The next message; `None` when it is closed and empty.
+    /// Returns the next message; `None` when the outbox is closed and empty.
     pub(crate) async fn next(&self) -> Option<String> {
-        // ends: with a message, or when it is closed
+        // ends: with a message, or when the outbox is closed
         loop {
             let filled = self.filled.notified();
             tokio::pin!(filled);
@@ -90,7 +91,7 @@ impl Outbox {
         }
     }
 
-    /// The first message, if there is one; nothing on the inside if there will be none.
+    /// Takes the first message; `Some(None)` if the outbox is closed and empty.
     fn take(&self) -> Option<Option<String>> {
         let mut queue = self.lock();
         let Some(message) = queue.waiting.pop_front() else { return queue.is_closed.then_some(None) };
@@ -100,12 +101,12 @@ impl Outbox {
         Some(Some(message))
     }
 
-    /// Whether more waits.
+    /// Returns whether no message is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }
 
-    /// Takes no more; what is in it can still be taken out.
+    /// Closes the outbox for new messages; queued messages can still be taken.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.filled.notify_one();

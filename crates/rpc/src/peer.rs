@@ -1,4 +1,4 @@
-//! The program at the other end: it can be told things, and asked.
+//! The program at the other end of a connection, to which we send notifications and requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -16,19 +16,20 @@ use crate::outbox::Outbox;
 
 static PEERS: AtomicU64 = AtomicU64::new(1);
 
-/// One connection, seen from our side. Clones are the same one.
+/// The remote side of one connection. Clones share the connection.
 #[derive(Clone)]
 pub struct Peer {
     shared: Arc<Shared>,
 }
 
+/// State that all clones of a peer share.
 struct Shared {
     number: u64,
     outbox: Outbox,
     asked: Mutex<HashMap<i64, oneshot::Sender<Result<Value, RpcFault>>>>,
     next: AtomicI64,
     gone: CancellationToken,
-    /// Nothing comes from there any more, so that nothing is answered.
+    /// Set when the peer has half-closed the connection, so it answers no requests.
     silent: AtomicBool,
     take_back: TakeBack,
 }
@@ -47,41 +48,43 @@ impl Peer {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A number that no other connection of this process has.
+    /// Returns a number that is unique among the connections of this process.
     pub fn number(&self) -> u64 {
         self.shared.number
     }
 
-    /// Cancelled when the connection is gone.
+    /// Returns a token that is cancelled when the connection ends.
     pub fn gone(&self) -> &CancellationToken {
         &self.shared.gone
     }
 
-    /// Whether nothing comes from there any more, so that nobody can be asked. What is told may still be read.
+    /// Returns whether the peer has half-closed the connection, so it answers no requests. It may still read
+    /// notifications.
     pub fn is_silent(&self) -> bool {
         self.shared.silent.load(Ordering::SeqCst)
     }
 
-    /// Tells something, as soon as there is room; `params` are JSON already. `false` if nobody is there any more.
+    /// Sends a notification as soon as the outbox has room; `params` is JSON text. Returns `false` if the connection is
+    /// closed.
     pub async fn tell(&self, method: &str, params: &str) -> bool {
         self.shared.outbox.send(message::notification(method, params)).await
     }
 
-    /// Tells something that may be left out, if there is room.
+    /// Sends an optional notification if the outbox has room.
     pub fn mention(&self, method: &str, params: &Value) -> bool {
         self.shared.outbox.offer(message::notification(method, &params.to_string()))
     }
 
-    /// Tells something at once, room or not, and in its place: only for what has a bound of its own, such as what a model says. `false` if
-    /// nobody is there any more.
+    /// Sends a notification at once, in order, regardless of the outbox limit. Only for data that is bounded elsewhere,
+    /// such as the output of a model. Returns `false` if the connection is closed.
     pub fn say(&self, method: &str, params: &Value) -> bool {
         self.shared.outbox.push(message::notification(method, &params.to_string()))
     }
 
-    /// Asks for something. Dropping the future takes the request back, and tells the other side so.
+    /// Sends a request and waits for its result. Dropping the future cancels the request and notifies the peer.
     ///
     /// # Errors
-    /// What the other side says is wrong; that it is gone; that its answer is none.
+    /// If the peer returns an error, disconnects, or returns an invalid result.
     pub async fn ask<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
         let params = serde_json::to_value(params).map_err(|error| Code::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;
@@ -90,17 +93,18 @@ impl Peer {
         })
     }
 
-    /// The same for a method that is none of ours.
+    /// Sends a request for a method that is not in the catalogue.
     ///
     /// # Errors
-    /// What the other side says is wrong; that it is gone.
+    /// If the peer returns an error or disconnects.
     pub async fn request(&self, method: &str, params: &Value) -> Result<Value, RpcFault> {
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.asked().insert(id, answer);
         let asking = Asking { peer: self, id, is_open: true };
         let left = || Code::Peer.fault("the client left before it answered");
-        // Looked at after it is in the list, which is cleared after it is set: one of the two sees the other.
+        // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
+        // flag here.
         if self.is_silent() {
             return Err(left());
         }
@@ -116,7 +120,7 @@ impl Peer {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an answer; `false` if nobody waits for it.
+    /// Delivers an answer; returns `false` if no request waits for it.
     pub(crate) fn answered(&self, id: &Id, answer: Result<Value, RpcFault>) -> bool {
         let Id::Number(id) = id else { return false };
         let asked = self.asked().remove(id);
@@ -127,17 +131,17 @@ impl Peer {
         &self.shared.outbox
     }
 
-    /// Nothing comes from there any more: whoever asks gets no answer.
+    /// Marks the peer as half-closed: later requests fail at once.
     pub(crate) fn falls_silent(&self) {
         self.shared.silent.store(true, Ordering::SeqCst);
     }
 
-    /// Nor does whoever waits for one.
+    /// Fails all pending requests.
     pub(crate) fn forget_asked(&self) {
         self.asked().clear();
     }
 
-    /// Whoever waits for an answer gets none any more.
+    /// Closes the connection and fails all pending requests.
     pub(crate) fn leave(&self) {
         self.shared.gone.cancel();
         self.shared.outbox.close();
@@ -151,7 +155,7 @@ impl std::fmt::Debug for Peer {
     }
 }
 
-/// A request of ours that is not answered.
+/// A pending request; dropping it while open cancels the request.
 struct Asking<'a> {
     peer: &'a Peer,
     id: i64,

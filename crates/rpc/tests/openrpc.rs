@@ -1,4 +1,4 @@
-//! The committed description of the protocol is the one that the types make.
+//! Asserts that `docs/openrpc.json` is what the Rust types generate.
 #![expect(clippy::disallowed_methods, reason = "this test reads the checkout")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Somebody to ask, who answers as a test says.
+//! A scripted approver for tests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,21 +6,22 @@ use engine::Approver;
 use policy::{Question, ReviewDecision};
 use tool::{BoxFuture, CallId};
 
+/// The function that decides a question.
 type Answer = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
 
-/// Answers every question with a function, and remembers what it was asked.
+/// Answers every question with a function, and records the questions.
 pub struct Scripted {
     answer: Answer,
     asked: Mutex<Vec<Question>>,
 }
 
 impl Scripted {
-    /// Answers with `answer`.
+    /// Creates an approver that answers with `answer`.
     pub fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
     }
 
-    /// Says yes to whatever needs nothing beyond the sandbox, and no to the rest.
+    /// Creates an approver that approves calls without extra grants, and denies all others.
     pub fn confined() -> Arc<Self> {
         Self::new(|question| match question.grants.is_empty() {
             true => ReviewDecision::Approved,
@@ -28,7 +29,7 @@ impl Scripted {
         })
     }
 
-    /// Takes what it was asked so far.
+    /// Takes the questions recorded so far.
     pub fn asked(&self) -> Vec<Question> {
         std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,9 +1,9 @@
-//! Texts that are committed: compared, or with `TOOLGATE_BLESS=1` written anew.
+//! Compares text with a committed file, or rewrites the file with `TOOLGATE_BLESS=1`.
 #![expect(clippy::disallowed_methods, reason = "tests read and write committed files")]
 
 use std::path::Path;
 
-/// Asserts that the file at `path` holds `actual`.
+/// Asserts that the file at `path` contains `actual`.
 pub fn assert_committed(path: impl AsRef<Path>, actual: &str) {
     let path = path.as_ref();
     if std::env::var_os("TOOLGATE_BLESS").is_some() {

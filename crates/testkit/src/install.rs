@@ -1,4 +1,4 @@
-//! Foreign programs that tests use, installed once below the target folder.
+//! Installs third-party programs for tests once, below the target directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folder `name` of the target folder that `make` made of `what`. It is kept until `what` changes.
+/// Returns the directory `name` of the target directory, made by `make`. It is reused until `what` changes.
 ///
-/// It is made aside and then renamed, so that it is there whole or not at all; whoever comes second waits. The lock ends
-/// with the process that holds it.
+/// The directory is built under a temporary name and then renamed, so it exists completely or not at all. Concurrent
+/// tests wait for the lock, which is released when its process ends.
 pub(crate) fn once(name: &str, what: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
@@ -39,7 +39,7 @@ fn locked(path: &Path) -> File {
     file
 }
 
-/// Where what is installed is kept: in the target folder, unless confined servers would not see it there.
+/// Returns the installation directory: the target directory, unless a sandbox hides it from confined servers.
 #[expect(clippy::disallowed_methods, reason = "tests touch the checkout")]
 fn kept() -> PathBuf {
     let target = target();
@@ -47,17 +47,17 @@ fn kept() -> PathBuf {
     if crate::is_replaced(&real) { crate::seen_place() } else { target }
 }
 
-/// The target folder.
+/// Returns the target directory.
 pub(crate) fn target() -> PathBuf {
     let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from);
     std::path::absolute(target).expect("the target folder has a name")
 }
 
-/// Runs `command` to its end.
+/// Runs `command` and waits for it.
 ///
 /// # Panics
-/// If it does not end well: with `needed`, and with what it said.
+/// If the command fails; the message contains `needed` and the standard error.
 pub(crate) fn must(needed: &str, command: &mut Command) {
     let shown = format!("{command:?}");
     match command.stdin(Stdio::null()).output() {

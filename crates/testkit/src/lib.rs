@@ -1,4 +1,4 @@
-//! What our tests share. Never a dependency of anything that is shipped.
+//! Shared test helpers. No shipped crate depends on this one.
 
 mod approver;
 mod bless;

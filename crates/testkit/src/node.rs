@@ -1,4 +1,4 @@
-//! Real programs that are written for Node, and a Node that is new enough for them, installed once for all tests.
+//! Installs Node and npm packages for tests, once for all tests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,32 +9,32 @@ use crate::install::{must, once, program};
 const PACKAGES: &str = include_str!("../node-packages.json");
 const CODEX: &str = r#"{"private": true, "dependencies": {"@openai/codex": "0.166.0"}}"#;
 
-/// What a machine without the means is told.
+/// The message for a machine without npm.
 const NEEDED: &str = "tests with real MCP programs need `npm` (10 or newer) and a package registry that it finds: \
     install e.g. `apt install npm`";
 
-/// The Node that runs what is installed; the system's own may be too old for it.
+/// Returns the installed Node; the system's own may be too old.
 ///
 /// # Panics
-/// If npm is missing or the packages cannot be installed; the message says what to install.
+/// If npm is missing or the packages cannot be installed; the message names the missing software.
 pub fn node() -> PathBuf {
     installed().join("node/bin/node")
 }
 
-/// The file of a package, e.g. `@modelcontextprotocol/conformance/dist/index.js`, that [`node`] runs.
+/// Returns the path of a package file that [`node`] runs, e.g. `@modelcontextprotocol/conformance/dist/index.js`.
 ///
 /// # Panics
-/// If it cannot be installed, or has no such file.
+/// If the package cannot be installed, or has no such file.
 pub fn script(name: &str) -> PathBuf {
     let script = installed().join(name);
     assert!(script.exists(), "there is no `{}`: see node-packages.json", script.display());
     script
 }
 
-/// The folder of packages, for scripts that import them.
+/// Returns the `node_modules` directory, for scripts that import packages.
 ///
 /// # Panics
-/// If they cannot be installed.
+/// If the packages cannot be installed.
 pub fn installed() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(folder).join("node_modules")
@@ -44,7 +44,8 @@ fn folder() -> PathBuf {
     npm("test-node", PACKAGES)
 }
 
-/// The Codex command line, in a folder of its own: it is large, and one test runs it.
+/// Returns the script of the Codex command line. It has its own directory, because it is large and only one test runs
+/// it.
 ///
 /// # Panics
 /// If it cannot be installed.

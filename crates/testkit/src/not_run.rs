@@ -1,14 +1,15 @@
-//! Cases that cannot run on this machine, noted so that nobody takes them for cases that passed.
+//! Records test cases that cannot run on this machine, so that they do not count as passed.
 
 use std::io::Write;
 
-/// Names the file that each of these cases is added to, a line a case; `scripts/check` counts them at its end.
+/// The environment variable with the path of the list of such cases, one a line. `scripts/check` counts them at its
+/// end.
 const NOTED_IN: &str = "TOOLGATE_NOT_RUN";
 
-/// Notes that `case` cannot run on this machine, and `why`, in a few words that do not name the case.
+/// Records that `case` cannot run on this machine. `why` is a short reason that does not name the case.
 ///
 /// # Panics
-/// If the file cannot be written that is to hold it.
+/// If the list cannot be written.
 #[expect(clippy::print_stderr, reason = "a person who runs the test reads it")]
 pub fn not_run(case: &str, why: &str) {
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -16,7 +17,7 @@ pub fn not_run(case: &str, why: &str) {
     if let Some(path) = std::env::var_os(NOTED_IN) {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
         let line = format!("{why}\t{case}\n");
-        // One write: others add lines at the same time.
+        // A single write, because other processes append lines concurrently.
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .expect("the list of cases not run can be written");
     }

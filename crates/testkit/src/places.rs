@@ -1,5 +1,5 @@
-//! Directories for tests that must not depend on where the checkout lies: what confined programs see, and what every user may
-//! enter.
+//! Test directories that do not depend on the location of the checkout: visible to confined programs, or accessible to
+//! every user.
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 use std::fs::{self, Permissions};
@@ -13,23 +13,24 @@ use tempfile::TempDir;
 
 use crate::install::{must, program};
 
-/// Directories that a sandbox has of its own: what the host has there is not seen by confined programs.
+/// Directories that a sandbox replaces by its own, so confined programs do not see the host's files there.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
-/// What root may use where the checkout lies in one of these.
+/// Alternatives for root if the checkout is in one of these directories.
 const FOR_ROOT: &[&str] = &["/var/lib", "/srv", "/opt"];
 
-/// A new directory that confined programs see as it is: in the target folder, or elsewhere if that lies below `/tmp`.
+/// Creates a temporary directory that confined programs see: in the target directory, or elsewhere if that is below
+/// `/tmp`.
 ///
 /// # Panics
-/// If this user has no such directory; the message says how to name one.
+/// If this user has no such directory; the message tells how to name one.
 pub fn seen_tempdir() -> TempDir {
     tempfile::tempdir_in(seen_place()).expect("a directory can be made there")
 }
 
-/// The directory that [`seen_tempdir`] makes its own in: the same for all tests, and not removed.
+/// Returns the parent of the directories that [`seen_tempdir`] creates. All tests share it, and it is not removed.
 ///
 /// # Panics
-/// If this user has none; the message says how to name one.
+/// If this user has no such directory; the message tells how to name one.
 pub fn seen_place() -> PathBuf {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
@@ -38,12 +39,12 @@ pub fn seen_place() -> PathBuf {
         let own = [crate::install::target().join("tmp")].into_iter().chain(home);
         let roots = FOR_ROOT.iter().map(|place| Path::new(place).join("toolgate-tests"));
         let roots = roots.inspect(|place| {
-            // Whatever the mask of whoever runs the tests is.
+            // The mode must not depend on the umask of the test run.
             let made = fs::create_dir_all(place);
             let _not_ours = made.and_then(|()| fs::set_permissions(place, Permissions::from_mode(0o755)));
         });
         let fits = |place: &PathBuf| !is_replaced(place);
-        // Root's tests run programs as somebody else, too.
+        // Tests of root also run programs as another user.
         let is_root = rustix::process::geteuid().is_root();
         let shared = named.into_iter().chain(own.clone()).chain(roots.filter(|_| is_root));
         let mut shared =
@@ -55,29 +56,29 @@ pub fn seen_place() -> PathBuf {
     PLACE.get_or_init(find).clone()
 }
 
-/// The directory without links, if there is one or it can be made.
+/// Returns the canonical path of a writable directory, and creates the directory if it is missing.
 fn made(place: PathBuf) -> Option<PathBuf> {
     fs::create_dir_all(&place).ok()?;
     let place = fs::canonicalize(place).ok()?;
     tempfile::tempfile_in(&place).ok().map(|_| place)
 }
 
-/// Whether every user may enter it.
+/// Returns whether every user may enter the directory.
 fn is_everybodys(place: &Path) -> bool {
     place
         .ancestors()
         .all(|above| fs::metadata(above).is_ok_and(|meta| meta.permissions().mode() & 0o001 != 0))
 }
 
-/// Whether confined programs have something of their own in the place of `path`, which has no links.
+/// Returns whether a sandbox hides `path` behind a directory of its own. `path` must be canonical.
 pub fn is_replaced(path: &Path) -> bool {
     REPLACED.iter().any(|place| path.starts_with(place))
 }
 
-/// The file at `path`, or a copy of it if confined programs do not see it there.
+/// Returns the file at `path`, or a copy if confined programs do not see it there.
 ///
 /// # Panics
-/// If it cannot be copied.
+/// If the file cannot be copied.
 pub fn seen_file(path: impl AsRef<Path>) -> PathBuf {
     let path = fs::canonicalize(path).expect("the file is there");
     if !is_replaced(&path) {
@@ -89,7 +90,7 @@ pub fn seen_file(path: impl AsRef<Path>) -> PathBuf {
     let name = path.file_name().expect("a file has a name").to_string_lossy();
     let copy = seen_place().join(format!("{:016x}-{name}", hasher.finish()));
     if !copy.exists() {
-        // Others may be about to read it: it is there whole or not at all.
+        // The copy appears atomically, because other tests may be about to read it.
         let mut making = tempfile::NamedTempFile::new_in(seen_place()).expect("a file can be made there");
         making.write_all(&bytes).expect("there is room");
         making.persist(&copy).expect("it can be renamed");
@@ -97,7 +98,7 @@ pub fn seen_file(path: impl AsRef<Path>) -> PathBuf {
     copy
 }
 
-/// A copy of a program in a directory that every user may enter, wherever the checkout lies. Dropping it removes it.
+/// A copy of a program that every user can execute, wherever the checkout is. Dropping it removes the copy.
 #[derive(Debug)]
 pub struct EverybodysProgram {
     directory: TempDir,
@@ -105,21 +106,21 @@ pub struct EverybodysProgram {
 }
 
 impl EverybodysProgram {
-    /// A copy of the program at `path`.
+    /// Copies the program at `path`.
     ///
     /// # Panics
-    /// If it cannot be copied.
+    /// If the program cannot be copied.
     pub fn of(path: impl AsRef<Path>) -> Self {
         let name = PathBuf::from(path.as_ref().file_name().expect("a program has a name"));
-        // The program may be a symbolic link, which would lead elsewhere from there.
+        // A symlink would lead elsewhere from the new directory.
         let path = fs::canonicalize(path).expect("the program is there");
         let directory = seen_tempdir();
         let everybody = Permissions::from_mode(0o755);
         fs::set_permissions(directory.path(), everybody.clone()).expect("it is ours");
         let to = directory.path().join(&name);
         let mode = fs::metadata(&path).expect("the program is there").permissions().mode();
-        // A link costs nothing, where it can be made and every user may run the program. A copy is not made by us: whatever
-        // another test starts meanwhile would have it open for writing, and nobody could run it.
+        // A hard link is free, if it is possible and every user may run the program. `cp` makes the copy otherwise. If
+        // this process did, a child of another test could hold the file open for writing, and exec would fail.
         if mode & 0o005 != 0o005 || fs::hard_link(&path, &to).is_err() {
             must("a program is copied for another user", program("cp").arg(&path).arg(&to));
             fs::set_permissions(&to, everybody).expect("it is ours");
@@ -127,7 +128,7 @@ impl EverybodysProgram {
         Self { directory, name }
     }
 
-    /// Where the copy is.
+    /// Returns the path of the copy.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
     }

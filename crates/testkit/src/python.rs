@@ -1,4 +1,4 @@
-//! A Python environment with real client packages, made once for all tests.
+//! A Python environment with real client packages, created once for all tests.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use crate::install::{must, once, program};
 const REQUIREMENTS: &str = include_str!("../python-requirements.txt");
 const REQUIREMENTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python-requirements.txt");
 
-/// What a machine without the means is told.
+/// The message for a machine without Python.
 const NEEDED: &str = "tests with real clients need `python3` (3.10 or newer) with `venv` and `pip`, and a package index \
     or wheels that `pip` finds: install e.g. `apt install python3 python3-venv python3-pip`";
 
-/// The interpreter of an environment in the target folder that has the packages of `python-requirements.txt`.
+/// Returns the interpreter of an environment in the target directory with the packages of `python-requirements.txt`.
 ///
-/// The first test to ask makes the environment; it is kept until the requirements change.
+/// The first test creates the environment, which is kept until the requirements change.
 ///
 /// # Panics
-/// If Python is missing or the packages cannot be installed; the message says what to install.
+/// If Python is missing or the packages cannot be installed; the message names the missing software.
 pub fn interpreter() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(environment).join("bin/python")
 }
 
-/// Runs a script with `stdin` and gives its standard output.
+/// Runs a script with `stdin` and returns its standard output.
 ///
 /// # Panics
-/// If it exits with anything but 0; the message has what it wrote to standard error.
+/// If the exit status is not 0; the message contains the standard error.
 pub fn run(script: &Path, stdin: &str) -> String {
     let mut child = program(interpreter())
         .arg(script)
@@ -40,7 +40,7 @@ pub fn run(script: &Path, stdin: &str) -> String {
         .expect("the interpreter was just made");
     let mut pipe = child.stdin.take().expect("stdin is piped");
     let output = thread::scope(|scope| {
-        // A script that stops early does not read all of it; its exit status says why.
+        // A script that stops early does not read all of its input; its exit status tells why.
         scope.spawn(move || pipe.write_all(stdin.as_bytes()).is_ok());
         child.wait_with_output().expect("the child was started")
     });

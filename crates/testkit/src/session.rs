@@ -1,4 +1,4 @@
-//! A router over a workspace, to make calls in tests as a model would.
+//! A tool router over a test workspace, for calls as a model would make them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,13 +12,14 @@ use tool::{AnyTool, CallId, Place, ToolCall, ToolOutput};
 
 use crate::Workspace;
 
-/// Answers calls in a workspace and remembers what observers saw.
+/// Runs calls in a workspace, and records the observed events.
 pub struct Session {
     router: ToolRouter,
     events: Arc<Log>,
     runtime: Runtime,
 }
 
+/// An observer that records all events.
 #[derive(Default)]
 struct Log(Mutex<Vec<Event>>);
 
@@ -29,12 +30,12 @@ impl Observer for Log {
 }
 
 impl Session {
-    /// A session whose tools may read the workspace.
+    /// Creates a session whose tools may read the workspace.
     pub fn new(workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         Self::under(SandboxPolicy::ReadOnly, workspace, tools)
     }
 
-    /// A session whose tools may do what `sandbox` lets them, too.
+    /// Creates a session whose tools may also do what `sandbox` allows.
     pub fn under(sandbox: SandboxPolicy, workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
@@ -43,28 +44,28 @@ impl Session {
         let registry = registry.build().expect("the tools have different names");
         let events = Arc::new(Log::default());
         let router = ToolRouter::new(registry, gate, Place { cwd: root })
-            // Tests of tools are not about who is asked.
+            // Tests of tools are not about approvals.
             .with_approver(crate::Scripted::confined())
             .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
-        // One for all calls: what runs on between them needs somebody to move it.
+        // One runtime for all calls, so that background work continues between them.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { router, events, runtime: runtime.expect("a runtime can be made") }
     }
 
-    /// Sets how much a call may take.
+    /// Sets the limits of a call.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.router = self.router.with_limits(limits);
         self
     }
 
-    /// Makes one call.
+    /// Runs one call.
     pub fn call(&self, name: &str, arguments: &Value) -> ToolOutput {
         let call = ToolCall::function("call", name, arguments.to_string());
         self.runtime.block_on(self.router.dispatch(call, CancellationToken::new()))
     }
 
-    /// Makes one call and cancels it `after` so long.
+    /// Runs one call and cancels it after the duration `after`.
     pub fn call_and_cancel(&self, name: &str, arguments: &Value, after: Duration) -> ToolOutput {
         let call = ToolCall::function("call", name, arguments.to_string());
         let cancel = CancellationToken::new();
@@ -79,7 +80,7 @@ impl Session {
         })
     }
 
-    /// What observers saw so far.
+    /// Returns the events observed so far.
     pub fn events(&self) -> Vec<Event> {
         self.events.0.lock().expect("no test panics while it holds this").clone()
     }

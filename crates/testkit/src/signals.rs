@@ -1,19 +1,19 @@
-//! Signals that whoever started the tests ignores, given back to the programs that tests start.
+//! Restores default signal dispositions for programs that tests start, if the test run inherited ignored signals.
 
 use std::sync::Once;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a background job of a script, or `nohup`, has ignored.
+/// The signals that a background job of a script, or `nohup`, ignores.
 const KINDS: [fn() -> SignalKind; 3] = [SignalKind::hangup, SignalKind::interrupt, SignalKind::quit];
 
-/// Has programs that this process starts from now on see SIGHUP, SIGINT and SIGQUIT as they are by default.
+/// Restores the default disposition of SIGHUP, SIGINT and SIGQUIT for programs that this process starts later.
 ///
-/// What is ignored stays ignored in a program that is started; what is handled does not. So those that are ignored here get a
-/// handler that does nothing, and the others stay as they are: Ctrl-C still ends the tests.
+/// A child inherits ignored signals, but not handlers. Ignored signals therefore get a no-op handler here. The others
+/// stay unchanged, so Ctrl-C still ends the tests.
 ///
 /// # Panics
-/// If there can be no handler.
+/// If a handler cannot be installed.
 pub fn restore_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -33,7 +33,7 @@ pub fn restore_signals() {
     });
 }
 
-/// The signals that this process ignores, one bit each.
+/// Returns the bit mask of the signals that this process ignores.
 #[expect(clippy::disallowed_methods, reason = "tests look at their own process")]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,31 +1,31 @@
-//! A test binary whose `main` can become the spawner, as a program that embeds us does.
+//! A test harness whose `main` can become the spawner, as in a program that embeds Toolgate.
 
 use libtest_mimic::{Arguments, Trial};
 
-/// A test that is found out at run time.
+/// A test that is determined at run time.
 pub struct Case {
-    /// What it is called.
+    /// The name of the test.
     pub name: String,
-    /// Why it is not run, if it is not: it is reported as ignored, with this.
+    /// The reason for skipping the test, if any. A skipped test is reported as ignored, with the reason.
     pub skip: Option<SkipReason>,
-    /// Panics if it fails.
+    /// The test body; it panics on failure.
     pub test: Box<dyn FnOnce() + Send>,
 }
 
-/// Why a test is not run.
+/// The reason for skipping a test.
 pub enum SkipReason {
-    /// It makes no sense in this form, on whatever machine.
+    /// The test is meaningless in this form, on every machine.
     Senseless(String),
-    /// This machine lacks something.
+    /// This machine lacks a requirement.
     Machine(String),
 }
 
-/// Runs `cases` as the usual test harness would, after [`exec::process::init`].
+/// Runs `cases` like the standard test harness, after [`exec::process::init`].
 pub fn run_cases(cases: Vec<Case>) -> ! {
     run_cases_then(cases, || ())
 }
 
-/// The same, and does `last` when all of them have ended.
+/// Runs `cases` like [`run_cases`], and then calls `last`.
 pub fn run_cases_then(cases: Vec<Case>, last: impl FnOnce()) -> ! {
     exec::process::init();
     crate::restore_signals();
@@ -50,7 +50,7 @@ pub fn run_cases_then(cases: Vec<Case>, last: impl FnOnce()) -> ! {
     conclusion.exit()
 }
 
-/// The same for tests that are functions. [`trials!`](crate::trials) calls it.
+/// Runs tests that are functions. [`trials!`](crate::trials) calls it.
 pub fn run(tests: &[(&'static str, fn())]) -> ! {
     let case = |&(name, test): &(&'static str, fn())| Case {
         name: name.to_owned(),
@@ -60,7 +60,7 @@ pub fn run(tests: &[(&'static str, fn())]) -> ! {
     run_cases(tests.iter().map(case).collect())
 }
 
-/// The `main` of a test binary with these tests.
+/// Defines the `main` of a test binary with these tests.
 #[macro_export]
 macro_rules! trials {
     ($($test:ident),* $(,)?) => {

@@ -1,4 +1,4 @@
-//! A scratch directory with files in it.
+//! A temporary workspace directory with files, for tests.
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 use std::fs;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A directory that is removed when the test ends, with a neighbour that must never be read.
+/// A directory that is removed when the test ends, beside a directory that must never be read.
 #[derive(Debug)]
 pub struct Workspace {
     dir: TempDir,
 }
 
 impl Workspace {
-    /// An empty workspace. Its parent holds `outside/secret.txt`.
+    /// Creates an empty workspace. Its parent contains `outside/secret.txt`.
     pub fn new() -> Self {
         crate::restore_signals();
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
@@ -23,17 +23,17 @@ impl Workspace {
         Self { dir }
     }
 
-    /// The directory itself, without symbolic links.
+    /// Returns the canonical path of the workspace.
     pub fn path(&self) -> PathBuf {
         fs::canonicalize(self.dir.path().join("work")).expect("it exists")
     }
 
-    /// A directory outside the workspace, which holds `secret.txt`.
+    /// Returns the directory outside the workspace that contains `secret.txt`.
     pub fn outside(&self) -> PathBuf {
         fs::canonicalize(self.dir.path().join("outside")).expect("it exists")
     }
 
-    /// Writes a file, and the directories above it.
+    /// Writes a file, and creates its parent directories.
     pub fn file(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("it is ours");
@@ -41,13 +41,13 @@ impl Workspace {
         self
     }
 
-    /// Makes a symbolic link at `path` to `target`.
+    /// Creates a symlink at `path` to `target`.
     pub fn link(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> &Self {
         std::os::unix::fs::symlink(target, self.path().join(path)).expect("it is ours");
         self
     }
 
-    /// `text` with this workspace's path written as `$DIR`, and its neighbour's as `$OUTSIDE`.
+    /// Returns `text` with the path of the workspace replaced by `$DIR`, and the outside directory by `$OUTSIDE`.
     pub fn normal(&self, text: &str) -> String {
         let inside = text.replace(&*self.path().to_string_lossy(), "$DIR");
         inside.replace(&*self.outside().to_string_lossy(), "$OUTSIDE")

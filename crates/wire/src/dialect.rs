@@ -1,4 +1,4 @@
-//! The model APIs that are spoken here, and the way into each.
+//! The supported model APIs (dialects), with the entry points for tool declarations, call reading and answers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use tool::{ToolCall, ToolOutput, ToolSpec};
 use crate::write::{anthropic, chat, responses};
 use crate::{CallReader, Style};
 
-/// A model API.
+/// A model API that this crate reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// OpenAI's Responses API.
@@ -21,10 +21,10 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect there is.
+    /// All dialects.
     pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Anthropic];
 
-    /// The dialect as people spell it, e.g. `responses`.
+    /// Returns the name of the dialect in configuration and on the command line, e.g. `responses`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Responses => "responses",
@@ -33,15 +33,15 @@ impl Dialect {
         }
     }
 
-    /// The value of a request's `tools`: an array sorted by name, the same bytes every time for the same specs.
+    /// Returns the value of a request's `tools`: an array sorted by name. Equal specs give equal bytes.
     ///
-    /// What the API has no form for is left out: `local_shell` and `web_search` exist in Responses only.
+    /// Tools that the API has no form for are left out: `local_shell` and `web_search` exist in Responses only.
     pub fn tools(self, specs: &[&ToolSpec], style: &Style) -> Value {
         let mut specs = specs.to_vec();
         specs.sort_by_key(|spec| spec.name());
         let hosted = specs.iter().any(|spec| matches!(spec, ToolSpec::WebSearch { .. }));
         if self == Self::Responses && hosted {
-            // Where the provider searches itself, a search of ours would be a second tool of the same name.
+            // The provider's own search replaces ours: both would be tools of the same name.
             let ours =
                 |spec: &&ToolSpec| matches!(spec, ToolSpec::Function(spec) if spec.name == "web_search");
             specs.retain(|spec| !ours(spec));
@@ -54,13 +54,14 @@ impl Dialect {
         sorted(tools.collect())
     }
 
-    /// A reader for one response of the model.
+    /// Returns a reader for the calls of one response.
     pub fn reader(self) -> CallReader {
         CallReader::new(self)
     }
 
-    /// Writes what answers `call`: one item in every dialect, but in Chat a user message follows a tool message that
-    /// has images, since tool messages carry text only. [`answers`](Self::answers) orders these for several calls.
+    /// Writes the items that answer `call`. Every dialect needs one item, except Chat for an output with images. Tool
+    /// messages of Chat carry text only, so a user message with the images follows. [`answers`](Self::answers) orders
+    /// these items for several calls.
     pub fn answer(self, call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
         let items = match self {
             Self::Responses => vec![responses::answer(call, output)],
@@ -70,8 +71,8 @@ impl Dialect {
         items.into_iter().map(sorted).collect()
     }
 
-    /// Writes what answers the calls of one response, in an order that the API accepts: Chat wants every tool message
-    /// before anything else, so messages with images come last.
+    /// Writes the items that answer the calls of one response, in an order that the API accepts. Chat requires all tool
+    /// messages before any other message, so user messages with images come last.
     pub fn answers<'a>(
         self,
         answered: impl IntoIterator<Item = (&'a ToolCall, &'a ToolOutput)>,
@@ -98,14 +99,15 @@ impl FromStr for Dialect {
     }
 }
 
-/// A name that no dialect goes by.
+/// The error for a name that is no dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no dialect `{name}`; there are `responses`, `chat` and `anthropic`")]
 pub struct UnknownDialect {
     name: String,
 }
 
-/// Whether `serde_json` keeps insertion order depends on who else is in the build; the prompt cache must not.
+/// Sorts the keys of all objects. Feature unification decides whether `serde_json` keeps insertion order, and the bytes
+/// of a cached prompt must not depend on it.
 pub(crate) fn sorted(mut value: Value) -> Value {
     value.sort_all_objects();
     value

@@ -1,12 +1,12 @@
-//! Where a request goes, and what it carries beside its body.
+//! HTTP path, headers and API key variable of each dialect.
 
 use crate::Dialect;
 
-/// The version of the Messages API that is spoken here.
+/// The version of the Messages API in the `anthropic-version` header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 impl Dialect {
-    /// What follows a base URL that ends in `/v1`, e.g. `chat/completions`.
+    /// Returns the path that is appended to a base URL ending in `/v1`, e.g. `chat/completions`.
     pub fn path(self) -> &'static str {
         match self {
             Self::Responses => "responses",
@@ -15,7 +15,7 @@ impl Dialect {
         }
     }
 
-    /// The headers that the API wants; without a key those that it wants of everybody.
+    /// Returns the HTTP headers that the API requires. Without a key, only the headers that do not depend on it.
     pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let key = key.map(|key| match self {
             Self::Responses | Self::Chat => ("authorization", format!("Bearer {key}")),
@@ -28,7 +28,7 @@ impl Dialect {
         key.into_iter().chain(version).collect()
     }
 
-    /// The environment variable in which people keep their key.
+    /// Returns the environment variable that conventionally holds the API key.
     pub fn key_variable(self) -> &'static str {
         match self {
             Self::Responses | Self::Chat => "OPENAI_API_KEY",

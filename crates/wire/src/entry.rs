@@ -1,4 +1,4 @@
-//! One item of a conversation, serialised once and sent with every request after.
+//! A conversation item that is serialised once and reused in every later request.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use crate::Dialect;
 
-/// One item of a conversation, as text that a request is put together from. Cloning it copies nothing.
+/// One serialised item of a conversation, a part of request bodies. Cloning shares the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     text: Arc<str>,
     part: Part,
 }
 
-/// What the text of an entry is.
+/// The role of an entry's text in the request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// An item or a message.
+    /// A complete item or message.
     Whole,
-    /// One block that must come first in its user message.
+    /// A `tool_result` block, which must come first in its user message.
     Result,
-    /// Blocks of a user message, with commas between them.
+    /// Content blocks of a user message, separated by commas.
     Blocks,
 }
 
@@ -44,7 +44,7 @@ impl Dialect {
 }
 
 impl Entry {
-    /// How many bytes a request grows by it, but for what it shares with its neighbours.
+    /// Returns the bytes that this entry adds to a request body, without separators and enclosing messages.
     pub fn size(&self) -> usize {
         self.text.len()
     }

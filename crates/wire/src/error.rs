@@ -1,4 +1,4 @@
-//! A model API that does not answer: which kind of no it is, when to ask again, and what a person should try.
+//! Errors of model APIs: classifies them, reads the retry delay, and words a message with advice.
 
 mod code;
 mod plain;
@@ -11,44 +11,44 @@ use crate::Dialect;
 
 pub use code::Code;
 
-/// The longest that a server may make us wait; more is a mistake of its clock.
+/// Upper bound on a retry delay that a server requests; a longer one is taken for a wrong server clock.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why there is no answer, or not all of it.
+/// The error of a model request that failed or whose response is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// Which kind of fault it is.
+    /// The kind of error.
     pub code: Code,
-    /// What happened and what to try, for people: one line of bounded length without keys in it.
+    /// The error and the advice for the user: one line of bounded length, with API keys removed.
     pub message: String,
-    /// Whether the same request may do better.
+    /// States when the request may be retried.
     pub retry: Retry,
 }
 
-/// When to send the same request again.
+/// Advice on retrying an unchanged request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// After a moment that the sender chooses.
+    /// Retry after a delay that the caller chooses.
     Soon,
-    /// Not before so much time has passed: the server said so.
+    /// Retry not earlier than this delay, which the server requested.
     After(Duration),
-    /// It would be refused again.
+    /// Do not retry: the same request would fail again.
     Never,
 }
 
-/// What a server said about a fault.
+/// The facts that a server's error report contains.
 #[derive(Debug, Default)]
 struct Account {
     status: Option<u16>,
-    /// The server's own words for the kind of fault, the more exact one first.
+    /// The server's error identifiers, the more specific one first.
     words: Vec<String>,
     text: String,
     wait: Option<Duration>,
 }
 
 impl Dialect {
-    /// Reads an HTTP answer that is not a success. `retry_after` is the value of that header, if there is one.
+    /// Parses an HTTP response with an error status. `retry_after` is the value of the `retry-after` header.
     pub fn refused(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
         let mut account = match serde_json::from_str::<Value>(body) {
             Ok(json) => Account::of(&json),
@@ -59,21 +59,21 @@ impl Dialect {
         account.judge(self)
     }
 
-    /// Reads the fault that a stream reports.
+    /// Parses an error that a stream reports.
     pub(crate) fn failed(self, json: &Value) -> ModelError {
         Account::of(json).judge(self)
     }
 }
 
 impl ModelError {
-    /// A stream that ended before the response did.
+    /// The error for a stream that ended before its response was complete.
     pub(crate) fn broken() -> Self {
         let message =
             "the stream of the model ended before its response did; send the request again".to_owned();
         Self { code: Code::Broken, message, retry: Retry::Soon }
     }
 
-    /// A response of more pieces than are kept.
+    /// The error for a response with more pieces than the limit.
     pub(crate) fn scattered(limit: usize) -> Self {
         let message = format!(
             "the model's response has more than {limit} pieces of text and calls; ask for less, or limit its output"
@@ -81,7 +81,7 @@ impl ModelError {
         Self { code: Code::Endless, message, retry: Retry::Never }
     }
 
-    /// A response that goes on beyond what is kept.
+    /// The error for a response with more bytes than the limit.
     pub(crate) fn endless(limit: usize) -> Self {
         let message =
             format!("the model's response is longer than {limit} bytes; ask for less, or limit its output");
@@ -90,8 +90,8 @@ impl ModelError {
 }
 
 impl Account {
-    /// Finds the fault in what servers send: `{"error": {..}}`, `{"error": ".."}`, `[{"error": ..}]`, `{"detail": ..}`
-    /// or the fault itself.
+    /// Extracts the error from the shapes that servers send: `{"error": {..}}`, `{"error": ".."}`, `[{"error": ..}]`,
+    /// `{"detail": ..}` or the bare error object.
     fn of(json: &Value) -> Self {
         let json = json.get(0).unwrap_or(json);
         let error = match &json["error"] {
@@ -133,13 +133,13 @@ impl Account {
     }
 }
 
-/// The value of `retry-after` where it is a number. It may be a date too, for which one would have to know the time.
+/// Parses a numeric `retry-after` value. A date is ignored, because it needs the current time.
 fn seconds(value: &str) -> Option<Duration> {
     let seconds: f64 = value.trim().parse().ok().filter(|seconds| *seconds >= 0.0)?;
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(MAX_WAIT))
 }
 
-/// The wait that OpenAI names in words, the only place where a stream names one: `Please try again in 1.5s.`
+/// Parses the delay in OpenAI's error text, the only place where a stream states one: `Please try again in 1.5s.`
 fn wait_in(text: &str) -> Option<Duration> {
     const BEFORE: &str = "try again in ";
     let rest = &text[text.find(BEFORE)? + BEFORE.len()..];

@@ -1,13 +1,13 @@
-//! A call that cannot be read, said so that the model can send it again.
+//! The error for a malformed tool call, worded so that the model can send the call again.
 
 use serde_json::Value;
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
 
 use crate::Dialect;
 
-/// A call that cannot be read.
+/// A tool call that cannot be parsed.
 ///
-/// With an id it can be answered, and must be: APIs refuse a conversation in which a call has no answer.
+/// A fault with an id must be answered: APIs reject a conversation in which a call has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot be read at `{path}`: {why}", self.subject())]
 pub struct WireFault {
@@ -18,10 +18,10 @@ pub struct WireFault {
     pub(crate) why: Why,
 }
 
-/// What keeps a call from being read.
+/// The reason why a call cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// A field that must be there is not, or is empty.
+    /// A required field is missing or empty.
     #[error("it is missing")]
     Missing,
     /// A field has the wrong type.
@@ -32,22 +32,22 @@ pub enum Why {
         /// E.g. `a number`.
         found: &'static str,
     },
-    /// More text came for one call, or for all open calls together, than is kept.
+    /// The text of one call, or of all open calls together, exceeds the limit.
     #[error("it is longer than {limit} bytes; send it in smaller calls")]
     TooLong {
-        /// The most that is kept.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// More calls are open at once than are followed.
+    /// More calls are open at once than the limit allows.
     #[error("more than {limit} calls are open at once; send fewer at a time")]
     TooMany {
-        /// The most that are followed.
+        /// The limit.
         limit: usize,
     },
-    /// The stream or the token limit ended before the call did.
+    /// The stream or the token limit ended before the call was complete.
     #[error("the response ended before the call was complete; send it again, in smaller calls if it is long")]
     Unfinished,
-    /// Another call of the same response has this id, so an answer would reach the wrong one.
+    /// Another call of the response has this id, so an answer would be paired with the wrong call.
     #[error("another call of this response already has the id `{id}`; give every call its own")]
     Reused {
         /// The id as the server wrote it.
@@ -55,7 +55,7 @@ pub enum Why {
     },
 }
 
-/// Which item type answers the call.
+/// The item type that answers the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Function,
@@ -63,27 +63,28 @@ pub(crate) enum Kind {
 }
 
 impl WireFault {
-    /// The id that an answer needs, if the call had one.
+    /// Returns the id of the call, which an answer needs, if there is one.
     pub fn id(&self) -> Option<&CallId> {
         self.id.as_ref()
     }
 
-    /// The tool's name, if that much could be read.
+    /// Returns the name of the tool, if it could be parsed.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Where in the item, e.g. `action.command[1]`.
+    /// Returns the path of the faulty field in the item, e.g. `action.command[1]`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What is wrong there.
+    /// Returns the reason.
     pub fn why(&self) -> &Why {
         &self.why
     }
 
-    /// The item that tells the model; none without an id, since there is nothing to pair it with.
+    /// Writes the item that reports the fault to the model. Returns `None` without an id, because no answer can be
+    /// paired.
     pub fn answer(&self, dialect: Dialect) -> Option<Value> {
         let id = self.id.clone()?;
         let payload = match self.kind {
@@ -103,7 +104,7 @@ impl WireFault {
     }
 }
 
-/// The JSON type of `value`, as a sentence wants it.
+/// Returns the JSON type of `value` with its article, for error sentences.
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,5 +1,5 @@
-//! Listening to one response of a model: words for people as they come, calls as soon as they are complete, and at the
-//! end all of it for the history.
+//! Decodes one model response, streamed or whole, into events: text deltas, complete calls, usage and the end. It also
+//! accumulates the turn for the conversation history.
 
 mod anthropic;
 mod chat;
@@ -12,45 +12,45 @@ use tool::ToolCall;
 use crate::{CallReader, Dialect, ModelError, Said, Usage, WireFault};
 use notes::Notes;
 
-/// What was heard of a model.
+/// An event decoded from a model response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// The next piece of its text.
+    /// The next delta of the model's text.
     Text(String),
-    /// The next piece of its thoughts, or of their summary.
+    /// The next delta of the model's reasoning, or of its summary.
     Thought(String),
     /// A complete call.
     Call(ToolCall),
-    /// A call that cannot be read.
+    /// A call that cannot be parsed.
     Fault(WireFault),
-    /// Something that the provider did itself, e.g. a search.
+    /// An action that the provider performed itself, e.g. a web search.
     Hosted {
-        /// The provider's word for it, e.g. `web_search_call`.
+        /// The provider's type name, e.g. `web_search_call`.
         kind: String,
-        /// All that it tells about it.
+        /// The provider's item.
         item: Value,
     },
-    /// What the response cost: at most once, right before its end.
+    /// The token usage of the response: at most once, right before the end.
     Usage(Usage),
-    /// The response is over: exactly once, last of all.
+    /// The end of the response: exactly once, as the last event.
     End(End),
 }
 
-/// How a response ended.
+/// The way in which a response ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The model said all that it wanted to.
+    /// The model finished its response.
     Done,
-    /// The provider stopped it.
+    /// The provider cut the response short.
     CutShort {
-        /// The provider's word for why, e.g. `max_output_tokens`.
+        /// The provider's reason, e.g. `max_output_tokens`.
         why: String,
     },
-    /// Something went wrong; what was heard until then may be half of it.
+    /// The response failed; the events before may be incomplete.
     Failed(ModelError),
 }
 
-/// Listens to one response, however it comes: as stream events or as a whole.
+/// Decodes one response, which arrives as stream events or as a whole.
 ///
 /// ```
 /// use serde_json::json;
@@ -70,6 +70,7 @@ pub struct Listener {
     notes: Notes,
 }
 
+/// The decoder of the response's dialect.
 #[derive(Debug)]
 enum Ear {
     Responses(responses::Ear),
@@ -78,7 +79,7 @@ enum Ear {
 }
 
 impl Dialect {
-    /// A listener for one response of the model.
+    /// Returns a decoder for one response of the model.
     pub fn listener(self) -> Listener {
         let ear = match self {
             Self::Responses => Ear::Responses(responses::Ear::default()),
@@ -90,7 +91,7 @@ impl Dialect {
 }
 
 impl Listener {
-    /// Takes the next stream event, or a whole response. What comes after the end is not heard.
+    /// Decodes the next stream event, or a whole response. Input after the end is ignored.
     pub fn push(&mut self, json: &Value) -> Vec<Heard> {
         if self.notes.is_over() {
             return Vec::new();
@@ -102,14 +103,14 @@ impl Listener {
             Ear::Anthropic(ear) => ear.hear(json, &mut self.notes),
         }
         if self.notes.is_ending() {
-            // The end takes along what the ear and the reader still hold; how it ended is known.
+            // Flushes the partial state of the ear and of the reader. The end itself is already set.
             self.close();
         }
         self.notes.take()
     }
 
-    /// Says that the stream is over, `[DONE]` or not. If the response is not, whatever is half-finished becomes a call
-    /// or a fault, and the end is one that failed.
+    /// Ends the stream, with or without `[DONE]`. If the response is incomplete, each partial call becomes a call or a
+    /// fault, and the end is [`End::Failed`].
     pub fn finish(&mut self) -> Vec<Heard> {
         if self.notes.is_over() {
             return Vec::new();
@@ -119,12 +120,12 @@ impl Listener {
         self.notes.take()
     }
 
-    /// All that was said so far.
+    /// Returns the turn accumulated so far.
     pub fn into_said(self) -> Said {
         self.notes.into_said()
     }
 
-    /// Writes down what is half-finished, and says how the response ended if nothing more comes.
+    /// Flushes partial state, and returns the end of a response that receives no more events.
     fn close(&mut self) -> End {
         self.notes.readings(self.calls.finish());
         match &mut self.ear {

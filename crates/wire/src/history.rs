@@ -1,4 +1,4 @@
-//! Writing a conversation: what a person said, what the model said, and what its calls came to.
+//! Writes conversation items: user messages, assistant turns, and the answers to their calls.
 
 use serde_json::Value;
 use tool::{CallId, Image, ToolCall, ToolOutput};
@@ -7,12 +7,12 @@ use crate::dialect::sorted;
 use crate::write::{anthropic, chat, responses};
 use crate::{Dialect, Said};
 
-/// What a model reads of a call that was never answered.
+/// The answer to a call that was never answered.
 const UNANSWERED: &str =
     "the call was interrupted before it came to an answer; what it did until then is unknown";
 
 impl Dialect {
-    /// A person's message. APIs refuse one without content, so it has some words in any case.
+    /// Writes a user message. An empty one gets a placeholder text, because APIs reject a message without content.
     pub fn user(self, text: &str, pictures: &[Image]) -> Value {
         sorted(match self {
             Self::Responses => responses::user(text, pictures),
@@ -21,9 +21,9 @@ impl Dialect {
         })
     }
 
-    /// The model's own turn as items of the history; none if there was nothing to keep.
+    /// Writes an assistant turn as history items; none if the turn has no content.
     ///
-    /// Of what another dialect heard, text and calls are written, and its own items are left out.
+    /// A turn decoded by another dialect is reduced to its text and calls; its API-specific items are left out.
     pub fn said(self, said: &Said) -> Vec<Value> {
         let items = match self {
             Self::Responses => responses::said(said),
@@ -33,11 +33,11 @@ impl Dialect {
         items.into_iter().map(sorted).collect()
     }
 
-    /// What follows [`said`](Self::said): exactly one answer for every call in it, those that could not be read
-    /// last, and then a message about calls that no answer reaches.
+    /// Writes the items that follow [`said`](Self::said): exactly one answer for every call of the turn. Answers to
+    /// unreadable calls come last, followed by a message about calls that cannot be answered.
     ///
-    /// `outputs` may come in any order. One that belongs to no call is left out, and so is a second one for the same
-    /// call; a call without any is told to have been interrupted.
+    /// `outputs` may come in any order. Outputs of unknown calls and duplicate outputs are ignored. A call without an
+    /// output is answered as interrupted.
     pub fn replies<'a>(
         self,
         said: &Said,

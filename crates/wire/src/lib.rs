@@ -1,9 +1,9 @@
-//! Model API JSON to tool calls and back: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
+//! Converts between model API JSON and tool calls: OpenAI Responses, OpenAI Chat Completions, Anthropic Messages.
 //!
-//! Nothing else in Toolgate knows what an API looks like. There is no I/O here: values in, values out.
+//! No other crate of Toolgate knows these API formats. This crate does no I/O: values in, values out.
 //!
-//! For calls alone: [`Dialect::tools`] writes what a request carries, [`Dialect::reader`] takes what comes back,
-//! streamed or whole, and [`Dialect::answer`] writes what goes into the next request.
+//! For calls alone: [`Dialect::tools`] writes the tool declarations of a request. [`Dialect::reader`] reads the calls
+//! of a response, streamed or whole. [`Dialect::answer`] writes the answer items for the next request.
 //!
 //! ```
 //! use serde_json::json;
@@ -19,9 +19,9 @@
 //! assert_eq!(answer, [json!({"type": "function_call_output", "call_id": "c1", "output": "a.txt"})]);
 //! ```
 //!
-//! For a whole conversation: [`Dialect::request`] writes the body, a [`Listener`] hears the response and keeps it as
-//! [`Said`], and [`Dialect::said`] and [`Dialect::replies`] write what the next request has more. Every item is
-//! serialised once, as an [`Entry`].
+//! For a whole conversation: [`Dialect::request`] writes the request body. A [`Listener`] decodes the response and
+//! keeps it as [`Said`]. [`Dialect::said`] and [`Dialect::replies`] write the items that the next request adds. Every
+//! item is serialised once, as an [`Entry`].
 //!
 //! ```
 //! use serde_json::{Value, json};

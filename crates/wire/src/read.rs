@@ -1,4 +1,4 @@
-//! What a model sent → calls: one reader for streams, whole responses and single items.
+//! Parses the tool calls of model responses: one reader for streams, whole responses and single items.
 
 mod anthropic;
 mod chat;
@@ -18,20 +18,20 @@ pub(crate) use responses::call_id;
 use seen::Seen;
 use turn::{Piece, Turn};
 
-/// What a reader found.
+/// A result of the call reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// A complete call.
     Call(ToolCall),
-    /// A call that cannot be read.
+    /// A call that cannot be parsed.
     Fault(WireFault),
 }
 
-/// Reads the calls out of one response of a model, however it comes: as stream events, as a whole, or as its items.
+/// Parses the calls of model responses, which arrive as stream events, as a whole, or as single items.
 ///
-/// Within a response no id is reported twice, though streams repeat themselves. The next response may use the ids of the
-/// last one again, as some servers do: it begins after the end of a stream, with a whole message, or after
-/// [`finish`](Self::finish). An item that comes alone is always reported: nothing repeats it but its sender.
+/// Within one response an id is reported once, although streams repeat themselves. Some servers reuse ids in the next
+/// response. The next response begins after the end of a stream, with a whole message, or after
+/// [`finish`](Self::finish). A single item is always reported, because only its sender could repeat it.
 #[derive(Debug)]
 pub struct CallReader {
     state: State,
@@ -41,13 +41,14 @@ pub struct CallReader {
     span: Span,
 }
 
-/// How many responses a reader is for.
+/// The number of responses that a reader serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Span {
     One,
     Many,
 }
 
+/// The call reader of the dialect.
 #[derive(Debug)]
 enum State {
     Responses(responses::Reader),
@@ -56,6 +57,7 @@ enum State {
 }
 
 impl CallReader {
+    /// Returns a reader for any number of consecutive responses.
     pub(crate) fn new(dialect: Dialect) -> Self {
         let state = match dialect {
             Dialect::Responses => State::Responses(responses::Reader::default()),
@@ -65,14 +67,14 @@ impl CallReader {
         Self { state, seen: Seen::default(), dialect, turn: Turn::default(), span: Span::Many }
     }
 
-    /// A reader in which no id comes twice, whatever is pushed: all of it is one response.
+    /// Returns a reader that takes all input for one response, so no id is reported twice.
     pub(crate) fn of_one_response(dialect: Dialect) -> Self {
         Self { span: Span::One, ..Self::new(dialect) }
     }
 
-    /// Takes the next piece of JSON: a stream event, a whole response, a message, or one item of it.
+    /// Parses the next piece of JSON: a stream event, a whole response, a message, or a single item.
     ///
-    /// What is none of these, or holds no call, gives no reading.
+    /// Any other JSON gives no result.
     pub fn push(&mut self, json: &Value) -> Vec<Reading> {
         match self.span {
             Span::One => {
@@ -106,7 +108,7 @@ impl CallReader {
         }
     }
 
-    /// Says that the stream has ended: whatever is half-finished becomes a call, if all of it came, or a fault.
+    /// Ends the stream: each partial call becomes a call if it is complete, else a fault.
     pub fn finish(&mut self) -> Vec<Reading> {
         let readings = match &mut self.state {
             State::Responses(reader) => reader.finish(),
@@ -132,13 +134,13 @@ mod tests {
 
     use super::*;
 
-    /// What a reader says about a stream that then ends: one line for every reading.
+    /// Describes the results of a reader for a stream that then ends: one line for each result.
     pub(super) fn tell(dialect: Dialect, stream: &[Value]) -> String {
         let mut reader = dialect.reader();
         let mut readings: Vec<Reading> = stream.iter().flat_map(|json| reader.push(json)).collect();
         readings.extend(reader.finish());
         let text = readings.iter().map(line).collect::<Vec<_>>().join("\n");
-        // Without what no two readers have in common.
+        // Removes the random part of invented ids, which differs between readers.
         let (first, rest) = text.split_once("call_toolgate_").unwrap_or((&text, ""));
         let rest = rest.split("call_toolgate_").filter_map(|id| Some(id.split_once('_')?.1));
         rest.fold(first.to_owned(), |all, id| all + "call_toolgate_" + id)

@@ -1,8 +1,8 @@
-//! The body of a request, put together from pieces that were serialised before.
+//! Builds request bodies from items that were serialised before.
 //!
-//! What never changes in a session comes first and the conversation last, so that the bytes of one request are, up to
-//! its end, the bytes of the next: providers find the longest prefix that they know. Anthropic is told where to look by
-//! marks, which move; they are no part of what it compares.
+//! The constant parts of a session come first and the conversation last. Each request therefore begins with the bytes
+//! of the previous one, and providers cache the longest known prefix. Anthropic needs cache marks, which move; they are
+//! not part of the compared prefix.
 
 use std::fmt::Write;
 
@@ -11,50 +11,50 @@ use serde_json::Value;
 use crate::Dialect;
 use crate::entry::{Entry, Part};
 
-/// How long an answer may get where the API demands a number and nobody gave one. Every Claude 4 model takes it.
+/// Default output limit for the API that requires one. Every Claude 4 model accepts it.
 const MAX_TOKENS: u64 = 32_000;
 
-/// Tells Anthropic that the prompt up to here will come again.
+/// The cache mark of Anthropic: the prompt up to here will be sent again.
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-/// So many of the last user messages are marked. The API looks back over 20 blocks only; a turn of many calls is
-/// longer than that, and its own start is then found by the second mark.
+/// Number of trailing user messages with a cache mark. The API looks back over only 20 blocks. A turn of many calls is
+/// longer, and the second mark then covers its start.
 const MARKED_MESSAGES: usize = 2;
 
-/// Room for all that is not text of the caller's.
+/// Capacity for everything except the caller's text.
 const ROOM: usize = 1024;
 
-/// What a model is asked.
+/// The parameters of a model request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Which model, e.g. `gpt-5`.
+    /// The model name, e.g. `gpt-5`.
     pub model: &'a str,
-    /// What the model is told before anything else; may be empty.
+    /// The system prompt; may be empty.
     pub instructions: &'a str,
     /// The conversation so far.
     pub items: &'a [Entry],
-    /// What [`Dialect::tools`] wrote, as text; may be empty.
+    /// The output of [`Dialect::tools`] as text; may be empty.
     pub tools: &'a str,
-    /// How long the answer may get.
+    /// The maximum number of output tokens.
     pub max_output_tokens: Option<u64>,
-    /// Keeps the requests of a session on machines that have it in their cache (Responses).
+    /// Routes the requests of a session to machines with a warm prompt cache (Responses).
     pub cache_key: Option<&'a str>,
-    /// What becomes of thoughts.
+    /// The handling of reasoning items.
     pub reasoning: Reasoning,
 }
 
-/// What becomes of a model's thoughts between two requests.
+/// The handling of a model's reasoning between two requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reasoning {
-    /// They come back encrypted and go into the history (Responses; Anthropic always signs them).
+    /// Reasoning is returned encrypted and kept in the history (Responses; Anthropic always signs it).
     Keep,
-    /// They are not asked for.
+    /// Reasoning is not requested.
     #[default]
     None,
 }
 
 impl Dialect {
-    /// Writes the body of a request for a stream. The same request gives the same bytes.
+    /// Writes the body of a streaming request. Equal requests give equal bytes.
     pub fn request(self, request: &Request<'_>) -> String {
         let items: usize = request.items.iter().map(|entry| entry.size() + MARK.len()).sum();
         let given = request.instructions.len() + request.instructions.len() / 8 + request.tools.len();
@@ -96,7 +96,7 @@ fn responses(body: &mut String, request: &Request<'_>) {
 
 fn chat(body: &mut String, request: &Request<'_>) {
     body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
-    // OpenAI's newer models refuse `max_tokens`; servers that do not know the newer name pass over it.
+    // OpenAI's newer models reject `max_tokens`; servers that do not know the newer name ignore it.
     push_number(body, "max_completion_tokens", request.max_output_tokens);
     if let Some(tools) = tools_of(request) {
         body.push_str(r#","tools":"#);
@@ -137,7 +137,7 @@ fn push_wholes(body: &mut String, entries: &[Entry]) {
     }
 }
 
-/// Entries that make up one user message become one, its results first.
+/// Merges the entries of one user message into one message, results first.
 fn push_messages(body: &mut String, entries: &[Entry]) {
     let runs: Vec<&[Entry]> =
         entries.chunk_by(|one, next| one.part() != Part::Whole && next.part() != Part::Whole).collect();
@@ -169,14 +169,14 @@ fn push_blocks(body: &mut String, run: &[Entry]) {
     }
 }
 
-/// APIs refuse an empty list.
+/// Returns the tools unless the list is empty, which APIs reject.
 fn tools_of<'a>(request: &Request<'a>) -> Option<&'a str> {
     let tools = request.tools.trim();
     (!matches!(tools, "" | "[]")).then_some(tools)
 }
 
 fn push_text(body: &mut String, text: &str) {
-    // A writer of our own would save the copy; instructions are small.
+    // A writer of our own would save the copy, but instructions are small.
     body.push_str(&Value::from(text).to_string());
 }
 

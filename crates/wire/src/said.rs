@@ -1,4 +1,4 @@
-//! What a model said in one response, kept so that any dialect can write it into the next request.
+//! One assistant turn, kept in a form that every dialect can write into the next request.
 
 mod save;
 
@@ -10,61 +10,61 @@ use crate::{Dialect, WireFault};
 
 pub use save::UnreadableSaid;
 
-/// What a model said in one response: text, calls, and items that only its own API knows, in order.
+/// One assistant turn: text, calls, and items that only the originating API understands, in order.
 ///
-/// No two calls in it have the same id, and each must be answered: [`calls`](Self::calls) by running it,
-/// [`unread`](Self::unread) with what comes along. [`Dialect::replies`] sees to both.
+/// No two calls have the same id, and each call must be answered. [`calls`](Self::calls) are answered by running them,
+/// [`unread`](Self::unread) calls with their included output. [`Dialect::replies`] writes both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     dialect: Dialect,
     pieces: Vec<Piece>,
 }
 
-/// One piece of a response.
+/// One piece of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) what: What,
-    /// The item as the API sent it, where that says more.
+    /// The item as the API sent it, if it contains more than `what`.
     pub(crate) raw: Option<Value>,
 }
 
-/// What a piece means.
+/// The content of a piece.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
     Text(String),
     Call(ToolCall),
-    /// A call that could not be read, with arguments of our own, and why.
+    /// A call that could not be parsed, with substitute arguments, and the reason.
     Unread(ToolCall, String),
-    /// A call that could not be read and has no id, so that no API takes an answer to it.
+    /// A call that could not be parsed and has no id, so that no API accepts an answer to it.
     Lost(String),
-    /// Something that only the API it came from understands.
+    /// An item that only the originating API understands.
     Item,
 }
 
 impl Said {
-    /// A response in which nothing was said yet.
+    /// Returns an empty turn.
     pub(crate) fn new(dialect: Dialect) -> Self {
         Self { dialect, pieces: Vec::new() }
     }
 
-    /// A response of which nothing is known but its calls.
+    /// Returns a turn that consists of calls alone.
     pub fn of_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let mut said = Self::new(dialect);
         calls.into_iter().for_each(|call| said.push(Piece { what: What::Call(call), raw: None }));
         said
     }
 
-    /// Which API it came from.
+    /// Returns the API that the turn came from.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Whether there is nothing to write into a history.
+    /// Returns whether the turn has no content for the history.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// All text for people, pieces joined by newlines.
+    /// Returns the text for the user, pieces joined by newlines.
     pub fn text(&self) -> String {
         let texts = self.pieces.iter().filter_map(|piece| match &piece.what {
             What::Text(text) => Some(text.as_str()),
@@ -73,7 +73,7 @@ impl Said {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// The calls to be run, in order.
+    /// Returns the calls to run, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
             What::Call(call) => Some(call),
@@ -81,7 +81,7 @@ impl Said {
         })
     }
 
-    /// The calls that could not be read, each with its answer.
+    /// Returns the calls that could not be parsed, each with its answer.
     pub fn unread(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
             What::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
@@ -89,7 +89,7 @@ impl Said {
         })
     }
 
-    /// What to tell the model about calls that have no id: a sentence each. They are not in the history.
+    /// Returns one sentence for the model about each call without an id. Such calls are not in the history.
     pub fn lost(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
             What::Lost(why) => Some(why.as_str()),
@@ -101,7 +101,7 @@ impl Said {
         &self.pieces
     }
 
-    /// Adds a piece, unless it says nothing or is a call whose id is taken.
+    /// Adds a piece. Blank text and calls with a known id are dropped.
     pub(crate) fn push(&mut self, piece: Piece) {
         let taken = |call: &ToolCall| self.ids().any(|id| *id == call.id);
         let keep = match &piece.what {
@@ -123,8 +123,8 @@ impl Said {
     }
 }
 
-/// Whether an item is neither a call nor an answer nor a name for something else: those would break the pairs that a
-/// history is made of, and every request after.
+/// Returns whether an item is neither a call, an answer, a message nor a reference. Those would break the pairing of
+/// calls and answers, and the API would reject every later request.
 fn is_harmless(item: &Value) -> bool {
     const PAIRED: &[&str] = &[
         "function_call",
@@ -142,11 +142,11 @@ fn is_harmless(item: &Value) -> bool {
 }
 
 impl What {
-    /// What becomes of a call that cannot be read.
+    /// Converts a fault into the content that the history keeps.
     pub(crate) fn of_fault(fault: &WireFault) -> Self {
         let Some(id) = fault.id().cloned() else { return Self::Lost(fault.to_string()) };
         let payload = match fault.kind {
-            // What came may be anything; servers that put it into a template want an object.
+            // The received arguments may be anything, and servers that render them in a template need an object.
             Kind::Function => ToolPayload::Function { arguments: "{}".to_owned() },
             Kind::Custom => ToolPayload::Custom { input: String::new() },
         };

@@ -1,5 +1,4 @@
-//! A model's part, written by us: the stream events that a model would send which says these things. For scripted models, in tests, in
-//! the demo, and behind a URL.
+//! Writes the stream events of a mock model response, for scripted models: in tests, in the demo, and behind a URL.
 
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};
@@ -8,20 +7,20 @@ use crate::dialect::sorted;
 use crate::write::call::{arguments, object};
 use crate::{Dialect, Usage};
 
-/// How long a piece of streamed text is, about.
+/// Approximate bytes of a text delta.
 const PIECE: usize = 24;
 
-/// One thing that a model says.
+/// One output of a mock model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
-    /// Words for people.
+    /// Text for the user.
     Text(String),
     /// A call.
     Call(ToolCall),
 }
 
 impl Dialect {
-    /// The events of a response that says `lines`, under an id made of `id`.
+    /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
     pub fn spoken(self, id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
         let events = match self {
             Self::Responses => responses(id, lines, usage),
@@ -33,7 +32,7 @@ impl Dialect {
 }
 
 impl Dialect {
-    /// The same response in one piece, for whoever did not ask for a stream.
+    /// Returns the response as a whole, for requests that do not stream.
     pub fn spoken_whole(self, id: &str, lines: &[Line], usage: Usage) -> Value {
         let calls = lines.iter().any(|line| matches!(line, Line::Call(_)));
         let text: String = lines.iter().filter_map(Line::text).collect();
@@ -84,7 +83,7 @@ impl Line {
     }
 }
 
-/// The text in pieces, cut where words end.
+/// Splits text into pieces at word boundaries.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -246,7 +245,7 @@ mod tests {
                 [("c1", "read_file"), ("c2", "apply_patch"), ("c3", "local_shell")],
                 "{dialect}"
             );
-            // In one piece it is the same.
+            // The whole response gives equal results.
             let whole = dialect.spoken_whole("1", &lines, usage);
             let read: Vec<String> = CallReader::new(dialect)
                 .push(&whole)

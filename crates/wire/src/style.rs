@@ -1,30 +1,30 @@
-//! How to write tools for servers that know less than the API they imitate.
+//! Compatibility options for servers that support less than the API they imitate.
 
-/// What to spell differently from the dialect's best form. The default changes nothing.
+/// Deviations from the dialect's best form of tool declarations. The default deviates in nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style {
-    /// How schemas name whole numbers.
+    /// The type name of whole numbers in schemas.
     pub integers: Integers,
-    /// What the Responses API is told a freeform tool is; the others have only functions.
+    /// The declaration of freeform tools in the Responses API; the other APIs only have functions.
     pub freeform: FreeformAs,
 }
 
-/// How schemas name whole numbers.
+/// The type name of whole numbers in schemas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Integers {
-    /// `integer`, as JSON Schema has it.
+    /// `integer`, as in JSON Schema.
     #[default]
     Keep,
-    /// `number`, for servers that refuse `integer`. Arguments are still checked to be whole.
+    /// `number`, for servers that reject `integer`. Arguments are still validated to be whole numbers.
     AsNumber,
 }
 
-/// What a freeform tool is declared as where the API has a form for it.
+/// The declaration of a freeform tool where the API has a form for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FreeformAs {
     /// A `custom` tool with its grammar.
     #[default]
     Custom,
-    /// A function with one string, `input`, for servers that know functions only.
+    /// A function with one string parameter, `input`, for servers that only support functions.
     Function,
 }

@@ -1,25 +1,25 @@
-//! What a response cost, in tokens.
+//! Token usage of a response, parsed from each API's `usage` object.
 
 use serde_json::Value;
 
 use crate::Dialect;
 
-/// What a response cost, in tokens.
+/// Token usage of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All that the model read, cached or not.
+    /// All input tokens, cached or not.
     pub input: u64,
-    /// How much of the input came from a cache.
+    /// Input tokens that came from the cache.
     pub cached: u64,
-    /// All that the model wrote, thoughts included.
+    /// All output tokens, reasoning included.
     pub output: u64,
-    /// How much of the output were thoughts, where the API says.
+    /// Reasoning tokens of the output, if the API reports them.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// Takes what a `usage` object says. Fields that it does not have keep their last value: Anthropic tells the input
-    /// when a message starts and the output when it ends.
+    /// Updates the counts from a `usage` object. Absent fields keep their value: Anthropic reports the input when a
+    /// message starts and the output when it ends.
     pub(crate) fn take(&mut self, dialect: Dialect, usage: &Value) {
         match dialect {
             Dialect::Responses => self.take_responses(usage),
@@ -37,14 +37,14 @@ impl Usage {
 
     fn take_chat(&mut self, usage: &Value) {
         set(&mut self.input, &usage["prompt_tokens"]);
-        // DeepSeek's own word, which comes without the details.
+        // DeepSeek's own field, which comes without the details.
         set(&mut self.cached, &usage["prompt_cache_hit_tokens"]);
         set(&mut self.cached, &usage["prompt_tokens_details"]["cached_tokens"]);
         set(&mut self.output, &usage["completion_tokens"]);
         set(&mut self.reasoning, &usage["completion_tokens_details"]["reasoning_tokens"]);
     }
 
-    /// Anthropic's `input_tokens` are those that no cache was asked about.
+    /// Anthropic's `input_tokens` exclude tokens read from or written to the cache.
     fn take_anthropic(&mut self, usage: &Value) {
         if let Some(fresh) = usage["input_tokens"].as_u64() {
             let count = |name: &str| usage[name].as_u64().unwrap_or(0);

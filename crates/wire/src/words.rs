@@ -1,22 +1,23 @@
-//! What a model's own items say, for people who read them later.
+//! Extracts readable text and reasoning from the raw items of a model response, for logs.
 
 use serde_json::Value;
 
-/// How deep items are looked into: a message, its content, what a provider puts around one.
+/// Maximum nesting depth: a message, its content, and provider wrappers.
 const DEPTH: usize = 4;
 
-/// One thing that a model said, in words.
+/// One readable part of a model response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Words {
-    /// Text for people.
+    /// Text for the user.
     Text(String),
-    /// A thought, or the summary of one.
+    /// Reasoning, or its summary.
     Thought(String),
-    /// Something that is no text, by its name, e.g. `web_search_call`.
+    /// The type name of an item without text, e.g. `web_search_call`.
     Other(String),
 }
 
-/// What `items` say, in order: the items of any API, or what [`Said::save`](crate::Said::save) made of them. Calls are left out.
+/// Returns the readable parts of `items`, in order. Items may come from any API or from
+/// [`Said::save`](crate::Said::save). Calls are left out.
 pub fn words(items: &[Value]) -> Vec<Words> {
     let mut found = Vec::new();
     items.iter().for_each(|item| look(item, DEPTH, &mut found));
@@ -29,7 +30,7 @@ pub fn words(items: &[Value]) -> Vec<Words> {
 fn look(item: &Value, depth: usize, found: &mut Vec<Words>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let text = |name: &str| item[name].as_str().map(str::to_owned);
-    // Of Chat, where thoughts have several names and stand beside the text.
+    // In Chat, reasoning has several field names and stands beside the text.
     found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(Words::Thought));
     match item["type"].as_str() {
         Some("thinking") => found.extend(text("thinking").map(Words::Thought)),
@@ -42,7 +43,7 @@ fn look(item: &Value, depth: usize, found: &mut Vec<Words>) {
     }
 }
 
-/// A message, or what we made of a response.
+/// Collects the parts of a message, or of a saved turn.
 fn whole(item: &Value, depth: usize, found: &mut Vec<Words>) {
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     match &item["content"] {
@@ -53,13 +54,13 @@ fn whole(item: &Value, depth: usize, found: &mut Vec<Words>) {
     list(&item["pieces"]).iter().for_each(|piece| look(piece, depth, found));
     match text("text") {
         Some(text) => found.push(Words::Text(text)),
-        // A call has an item too, and that is known as one.
+        // The raw item of a call is recognised as a call and skipped.
         None if item["raw"].is_object() => look(&item["raw"], depth, found),
         None => {}
     }
 }
 
-/// What Responses says of its thoughts: all of them, or else a summary.
+/// Collects the reasoning of a Responses item: the full text, or else the summary.
 fn thoughts(item: &Value, found: &mut Vec<Words>) {
     let text = |part: &Value| part["text"].as_str().map(|text| Words::Thought(text.to_owned()));
     let before = found.len();

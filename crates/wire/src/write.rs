@@ -1,4 +1,4 @@
-//! What all dialects share in writing: schemas, wrapped freeform tools, text and pictures.
+//! Shared writers of all dialects: schemas, freeform tools wrapped as functions, text and images.
 
 pub(crate) mod anthropic;
 pub(crate) mod call;
@@ -13,13 +13,13 @@ use tool::{FreeformSpec, FunctionSpec, Image, Item, JsonSchema, ToolOutput, Tool
 
 use crate::{Integers, Style};
 
-/// What a model reads when a tool has nothing to say: APIs refuse blank text.
+/// Stands for an empty tool output, because APIs reject blank text.
 const NO_OUTPUT: &str = "(no output)";
 
-/// What a model reads of a person who sent nothing.
+/// Stands for an empty user message.
 const NO_WORDS: &str = "(an empty message)";
 
-/// A tool as an API that knows only functions sees it.
+/// A tool declared as a function, for APIs that only have functions.
 struct Declared {
     name: String,
     description: String,
@@ -27,7 +27,7 @@ struct Declared {
 }
 
 impl Declared {
-    /// The tool as a function, if it can be one.
+    /// Returns the declaration, if the tool can be a function.
     fn of(spec: &ToolSpec, style: &Style) -> Option<Self> {
         match spec {
             ToolSpec::Function(function) => Some(Self::function(function, style)),
@@ -41,8 +41,8 @@ impl Declared {
         Self { name: function.name.clone(), description: function.description.clone(), parameters }
     }
 
-    /// A freeform tool as a function with one string. Nobody enforces its grammar, so the model reads what its description
-    /// shows and is spared the rest, which it would pay for in every request.
+    /// Wraps a freeform tool as a function with one string parameter. No API enforces the grammar of a function. It is
+    /// left out, because the model would pay for it in every request and the description shows the format.
     fn wrapped(freeform: &FreeformSpec) -> Self {
         let FreeformSpec { name, description, .. } = freeform;
         let description = description.clone();
@@ -56,7 +56,8 @@ impl Declared {
     }
 }
 
-/// The schema of a tool's arguments. OpenAI refuses an object without `properties`, Anthropic a root without `type`.
+/// Returns the schema of a tool's arguments. OpenAI rejects an object without `properties`, Anthropic a root without
+/// `type`.
 fn schema(schema: &JsonSchema, style: &Style) -> Value {
     let written = match style.integers {
         Integers::Keep => serde_json::to_value(schema),
@@ -70,13 +71,13 @@ fn schema(schema: &JsonSchema, style: &Style) -> Value {
     value
 }
 
-/// All text of an answer, or the words for none.
+/// Returns all text of an output, or the placeholder for empty text.
 fn text_of(output: &ToolOutput) -> String {
     let text = output.joined_text();
     if text.trim().is_empty() { NO_OUTPUT.to_owned() } else { text }
 }
 
-/// The pictures of an answer.
+/// Returns the images of an output.
 fn images_of(output: &ToolOutput) -> impl Iterator<Item = &Image> {
     output.items.iter().filter_map(|item| match item {
         Item::Text(_) => None,
@@ -84,12 +85,12 @@ fn images_of(output: &ToolOutput) -> impl Iterator<Item = &Image> {
     })
 }
 
-/// The pieces of an answer that has pictures, without blank texts.
+/// Returns the items of an output that has images, without blank texts.
 fn pieces_of(output: &ToolOutput) -> impl Iterator<Item = &Item> {
     output.items.iter().filter(|item| item.as_text().is_none_or(|text| !text.trim().is_empty()))
 }
 
-/// The words of a person; none if pictures say it all.
+/// Returns the text of a user message; `None` for a message of images alone.
 fn words_of<'a>(text: &'a str, pictures: &[Image]) -> Option<&'a str> {
     match (text.trim().is_empty(), pictures.is_empty()) {
         (false, _) => Some(text),

@@ -1,4 +1,4 @@
-//! async-openai's types take what we write, and we take what they write.
+//! Compatibility with async-openai: its types accept our JSON, and our readers accept its JSON.
 
 mod samples;
 mod talk;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tool::{LocalShell, ToolCall, ToolPayload};
 use toolgate_wire::{Dialect, FreeformAs, Integers, Reading, Style};
 
-/// Reads `json` as `T` and writes it again: a field that `T` does not know would be lost.
+/// Asserts that `json` survives a round trip through `T`, which would lose an unknown field.
 fn survives<T: DeserializeOwned + Serialize>(json: &Value) {
     let read: T = serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json}"));
     assert_eq!(&serde_json::to_value(read).expect("it was JSON"), json);
@@ -50,7 +50,7 @@ fn answers_are_taken() {
     }
 }
 
-/// The value without `null`s: some of the types add them where we have nothing, others leave ours out.
+/// Returns the value without `null`s: some of the types add them, others drop ours.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(without_nulls).collect(),

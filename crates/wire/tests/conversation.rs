@@ -1,4 +1,4 @@
-//! What holds for any conversation: every call is followed by exactly one answer, whoever heard it and whoever writes it.
+//! Properties of conversations: every call has exactly one answer, whatever dialect decodes the turn and writes it.
 
 mod hostile;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tool::{CallId, Image, ToolOutput};
 use toolgate_wire::{Dialect, End, Entry, Heard, Reasoning, Request, Said};
 
-/// One turn: what the model said, and which answers came, in which order.
+/// One turn: the model's output, the tool outputs in order of arrival, and an optional user message.
 #[derive(Debug, Clone)]
 struct Turn {
     said: Said,
@@ -87,7 +87,7 @@ fn turn() -> impl Strategy<Value = Turn> {
     })
 }
 
-/// The list of items in the request that the turns make.
+/// Returns the items of the request that follows the turns.
 fn history(dialect: Dialect, turns: &[Turn]) -> Vec<Value> {
     let mut items = vec![dialect.user("go", &[])];
     for turn in turns {
@@ -110,12 +110,12 @@ fn history(dialect: Dialect, turns: &[Turn]) -> Vec<Value> {
     list.as_array().expect("it has a list").clone()
 }
 
-/// What an item of a history means to the law.
+/// The role of a history item in the pairing of calls and answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Call(String),
     Answer(String),
-    /// Something before which every call must have its answer.
+    /// An item before which every call must have its answer.
     Bar,
 }
 
@@ -135,7 +135,7 @@ fn steps(dialect: Dialect, item: &Value) -> Vec<Step> {
     }
 }
 
-/// An item of Responses or a block of Anthropic.
+/// Classifies an item of Responses or a block of Anthropic.
 fn step(item: &Value, answers: &str) -> Option<Step> {
     match item["type"].as_str() {
         Some("function_call" | "custom_tool_call" | "local_shell_call") => {
@@ -154,7 +154,7 @@ fn text(item: &Value, field: &str) -> String {
     item[field].as_str().unwrap_or_else(|| panic!("no `{field}` in {item}")).to_owned()
 }
 
-/// What is wrong with a history, if anything.
+/// Returns the first violation of the pairing, if any.
 fn unpaired(dialect: Dialect, items: &[Value]) -> Option<String> {
     let mut open = BTreeSet::new();
     for step in items.iter().flat_map(|item| steps(dialect, item)).chain([Step::Bar]) {

@@ -1,4 +1,4 @@
-//! What holds for any JSON and for any way of cutting a call into pieces.
+//! Properties of the call readers, for arbitrary JSON and for arbitrary splits of calls into deltas.
 
 mod hostile;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tool::ToolCall;
 use toolgate_wire::{CallReader, Dialect, Reading};
 
-/// A call cut into pieces, and in which order the pieces of all calls go out.
+/// A call's arguments, and the pieces that they are split into.
 #[derive(Debug, Clone)]
 struct Cut {
     arguments: String,
@@ -42,7 +42,7 @@ fn split(text: &str, cuts: &[f64]) -> Vec<String> {
     places.windows(2).map(|pair| text[pair[0]..pair[1]].to_owned()).collect()
 }
 
-/// The pieces of all calls in one order: `(which call, which piece)`, each call's own pieces in sequence.
+/// Interleaves the pieces of all calls as `(call, piece)`, keeping each call's pieces in sequence.
 fn interleave(calls: &[Cut], order: &[usize]) -> Vec<(usize, String)> {
     let mut rest: Vec<Vec<String>> =
         calls.iter().map(|call| call.pieces.iter().rev().cloned().collect()).collect();

@@ -1,4 +1,4 @@
-//! The real `openai` and `anthropic` packages take what we write, and we read what their clients make of a stream.
+//! Compatibility with the real `openai` and `anthropic` packages: they accept our JSON, and we read their streams.
 
 mod samples;
 mod talk;
@@ -74,7 +74,7 @@ fn read(told: &Value) -> String {
     let events = told["events"].as_array().into_iter().flatten();
     let mut readings: Vec<Reading> = events.flat_map(|event| reader.push(event)).collect();
     readings.extend(reader.finish());
-    // Bare items are no response, so there is nothing to listen to.
+    // Single items are not a response, so they cannot be decoded as a stream.
     if field("from") != "objects" {
         assert_eq!(listen(dialect, told), readings, "{dialect} {}", field("from"));
     }
@@ -85,7 +85,7 @@ fn read(told: &Value) -> String {
     format!("{dialect} {}:{}", field("from"), lines.collect::<String>())
 }
 
-/// The calls that a listener hears, to an end without a fault.
+/// Decodes the calls of a response that must end without a fault.
 fn listen(dialect: Dialect, told: &Value) -> Vec<Reading> {
     let mut listener = dialect.listener();
     let events = told["events"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Every sentence that a failed call can put before a model, in every dialect, as a file that reviews show.
+//! Every error sentence that a failed call can show to a model, in every dialect, as a committed file for review.
 //!
 //! `TOOLGATE_BLESS=1 cargo test -p toolgate-wire --test sentences` rewrites `sentences.jsonl`.
 
@@ -43,7 +43,7 @@ fn table() -> String {
     lines
 }
 
-/// One error of every variant. The match below does not compile when one is added: add it here too.
+/// Returns one error of every variant. The match below fails to compile when a variant is added: add it here too.
 fn errors() -> Vec<ToolError> {
     let mut errors: Vec<ToolError> = arguments().into_iter().map(ToolError::from).collect();
     errors.extend(denials().into_iter().map(ToolError::Forbidden));

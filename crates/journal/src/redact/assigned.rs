@@ -1,28 +1,29 @@
-//! Secrets that are known by what they are assigned to: `password = …`, `Authorization: …`, `://user:…@`.
+//! Finds secrets by the name they are assigned to: `password = …`, `Authorization: …`, `://user:…@`.
 //!
-//! Code says `token: &str` and `password = input()` all day, and must come through unharmed. So a value counts as one
-//! only where it looks like a value, and the less its surroundings say so, the more it has to.
+//! Source code contains `token: &str` and `password = input()`, which must stay unchanged. A value therefore counts as
+//! a secret only if it looks like one. The weaker the evidence of its notation, the stricter the check of the value.
 
 use std::ops::Range;
 
 use super::guess::{Written, is_code, is_filler, is_type};
 
-/// Bytes of a value that are looked at; the rest of a longer one goes with them.
+/// Bytes of a value that are checked; the rest of a longer value is redacted with them.
 const MAX_VALUE: usize = 512;
 const MAX_QUOTED: usize = 1024;
-/// Bytes of the name before the word that are looked at.
+/// Bytes of the name after the keyword that are checked.
 const MAX_NAME: usize = 64;
 
-/// The name that a value is assigned to.
+/// The kind of name that a value is assigned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Nothing but a secret is called so.
+    /// A name that only secrets have.
     Password,
-    /// Other things are called so, too: those of a parser, for one.
+    /// A name that other values have too, e.g. the tokens of a parser.
     Token,
 }
 
 impl Key {
+    /// Returns the label that replaces a secret of this kind.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Password => "password",
@@ -31,7 +32,7 @@ impl Key {
     }
 }
 
-/// The value that is assigned to the name around `word`.
+/// Returns the range of the value that is assigned to the name around `word`.
 pub(super) fn value(text: &[u8], word: Range<usize>, key: Key) -> Option<Range<usize>> {
     let name_end = word.end + suffix(&text[word.end..])?;
     let sign = Sign::after(text, name_end)?;
@@ -41,7 +42,7 @@ pub(super) fn value(text: &[u8], word: Range<usize>, key: Key) -> Option<Range<u
     }
 }
 
-/// Whether a member of JSON, by its name and its text, is a secret.
+/// Returns whether a JSON member is a secret, judged by its name and its text.
 pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let words = [("password", Key::Password), ("passwd", Key::Password), ("secret", Key::Token)];
@@ -54,7 +55,7 @@ pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
     })
 }
 
-/// The credentials after `Authorization`, without the word for their kind.
+/// Returns the range of the credentials after `Authorization`, without the scheme.
 pub(super) fn authorization(text: &[u8], after: usize) -> Option<Range<usize>> {
     const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
     let sign = Sign::after(text, after)?;
@@ -70,7 +71,7 @@ pub(super) fn authorization(text: &[u8], after: usize) -> Option<Range<usize>> {
     (blanks > 0 && length >= 8).then(|| start..start + length)
 }
 
-/// The password of a URL, from behind its `://`.
+/// Returns the range of the password of a URL; `after` is the position behind `://`.
 pub(super) fn in_url(text: &[u8], after: usize) -> Option<Range<usize>> {
     const MAX: usize = 256;
     let is_letter = |byte: &&u8| !byte.is_ascii_whitespace() && !b"/\"'`<>\\?#".contains(byte);
@@ -82,15 +83,15 @@ pub(super) fn in_url(text: &[u8], after: usize) -> Option<Range<usize>> {
     }
     let length = text[start..].iter().take(MAX).take_while(is_letter).count();
     let password = &text[start..start + length];
-    // One that has an @ itself goes on to the last of them.
+    // A password may contain `@`, so it extends to the last one.
     let password = &password[..password.iter().rposition(|byte| *byte == b'@')?];
     (!password.is_empty() && !is_filler(password)).then(|| start..start + password.len())
 }
 
-/// What stands between a name and its value.
+/// The assignment operator between a name and its value.
 struct Sign {
     end: usize,
-    /// Whether the value follows an `=` at once, as in a shell or a URL.
+    /// Set if the value directly follows an `=`, as in a shell or a URL.
     is_tight: bool,
 }
 
@@ -117,7 +118,7 @@ fn blanks(text: &[u8], at: usize) -> usize {
     text.iter().skip(at).take(MOST).take_while(|byte| **byte == b' ' || **byte == b'\t').count()
 }
 
-/// How much of a name may follow the word, so that it is still the name of a secret: not `tokens`, not `password_hash`.
+/// Returns the length of a suffix that still makes the name a secret's name: not `tokens`, not `password_hash`.
 fn suffix(rest: &[u8]) -> Option<usize> {
     const ENDS: [&[u8]; 8] =
         [b"_key", b"key", b"_access_key", b"accesskey", b"_key_base", b"_value", b"-key", b"-access-key"];
@@ -149,7 +150,7 @@ fn bare(text: &[u8], word: Range<usize>, key: Key, sign: &Sign) -> Option<Range<
         (true, false) => Written::Tight,
         (false, _) => Written::Loose,
     };
-    // A call, an index, a type with parameters.
+    // The value continues as a call, an index or a generic type.
     let goes_on = b"([{<\\".contains(&next);
     let ends_line = matches!(next, b'\n' | b'\r') || rest[length..].starts_with(b" #");
     let is_place = written != Written::Loose || ends_line;
@@ -160,13 +161,13 @@ fn bare(text: &[u8], word: Range<usize>, key: Key, sign: &Sign) -> Option<Range<
     Some(sign.end..sign.end + length + more)
 }
 
-/// Whether a value is a secret rather than a word, a name or a piece of code.
+/// Returns whether a value is a secret rather than a word, an identifier or a piece of code.
 fn is_secret(value: &[u8], written: Written, key: Key) -> bool {
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
     let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte));
     let is_long = value.len() >= 8;
-    // With blanks in it, it is a sentence.
+    // A value with whitespace is a sentence.
     if is_filler(value) || has(u8::is_ascii_whitespace) {
         return false;
     }

@@ -1,6 +1,6 @@
-//! Values that are none: words that stand for a secret, names in code, names of types.
+//! Recognises values that are not secrets: placeholders, identifiers in code, type names.
 
-/// How a value stands beside its name.
+/// The notation of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// `name = "value"`.
@@ -9,11 +9,11 @@ pub(super) enum Written {
     Shouted,
     /// `name=value`.
     Tight,
-    /// `name = value`, `name: value`, with nothing after it.
+    /// `name = value`, `name: value`, with nothing after the value.
     Loose,
 }
 
-/// Words that stand where a secret will be, or say what it is.
+/// Placeholder words, and words that describe a secret.
 const FILLERS: &[&str] = &[
     "string",
     "str",
@@ -54,14 +54,14 @@ const FILLERS: &[&str] = &[
     "pass",
     "user",
 ];
-/// What the words in code about secrets are made of.
+/// Words that identifiers about secrets contain.
 const WORDS: &[&str] =
     &["password", "passwd", "secret", "token", "key", "hash", "auth", "cred", "config", "env"];
-/// Types that have a digit in their name.
+/// Prefixes of type names that end with digits.
 const TYPES: &[&str] =
     &["u", "i", "f", "int", "uint", "float", "bytes", "utf", "sha", "md", "base", "vec", "mat"];
 
-/// Whether it only stands for a secret: `$TOKEN`, `{password}`, `<your key>`, `%s`, `****`, `required`.
+/// Returns whether a value is a placeholder: `$TOKEN`, `{password}`, `<your key>`, `%s`, `****`, `required`.
 pub(super) fn is_filler(value: &[u8]) -> bool {
     let Some(first) = value.first() else { return true };
     let is_template = b"$<{[%".contains(first) && !is_percent_code(value);
@@ -73,12 +73,13 @@ pub(super) fn is_filler(value: &[u8]) -> bool {
     is_template || holds_template || is_masked || is_named || is_word
 }
 
-/// A `%` that begins a letter of a URL.
+/// Returns whether a value begins with a percent-encoded byte.
 fn is_percent_code(value: &[u8]) -> bool {
     value.first() == Some(&b'%') && value.get(1..3).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Whether it is what code has on the right of a sign: a name, a path of names, a number, a file, an address.
+/// Returns whether a value is a typical right-hand side in code: an identifier, a path, a file, an address, an
+/// expression.
 pub(super) fn is_code(value: &[u8]) -> bool {
     let is_name = |part: &[u8]| {
         part.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
@@ -88,7 +89,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
     let names_one = WORDS.iter().any(|word| lower.windows(word.len()).any(|part| part == word.as_bytes()));
     let parts: Vec<&[u8]> =
         value.split(|byte| b".:>-/".contains(byte)).filter(|part| !part.is_empty()).collect();
-    // Keys have strokes in them too, and both cases between.
+    // Keys contain slashes too, with upper-case letters between them.
     let is_plain = !value.contains(&b'/') || !value.iter().any(u8::is_ascii_uppercase);
     let is_path = parts.len() > 1 && is_plain && parts.iter().all(|part| is_name(part) && turns(part) <= 2);
     let is_snake = is_name(value)
@@ -100,7 +101,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
     (is_name(value) && names_one) || is_path || is_snake || is_address || is_sum
 }
 
-/// Whether it is the name of a type: `Uint8Array`, `float32`.
+/// Returns whether a value is a type name: `Uint8Array`, `float32`.
 pub(super) fn is_type(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let stem = lower.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -112,7 +113,7 @@ pub(super) fn is_type(value: &[u8]) -> bool {
     is_numbered || is_camel
 }
 
-/// How often letters and digits take turns: words have few, chance has many.
+/// Counts the transitions between digits and other characters: few in words, many in random text.
 fn turns(value: &[u8]) -> usize {
     value.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count()
 }

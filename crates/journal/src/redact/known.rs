@@ -1,4 +1,4 @@
-//! Values that are known to be secrets, in every form that programs give them.
+//! Finds known secret values in the encodings that programs use.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use super::{Found, Label};
 use crate::fault::JournalFault;
 
-/// A secret has at least so many bytes.
+/// Minimum bytes of a secret.
 pub const SHORTEST_SECRET: usize = 8;
-/// Words that every session is written with: without them nobody could read it, and they keep nothing secret.
+/// Words of the journal format and the model APIs. Redacting them would make every session unreadable, and they are not
+/// secret.
 const WORDS: &[&str] = &[
     "anthropic",
     "apply_patch",
@@ -51,28 +52,29 @@ const WORDS: &[&str] = &[
     "web_search_call",
     "workspace-write",
 ];
-/// Letters of a name.
+/// Maximum characters of a secret's name.
 const MAX_NAME: usize = 64;
 
-/// The values, and the names they go by.
+/// The known values with their names.
 #[derive(Debug)]
 pub(super) struct Known {
     names: Vec<String>,
-    /// What each needle stands for.
+    /// The form that each needle stands for.
     forms: Vec<Form>,
     needles: Option<AhoCorasick>,
 }
 
-/// A form of a value.
+/// One encoding of a value.
 #[derive(Debug, Clone, Copy)]
 struct Form {
     name: usize,
-    /// Letters at either end that are made of the value in part.
+    /// Number of base64 characters at either end that encode the value only in part.
     before: usize,
     after: usize,
 }
 
 impl Known {
+    /// Builds the search automaton. Values that are too short, or words of the journal format, are skipped.
     pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
         let mut names = Vec::new();
         let mut needles: BTreeMap<Vec<u8>, Form> = BTreeMap::new();
@@ -93,11 +95,12 @@ impl Known {
         Ok(Self { names, forms, needles })
     }
 
+    /// Returns the name of the value at `index`.
     pub(super) fn name(&self, index: usize) -> &str {
         self.names.get(index).map_or("secret", String::as_str)
     }
 
-    /// Every place where one of them is.
+    /// Finds all occurrences of known values.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Found> {
         let mut found: Vec<Found> = Vec::new();
         let Some(needles) = &self.needles else { return found };
@@ -106,7 +109,7 @@ impl Known {
             let start = hit.start() - reach(text[..hit.start()].iter().rev(), before);
             let end = hit.end() + reach(text[hit.end()..].iter(), after);
             let mut range = start..end;
-            // They come by their ends, so those that overlap are the last ones.
+            // Matches are ordered by their ends, so overlapping ones are the last.
             // ends: `found` only shrinks
             while let Some(last) = found.pop_if(|last| last.range.end > range.start) {
                 range = range.start.min(last.range.start)..range.end.max(last.range.end);
@@ -117,17 +120,17 @@ impl Known {
     }
 }
 
-/// How many letters of base64 there are, up to so many.
+/// Counts consecutive base64 characters, up to `most`.
 fn reach<'a>(letters: impl Iterator<Item = &'a u8>, most: usize) -> usize {
     let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
     letters.take(most).take_while(is_letter).count()
 }
 
-/// A value as it is and as programs write it, each with how many letters before and after belong to it in part. Escapes
-/// are no forms: they are taken off the text instead, because everybody may escape as much as they like.
+/// Returns the encodings of a value, each with the number of partly covered characters before and after it. Escapes are
+/// not encoded here: the text is unescaped instead, because escapes can be nested to any depth.
 fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
     let mut plain = vec![value.to_owned(), value.replace(' ', "+")];
-    // Keys come with `\n` in the environment, and are used with line ends.
+    // Keys are stored with `\n` in the environment, and used with line ends.
     plain.extend(serde_json::from_str::<String>(&format!("\"{}\"", value.replace('"', "\\\""))));
     plain.retain(|form| form.len() >= SHORTEST_SECRET);
     let mut forms: Vec<(Vec<u8>, usize, usize)> = Vec::new();
@@ -135,7 +138,7 @@ fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
         for offset in 0..3 {
             let mut bytes = vec![0; offset];
             bytes.extend_from_slice(form.as_bytes());
-            // Letters that hold bits of nothing but the value.
+            // The characters that encode bits of the value alone.
             let (first, last) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
             let (before, after) = (usize::from(offset > 0), usize::from(bytes.len() * 8 % 6 > 0));
             for encoded in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
@@ -147,7 +150,7 @@ fn forms(value: &str) -> Vec<(Vec<u8>, usize, usize)> {
     forms
 }
 
-/// A name without what might mean something where it is put.
+/// Removes characters from a name that could have a meaning in the surrounding text.
 fn plain(name: &str) -> String {
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
     name.chars().filter(is_plain).take(MAX_NAME).collect()

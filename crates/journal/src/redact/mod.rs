@@ -1,4 +1,4 @@
-//! Keeps secrets out: values that are known, and what looks like one.
+//! Redacts secrets from journal entries: known values, and text that looks like a secret.
 
 mod assigned;
 mod guess;
@@ -19,51 +19,51 @@ use crate::entry::Entry;
 use crate::fault::JournalFault;
 use crate::walk::{Walker, walk};
 
-/// How deep JSON may go: deeper, and readers refuse the whole line.
+/// Maximum nesting depth of JSON; parsers reject a line with deeper JSON.
 const MAX_DEPTH: usize = 64;
-/// How often a text is looked at: what stands in for a secret might, with what is beside it, be another.
+/// Number of redaction rounds: a replacement can form another secret with the text around it.
 const ROUNDS: usize = 4;
 
-/// Takes secrets out of whatever is written down.
+/// Redacts secrets from text and entries.
 #[derive(Debug)]
 pub struct Redactor {
     known: Known,
-    /// Tells ids apart that look like secrets, and says nothing about them.
+    /// Distinguishes redacted ids without revealing them.
     salt: RandomState,
 }
 
-/// What items of models call their ids.
+/// Names of id members in model items.
 const IDS: &[&str] = &["call_id", "tool_call_id", "tool_use_id", "id"];
 
-/// A part of a text that is a secret.
+/// A range of a text that is a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     range: Range<usize>,
     label: Label,
 }
 
-/// What is put in the place of a secret.
+/// The label that replaces a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
-    /// The name of a value, by its place in the list.
+    /// The name of a known value, by its index.
     Known(usize),
     Pattern(&'static str),
 }
 
 impl Redactor {
-    /// One that knows these names and values, and what secrets look like in general. Values shorter than
-    /// [`SHORTEST_SECRET`] are not looked for: they would be found everywhere.
+    /// Creates a redactor for these names and values and for the general patterns. Values shorter than
+    /// [`SHORTEST_SECRET`] are ignored, because they would match everywhere.
     ///
     /// # Errors
     ///
-    /// If the values are gigabytes.
+    /// If the values amount to gigabytes.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
         Ok(Self { known: Known::new(values)?, salt: RandomState::new() })
     }
 
-    /// The text without secrets. Each is replaced by what it is, such as `[redacted: GITHUB_TOKEN]`.
+    /// Returns the text with each secret replaced by its label, such as `[redacted: GITHUB_TOKEN]`.
     ///
-    /// Known values are found as they are, in base64, and behind escapes of JSON and of URLs, also several of them.
+    /// Known values are found in plain text, in base64, and behind nested JSON and URL escapes.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
@@ -74,12 +74,12 @@ impl Redactor {
             }
             text = Cow::Owned(self.replace(&text, found));
         }
-        // A value such as `redacted` comes back with every replacement.
+        // A value such as `redacted` occurs in every replacement.
         let is_clean = view::through(text.as_bytes(), &|bytes| self.known.find(bytes)).is_empty();
         if is_clean { text } else { Cow::Borrowed("") }
     }
 
-    /// The entry without secrets, and without JSON that is too deep to be read.
+    /// Returns the entry with secrets redacted, and with JSON removed that is too deep to parse.
     pub(crate) fn entry(&self, entry: &Entry) -> Entry {
         let mut entry = entry.clone();
         walk(&mut entry, &mut Sweep(self));
@@ -95,7 +95,7 @@ impl Redactor {
     }
 
     fn replace(&self, text: &str, mut found: Vec<Found>) -> String {
-        // A name says more than a kind does.
+        // A name is more informative than a pattern label.
         found.sort_by_key(|found| (found.range.start, matches!(found.label, Label::Pattern(_))));
         let mut clean = String::with_capacity(text.len());
         let mut done = 0;
@@ -158,7 +158,7 @@ impl Redactor {
         }
     }
 
-    /// Two that are taken out are two still: answers are found by them.
+    /// Redacts an id. Different ids stay different, because they pair calls with answers.
     fn clean_id(&self, id: &mut String) {
         let clean = self.text(id);
         if *clean != **id {
@@ -175,7 +175,7 @@ impl Redactor {
     }
 }
 
-/// Those that touch or overlap as one; they are sorted by where they begin.
+/// Merges overlapping matches, which are sorted by start.
 fn merged(sorted: Vec<Found>) -> Vec<Found> {
     let mut merged: Vec<Found> = Vec::with_capacity(sorted.len());
     for found in sorted {
@@ -192,7 +192,7 @@ fn merged(sorted: Vec<Found>) -> Vec<Found> {
     merged
 }
 
-/// Cleans every text that it is shown.
+/// Redacts every text of an entry.
 struct Sweep<'a>(&'a Redactor);
 
 impl Walker for Sweep<'_> {

@@ -1,4 +1,4 @@
-//! What secrets look like: the words that give them away, and who looks closer at each.
+//! Finds secrets by pattern: keywords that hint at a secret, and the detector for each.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,17 +9,17 @@ use super::assigned::{self, Key};
 use super::shape::{self, GITHUB, GITHUB_FINE, GITLAB, GOOGLE, OPENAI, SLACK, Shape};
 use super::{Found, Label};
 
-/// Who looks closer at a word.
+/// The detector for a keyword.
 #[derive(Clone, Copy)]
 enum Look {
-    /// At a token that begins with just this.
+    /// A token with exactly this prefix.
     Token(&'static Shape),
     Aws,
     Jwt,
     PrivateKey,
     Authorization,
     Url,
-    /// At what is assigned to a name that ends with this.
+    /// A value that is assigned to a name with this keyword.
     Assigned(Key),
 }
 
@@ -62,12 +62,12 @@ static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few short words fit")
 });
 
-/// Everything in a text that looks like a secret. Takes time in proportion to the text: whatever looks closer goes on to
-/// the end of a word, or for a bounded number of bytes.
+/// Finds all text that looks like a secret, in linear time: each detector reads to the end of a word, or a bounded
+/// number of bytes.
 pub(super) fn find(text: &[u8]) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for hit in FINDER.find_iter(text) {
-        // What is in a secret is gone with it.
+        // A keyword inside a found secret is redacted with it.
         if found.last().is_some_and(|last| hit.start() < last.range.end) {
             continue;
         }

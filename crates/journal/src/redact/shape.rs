@@ -1,23 +1,23 @@
-//! Secrets that are known by their form alone: tokens of services, key ids, private keys.
+//! Finds secrets by their format alone: service tokens, key ids, private keys.
 
 use std::ops::Range;
 
-/// A line of a private key, or more.
+/// Minimum length of a base64 run in a private key.
 const KEY_RUN: usize = 32;
-/// Bytes of a private key; longer ones are none.
+/// Maximum bytes of a private key.
 const MAX_KEY: usize = 16 << 10;
 const MAX_HEADER: usize = 80;
-/// How far after its id a key of AWS is looked for.
+/// Distance after its id within which an AWS secret key is searched.
 const AWS_REACH: usize = 256;
 
-/// Tokens that begin with a word.
+/// The format of tokens with a fixed prefix.
 pub(super) struct Shape {
     pub(super) label: &'static str,
-    /// What they are made of.
+    /// The characters of the token.
     letters: fn(u8) -> bool,
-    /// How many letters follow the word, at least.
+    /// Minimum number of characters after the prefix.
     least: usize,
-    /// Whether those could be of a token, and not of a name.
+    /// Returns whether these characters are a token rather than a name.
     is_token: fn(&[u8]) -> bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) const SLACK: Shape =
     Shape { label: "Slack token", letters: is_word, least: 10, is_token: has_digit };
 
 impl Shape {
-    /// The token that begins with the word at `word`.
+    /// Returns the range of the token whose prefix is at `word`.
     pub(super) fn at(&self, text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
         if !begins(text, word.start) {
             return None;
@@ -44,7 +44,7 @@ impl Shape {
     }
 }
 
-/// The id of a key of AWS: twenty capitals and digits.
+/// Returns the range of an AWS key id: twenty capitals and digits.
 pub(super) fn aws_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
     const LENGTH: usize = 16;
     let rest = &text[word.end..];
@@ -57,7 +57,7 @@ pub(super) fn aws_id(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
     (begins(text, word.start) && ends && length == LENGTH).then(|| word.start..word.end + length)
 }
 
-/// The key that stands after its id: forty letters of base64, which are no hash.
+/// Returns the range of the AWS secret key after its id: forty base64 characters that are not a hash.
 pub(super) fn aws_secret(text: &[u8], after: usize) -> Option<Range<usize>> {
     let window = &text[after..text.len().min(after + AWS_REACH)];
     let mut at = 0;
@@ -66,7 +66,7 @@ pub(super) fn aws_secret(text: &[u8], after: usize) -> Option<Range<usize>> {
         let length = window[at..].iter().take_while(|byte| is_base64(**byte)).count();
         let run = &window[at..at + length];
         let is_hash = run.iter().all(u8::is_ascii_hexdigit);
-        // At the end of the window there may be more of it.
+        // The run may continue behind the window.
         if length == 40 && !is_hash && text.get(after + at + length).is_none_or(|byte| !is_base64(*byte)) {
             return Some(after + at..after + at + length);
         }
@@ -75,7 +75,7 @@ pub(super) fn aws_secret(text: &[u8], after: usize) -> Option<Range<usize>> {
     None
 }
 
-/// A JSON Web Token: three parts, of which two begin with `{"`.
+/// Returns the range of a JSON Web Token: three parts, of which two begin with `{"`.
 pub(super) fn jwt(text: &[u8], start: usize) -> Option<Range<usize>> {
     const LEAST: usize = 8;
     if !begins(text, start) {
@@ -96,8 +96,8 @@ pub(super) fn jwt(text: &[u8], start: usize) -> Option<Range<usize>> {
     Some(start..proof_at + part(proof_at))
 }
 
-/// A private key with its armour, from its first line to its last; or as far as it goes, if it has no last line. Line
-/// numbers, marks of diffs and quotes may stand between.
+/// Returns the range of an armoured private key, from its first line to its last. Without a last line, the range ends
+/// with the key data. Line numbers, diff marks and quotes may stand between.
 pub(super) fn private_key(text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
     let header = &text[word.end..text.len().min(word.end + MAX_HEADER)];
     let label = &header[..position(header, b"-----")?];
@@ -120,7 +120,7 @@ pub(super) fn private_key(text: &[u8], word: Range<usize>) -> Option<Range<usize
     lines.any(|line| line.len() >= KEY_RUN).then(|| word.start..body_at + end)
 }
 
-/// Where the line `-----END … KEY-----` ends, which begins at `at`.
+/// Returns the end of the line `-----END … KEY-----` that begins at `at`.
 fn footer(body: &[u8], at: usize) -> usize {
     let label_at = at + b"-----END ".len();
     let rest = &body[label_at..body.len().min(label_at + MAX_HEADER)];
@@ -131,7 +131,7 @@ fn position(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }
 
-/// Whether nothing stands before that would make it a part of a longer word.
+/// Returns whether a word begins at `at`.
 fn begins(text: &[u8], at: usize) -> bool {
     at.checked_sub(1).and_then(|before| text.get(before)).is_none_or(|byte| !is_word(*byte))
 }
@@ -152,7 +152,7 @@ fn has_digit(letters: &[u8]) -> bool {
     letters.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether it has a part that is no word of a language: long, with digits among its letters.
+/// Returns whether the characters look random: a long part with digits among its letters, or mixed case with digits.
 fn is_random(letters: &[u8]) -> bool {
     let is_mixed = |part: &[u8]| has_digit(part) && part.iter().any(u8::is_ascii_alphabetic);
     let has_both_cases =

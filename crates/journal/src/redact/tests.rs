@@ -1,4 +1,4 @@
-//! What is taken out and what is not, as tables; and laws for values that are known.
+//! Tests of the redactor: tables of text that is redacted and text that is not, and properties of known values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -20,7 +20,7 @@ const PEM: &str = "-----BEGIN RSA PRIVATE KEY-----\n\
     a8F2c1Qe0b6Yl4s9Tz7rC1v2l0JmJ8c8mWqg1yq0k3p2Zb1V0q9XkT7d3m5na8F2\n\
     -----END RSA PRIVATE KEY-----";
 
-/// Each with what must not be left of it.
+/// Texts, each with the part that must be redacted.
 const SECRET: &[(&str, &str)] = &[
     ("sk-proj-Ab3dEf6hIj9lMn2pQr5tUv8xYz1", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1"),
     ("key=sk-ant-api03-Zx9_kLmN0pQrStUvWxYz-1234567890abcdefgh", "1234567890abcdefgh"),
@@ -96,7 +96,7 @@ const SECRET: &[(&str, &str)] = &[
     ),
 ];
 
-/// What comes through as it is.
+/// Texts that must stay unchanged.
 const PLAIN: &[&str] = &[
     "fn next(token: &str) -> Token {",
     "token: String,",
@@ -236,9 +236,9 @@ fn known_values_are_taken_out_in_every_form() {
 fn values_that_are_no_secrets_are_left() {
     assert_eq!(one("short77").text("a short77 b"), "a short77 b");
     assert_eq!(one("  padded-8  \n").text("a padded-8 b"), "a [redacted: KEY] b");
-    // One that would come back with each replacement takes all of the text with it.
+    // A value that occurs in its own replacement clears the whole text.
     assert_eq!(one("redacted").text("a redacted b"), "");
-    // Nobody could read a session without these.
+    // A session would be unreadable without these words.
     assert_eq!(one("responses").text("a responses b"), "a responses b");
     let strange = Redactor::new([("A \"B\"\n".to_owned(), "12345678".to_owned())]).unwrap();
     assert_eq!(strange.text("12345678"), "[redacted: AB]");
@@ -260,7 +260,7 @@ fn json_is_cleaned_with_its_keys_and_numbers() {
     assert_eq!(same, json!({"[redacted: KEY]": 2, "[redacted: KEY] (3)": 1, "[redacted: KEY] (2)": 3}));
 }
 
-/// A call and its answer are found by its id, whatever that looks like.
+/// A call and its answer are paired by id, whatever the id looks like.
 #[test]
 fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
     let redactor = nobody();
@@ -286,7 +286,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
     assert_eq!(told(ids[0]), told(ids[0]));
 }
 
-/// Hostile texts for what looks closer at them: each must take no more than its share.
+/// Hostile input for the detectors: none may take long.
 #[test]
 fn no_text_takes_long() {
     let pieces = [
@@ -318,7 +318,7 @@ fn no_text_takes_long() {
     }
 }
 
-/// Escapes each letter of a value as chance has it.
+/// Escapes a value in the given layers.
 fn disguise(value: &str, layers: &[u8]) -> String {
     let mut text = value.to_owned();
     for layer in layers.iter().take(3) {

@@ -1,14 +1,14 @@
-//! Texts as those see them who read them: without the escapes of JSON and of URLs, and the way back.
+//! Finds secrets behind JSON and URL escapes, and maps them back to positions in the original text.
 
 use std::ops::Range;
 
 use super::Found;
 
-/// How often texts are put into texts: JSON in a string of JSON in a URL.
+/// Maximum nesting of escapes: JSON in a string of JSON in a URL.
 const MAX_DEPTH: usize = 3;
 
-/// What `look` finds in a text, and in what the text is without its escapes. Each layer that is taken off makes the text
-/// shorter, and at most 39 views of it are looked at: one or two, where it is not made to have them.
+/// Returns the matches of `look` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
+/// text. At most 39 views are searched, and ordinary text has one or two.
 pub(super) fn through(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>) -> Vec<Found> {
     below(text, look, MAX_DEPTH)
 }
@@ -25,20 +25,20 @@ fn below(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>, depth: usize) -> Vec<F
     found
 }
 
-/// A text without escapes.
+/// A text with its escapes decoded.
 struct View {
     text: Vec<u8>,
     escapes: Vec<Escape>,
 }
 
-/// An escape: what it stands for in the view, and where it is in the text.
+/// An escape: its range in the decoded text, and its range in the source.
 struct Escape {
     plain: Range<usize>,
     source: Range<usize>,
 }
 
 impl View {
-    /// The part of the text that a part of the view stands for, with whole escapes.
+    /// Returns the source range of a range of the decoded text, extended to whole escapes.
     fn back(&self, range: &Range<usize>) -> Range<usize> {
         let before = |plain: usize| self.escapes[..plain].last();
         let start = match before(self.escapes.partition_point(|escape| escape.plain.start <= range.start)) {
@@ -55,19 +55,19 @@ impl View {
     }
 }
 
-/// Reads `\n`, `\"`, `\u00e9` and so on; `None` if there is nothing of that.
+/// Decodes `\n`, `\"`, `\u00e9` and so on; `None` if the text has no such escape.
 fn unescape(text: &[u8]) -> Option<View> {
     without(text, b'\\', escape)
 }
 
-/// The same for escapes that stand behind a backslash which is none of theirs.
+/// Decodes escapes that follow an unrelated backslash.
 fn unescape_late(text: &[u8]) -> Option<View> {
     let has_two = text.windows(2).any(|pair| pair == b"\\\\");
     let late = |rest: &[u8]| escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
     has_two.then(|| without(text, b'\\', late)).flatten()
 }
 
-/// What an escape stands for, and how long it is.
+/// Returns the bytes that an escape stands for, and its length.
 fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     match rest.get(1)? {
         b'n' => Some((b"\n".to_vec(), 2)),
@@ -81,7 +81,7 @@ fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     }
 }
 
-/// Reads `%41`; `None` if there is nothing of that.
+/// Decodes `%41`; `None` if the text has no such escape.
 fn unpercent(text: &[u8]) -> Option<View> {
     without(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
 }
@@ -111,7 +111,7 @@ fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize
     Some(view)
 }
 
-/// The letter of `\u00e9`, or of the two that make one.
+/// Decodes `\u00e9`, or a surrogate pair.
 fn unit(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let first = hexadecimal(rest.get(2..6)?)?;
     let (code, length) = if (0xd800..0xdc00).contains(&first) {

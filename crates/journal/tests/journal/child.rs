@@ -1,4 +1,4 @@
-//! This program started again, as somebody who writes.
+//! Restarts this test binary as a child process that writes a journal.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -12,18 +12,19 @@ use crate::support::{create, notice, redactor};
 const PART: &str = "JOURNAL_CHILD";
 const PLACE: &str = "JOURNAL_PLACE";
 const MARK: &str = "wrote ";
-/// Small ones for many moments, large ones that a kill can stop half-way.
+/// Short entries to cover many moments, long ones that a kill can interrupt.
 const LENGTHS: [usize; 6] = [10, 300, 5_000, 40, 60_000, 200_000];
 
-/// A child to be started.
+/// A child process to start.
 pub(crate) struct Child(Command);
 
 impl Child {
+    /// Prepares a child that plays `part`.
     pub(crate) fn of(part: &str) -> Self {
         Self::within(Command::new(std::env::current_exe().unwrap()), part)
     }
 
-    /// Started by a shell, which sets things up first: `$0` is this program.
+    /// Starts the child through a shell that runs `setup` first; `$0` is this program.
     pub(crate) fn after(program: &[&str], setup: &str, part: &str) -> Self {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]).args(["-c", &format!("{setup}\nexec \"$0\" \"$@\"")]);
@@ -36,10 +37,11 @@ impl Child {
         Self(command)
     }
 
-    /// A copy of the program where anybody may start it.
+    /// Runs a copy of the program in `directory` as the unprivileged uid 65534.
     pub(crate) fn by_nobody(self, directory: &Path) -> Self {
         let copy = directory.join("program");
-        // Not copied by us: whoever another test starts would have it open for writing, and nobody could run it.
+        // `cp` copies the file. If this process did, a child of another test could hold it open for writing, and exec
+        // would fail.
         let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap();
         assert!(copied.success());
         let part = self.0.get_envs().find(|(name, _)| *name == PART).unwrap().1.unwrap().to_owned();
@@ -48,14 +50,15 @@ impl Child {
         child
     }
 
+    /// Runs the child to its end, and prints its output.
     pub(crate) fn run(mut self, directory: &Path) -> ExitStatus {
-        // Through a pipe: a limit on files would hold for a file that takes what is printed, too.
+        // The output goes through a pipe: the file size limit would apply to an output file too.
         let output = self.0.env(PLACE, directory).output().unwrap();
         println!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         output.status
     }
 
-    /// Kills it once it has said so many times that it wrote; how many entries it had said by then.
+    /// Kills the child after it has reported this many writes, and returns the last entry number that it reported.
     pub(crate) fn killed_after(mut self, directory: &Path, writes: u64) -> u64 {
         let mut child = self.0.env(PLACE, directory).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -70,7 +73,7 @@ impl Child {
     }
 }
 
-/// What the child does; nothing in an ordinary run of the tests.
+/// The entry point of the child; does nothing in an ordinary test run.
 #[test]
 fn play() {
     let (Ok(part), Some(place)) = (std::env::var(PART), std::env::var_os(PLACE)) else { return };
@@ -82,7 +85,7 @@ fn play() {
     }
 }
 
-/// The one session in a directory.
+/// Returns the only session in a directory.
 pub(crate) fn only(directory: &Path) -> SessionId {
     toolgate_journal::find(directory, "2").unwrap()
 }
@@ -103,14 +106,14 @@ fn ordinary(directory: &Path) {
 fn writer(directory: &Path) {
     let journal = Journal::reopen(directory, &only(directory), redactor()).unwrap().journal;
     println!();
-    // ends: it is killed; and if nobody does, after some gigabytes
+    // ends: the child is killed, or after some gigabytes
     for length in LENGTHS.iter().cycle().take(10_000) {
         let seq = journal.write(&notice("x".repeat(*length))).unwrap();
         println!("{MARK}{seq}");
     }
 }
 
-/// Writes until there is no room, goes on trying, and then makes room.
+/// Writes until the disk is full, keeps trying, and then frees space.
 fn crowded(directory: &Path) {
     let filler = directory.join("filler");
     std::fs::write(&filler, vec![0; 16 << 10]).unwrap();

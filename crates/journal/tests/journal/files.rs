@@ -1,4 +1,4 @@
-//! The file: whose it is, who can read it, what is planted in its place, who else writes.
+//! Tests of the journal file: owner, permissions, planted symlinks, concurrent writers.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -65,10 +65,10 @@ fn one_program_writes_at_a_time() {
     journal.write(&notice("mine")).unwrap();
     let fault = told(Journal::reopen(directory.path(), &id, redactor()), directory.path());
     let (subject, rest) = fault.split_once(" is writing").unwrap();
-    // Some file systems hide who it is.
+    // Some file systems hide the process.
     assert!(subject == "process $PID" || subject == "another program", "{fault}");
     assert_eq!(rest.replace(id.as_str(), "$ID"), " to `$DIR/$ID.jsonl`: end that session first");
-    // Reading is for everybody.
+    // Reading needs no lock.
     assert_eq!(read(journal.path()).unwrap().records.len(), 1);
     drop(journal);
     let again = Journal::reopen(directory.path(), &id, redactor()).unwrap();
@@ -119,7 +119,7 @@ fn json_that_is_too_deep_is_left_out() {
     assert_eq!(verify(journal.path()).unwrap().records, 1);
 }
 
-/// The same, by a user who may do nothing else.
+/// Creates and reopens a journal as an unprivileged user.
 #[test]
 fn it_takes_no_privileges() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ fn it_takes_no_privileges() {
     assert!(child.run(directory.path()).success());
 }
 
-/// A process that is just being started has all that is open here, and so the lock, for a moment.
+/// A child process briefly inherits all open files between fork and exec, and with them the lock.
 #[test]
 fn it_is_free_once_it_is_dropped_whoever_starts_programs_meanwhile() {
     let directory = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn it_is_free_once_it_is_dropped_whoever_starts_programs_meanwhile() {
         scope.spawn(|| {
             // ends: when the rounds below are over
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                // With a user of its own it is forked, as a sandbox is.
+                // A child with its own user id is forked, as a sandbox is.
                 let user = rustix::process::geteuid().as_raw();
                 std::process::Command::new("true").uid(user).status().unwrap();
             }

@@ -1,4 +1,4 @@
-//! The format: every kind of line as the page shows it, and anybody's way to check it.
+//! Tests of the journal format: every entry kind as `docs/journal.md` shows it, and its verification script.
 
 use std::process::Command;
 
@@ -97,7 +97,7 @@ fn a_break_is_told_precisely() {
         std::fs::write(&copy, changed).unwrap();
         let Err(JournalFault::Broken { broken, .. }) = verify(&copy) else { panic!("{told}") };
         assert!(broken.to_string().starts_with(told), "{broken}");
-        // What comes before the break can still be read, and nothing after it.
+        // Records before the break can still be read, and none after it.
         let before = Records::open(&copy).unwrap().take_while(Result::is_ok).count() as u64;
         assert_eq!(before + 1, broken.line);
     }

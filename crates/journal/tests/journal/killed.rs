@@ -1,4 +1,4 @@
-//! The writer is killed at two hundred moments: what it said that it wrote is there, and all of it verifies.
+//! Kills a journal writer at two hundred moments: every reported entry is present, and the journal verifies.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -8,7 +8,7 @@ use crate::child::{Child, only};
 use crate::support::{create, notice, redactor};
 
 const KILLS: u64 = 200;
-/// Each journal is killed so often, so that none grows too long.
+/// Kills per journal, so that no journal grows too long.
 const KILLS_EACH: u64 = 10;
 
 #[test]

@@ -1,4 +1,5 @@
-//! Laws: what is written is read, what is changed is named, what is cut is mended, what is secret is nowhere.
+//! Properties of journals: entries are read back, changes are located, truncated files are repaired, secrets are
+//! absent.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use toolgate_journal::{Entry, Form, Journal, JournalFault, Redactor, SessionId, 
 
 use crate::support::{create, notice, redactor, write};
 
-/// A journal of short and long lines that nobody writes to any more.
+/// Returns a closed journal with short and long lines.
 fn written(texts: &[String]) -> (TempDir, SessionId, PathBuf, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let (journal, id) = create(directory.path());
@@ -42,7 +43,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    // Without signs that would make a secret of what follows.
+    // Without characters that would make a secret of the following text.
     let text = "[^=:]{0,60}";
     prop_oneof![
         text.prop_map(|text| Entry::Prompt { text, images: Vec::new() }),
@@ -105,7 +106,7 @@ proptest! {
         prop_assert_eq!((verified.records, verified.torn), (whole + 1, None));
     }
 
-    /// A power cut: from some byte on, pages may be as they were before, which is nothing, in any order.
+    /// A power failure: from some byte on, any pages may be zeros.
     #[test]
     fn lost_pages_are_mended(
         texts in prop::collection::vec("[a-z]{0,3000}", 4..10),

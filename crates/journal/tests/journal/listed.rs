@@ -1,4 +1,4 @@
-//! Sessions are listed and found by the beginning of their names.
+//! Tests of listing sessions and finding them by id prefix.
 
 use toolgate_journal::{Journal, JournalFault, Listed, SessionId, find, list};
 

@@ -1,4 +1,4 @@
-//! Journals on a real disk: written, read, listed, broken, cut, locked, killed, and without room.
+//! Tests of journals on a real disk: writing, reading, listing, tampering, truncation, locks, kills and a full disk.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

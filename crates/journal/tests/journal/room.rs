@@ -1,4 +1,4 @@
-//! No room: a limit on files, which anybody can set, and a disk that is full.
+//! Tests of a full disk: a file size limit, which needs no privileges, and a full tmpfs.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::child::Child;
 #[test]
 fn at_the_limit_of_a_file_the_journal_stays_whole() {
     let directory = tempfile::tempdir().unwrap();
-    // The limit sends a signal, which is to be ignored; the number is in blocks of 512 or 1024 bytes.
+    // The limit sends a signal, which must be ignored. Its unit is 512 or 1024 bytes.
     let child = Child::after(&["sh"], "trap '' XFSZ; ulimit -f 60", "crowded");
     assert!(child.run(directory.path()).success());
 }

@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Shared helpers of the journal tests.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(crate) fn notice(text: impl Into<String>) -> Entry {
     Entry::Notice { text: text.into() }
 }
 
-/// One of each kind, with everything that it can have.
+/// Returns one entry of each kind, with all fields set.
 pub(crate) fn every() -> Vec<Entry> {
     let text = |text: &str| text.to_owned();
     let hash = "ab".repeat(32);

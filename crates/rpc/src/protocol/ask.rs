@@ -1,4 +1,4 @@
-//! What the server asks its clients.
+//! Requests of the server to its clients: approvals, user questions, calls of client tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is told of a session.
+//! Notifications about a session: events and deltas.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

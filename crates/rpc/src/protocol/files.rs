@@ -1,4 +1,4 @@
-//! Files, patches and verdicts, for clients that need no model for them.
+//! File, patch and policy methods, for clients that use them without a model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

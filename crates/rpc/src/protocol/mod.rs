@@ -1,4 +1,4 @@
-//! What is said, in both directions. The comments here are the manual: `docs/openrpc.json` is made of them.
+//! Parameter and result types of all methods. Their doc comments are published: `docs/openrpc.json` contains them.
 
 mod ask;
 mod event;
@@ -28,7 +28,7 @@ pub use tool::{
     Content, Described, DynamicTool, Register, Registered, ToolAnswer, ToolCall, Tools, Unregister,
 };
 
-/// The version of what is said here. Members and methods may be added to it; what is there keeps its meaning.
+/// The protocol version. A version may gain members and methods; existing ones keep their meaning.
 pub const PROTOCOL: u32 = 1;
 
 /// Nothing more to say.

@@ -1,4 +1,4 @@
-//! Processes that a client runs in a session's sandbox.
+//! Process methods: a client runs processes in a session's sandbox.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

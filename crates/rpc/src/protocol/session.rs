@@ -1,4 +1,4 @@
-//! Conversations: how they begin, go on and are found again.
+//! Session methods: initialise, start, attach, prompt, list.
 
 use std::collections::BTreeMap;
 

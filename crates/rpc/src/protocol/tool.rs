@@ -1,4 +1,4 @@
-//! Tools: those there are, those that clients bring, and their calls.
+//! Tool methods: list and call tools, and register tools of a client.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,36 +1,36 @@
-//! Which kind of fault a model API reports.
+//! Error codes of model APIs: classification by error identifier, HTTP status and text.
 
 use crate::Dialect;
 
-/// Which kind of fault a model API reports.
+/// The kind of error that a model API reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The request is longer than the model can read; a shorter conversation would do.
+    /// The request exceeds the model's context length; a shorter conversation would fit.
     ContextLength,
-    /// Too many requests in too short a time.
+    /// The rate limit was exceeded.
     RateLimit,
-    /// Nothing is left to spend.
+    /// The account has no credit or quota left.
     Quota,
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The key is missing or unknown.
+    /// The API key is missing or invalid.
     Key,
-    /// The key does not reach so far.
+    /// The API key lacks a permission.
     Forbidden,
-    /// There is no such model, or no such address.
+    /// The model or the URL does not exist.
     NotFound,
-    /// The request is not one that the API takes.
+    /// The API rejects the request as malformed.
     BadRequest,
-    /// Something went wrong on the other side.
+    /// The server failed internally.
     Server,
-    /// The stream ended before the response did.
+    /// The stream ended before the response was complete.
     Broken,
-    /// The response is longer than what is kept.
+    /// The response exceeds the size limit of the decoder.
     Endless,
 }
 
-/// How APIs say that a prompt is too long when they have no code for it: Anthropic, vLLM and OpenRouter, llama.cpp,
-/// Gemini. Deciding by text is wrong anywhere else.
+/// Phrases by which APIs report a prompt that is too long when they have no code for it: Anthropic, vLLM and
+/// OpenRouter, llama.cpp, Gemini. Everywhere else the code must not decide by text.
 const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "exceed context limit",
@@ -41,7 +41,7 @@ const TOO_LONG: &[&str] = &[
 ];
 
 impl Code {
-    /// The most exact of what is known: a word of the server, then the status, then a general word.
+    /// Picks the most specific classification: a specific identifier, then the HTTP status, then a general identifier.
     pub(super) fn of(status: Option<u16>, words: &[String], text: &str) -> Self {
         let named = words.iter().find_map(|word| Self::named(word));
         let code = match (named, status.and_then(Self::of_status)) {
@@ -103,7 +103,7 @@ impl Code {
         })
     }
 
-    /// Whether it may be over when the same request comes again.
+    /// Returns whether a retry of the same request may succeed.
     pub(super) fn passes(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Server | Self::Broken => true,
@@ -117,6 +117,7 @@ impl Code {
         }
     }
 
+    /// Returns the sentence that describes the error.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::ContextLength => "the conversation is longer than the model can read",
@@ -133,7 +134,7 @@ impl Code {
         }
     }
 
-    /// What to try, with what leads up to it.
+    /// Returns the advice for the user, with its leading separator.
     pub(super) fn advice(self, dialect: Dialect) -> String {
         let variable = dialect.key_variable();
         match self {

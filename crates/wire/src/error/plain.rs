@@ -1,25 +1,25 @@
-//! Text of a stranger as one line for people: bounded, nothing hidden in it, and no keys.
+//! Sanitises error text of a server into one bounded line, without invisible characters and API keys.
 
-/// So many characters of what a server says are shown.
+/// Maximum number of characters of a server's error text.
 pub(super) const TEXT: usize = 500;
 
-/// So many of its words for the kind of fault.
+/// Maximum number of characters of the status and the error identifier.
 pub(super) const MARKS: usize = 80;
 
-/// How keys begin. OpenAI repeats a wrong key, in part, in its answer.
+/// Prefixes of API keys. OpenAI repeats part of a wrong key in its error text.
 const KEYS: &[&str] = &[
     "sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-", "hf_", "nvapi-", "csk-", "r8_", "tgp_", "AIza", "eyJ",
 ];
 
-/// A run of so many letters and digits is taken for a key, whatever it begins with.
+/// A run of this many letters and digits counts as a key, whatever its prefix.
 const LONG: usize = 40;
 
-/// What a key is shown as.
+/// Replaces a key.
 const HIDDEN: &str = "[key]";
 
-/// The text as one line of at most `cap` characters, and a `…` if there was more.
+/// Returns the text as one line of at most `cap` characters, followed by `…` if it was cut.
 pub(super) fn line(text: &str, cap: usize) -> String {
-    // More is never shown, and a body may be long: what is cut here is far behind the cap.
+    // A body may be long, and text this far beyond the cap is never shown.
     let start: String = text.chars().take(cap.saturating_mul(4)).collect();
     let words = start.split_whitespace().map(|word| visible(&without_key(word)));
     let line = words.collect::<Vec<_>>().join(" ");
@@ -29,7 +29,7 @@ pub(super) fn line(text: &str, cap: usize) -> String {
     line.chars().take(cap).chain(['…']).collect()
 }
 
-/// A body that is no JSON; of a page for browsers only that it is one.
+/// Returns a body that is not JSON. An HTML page is replaced by a remark.
 pub(super) fn body(body: &str) -> String {
     if body.trim_start().starts_with('<') {
         "it answered with a web page".to_owned()
@@ -38,7 +38,7 @@ pub(super) fn body(body: &str) -> String {
     }
 }
 
-/// The word with what looks like a key in it taken out.
+/// Returns the word with everything that looks like a key replaced.
 fn without_key(word: &str) -> String {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '*');
     let mut clean = String::new();
@@ -59,7 +59,7 @@ fn without_key(word: &str) -> String {
     clean
 }
 
-/// Control characters and those that change how others look, as their numbers.
+/// Escapes control characters, and characters that are invisible or change the direction of text.
 fn visible(text: &str) -> String {
     let hidden = |letter: char| {
         letter.is_control()

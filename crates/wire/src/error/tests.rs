@@ -1,4 +1,4 @@
-//! What servers answer instead of an answer, and what becomes of it.
+//! Tests of error classification: error responses of real servers, and the resulting message and retry advice.
 
 use insta::assert_snapshot;
 use serde_json::json;

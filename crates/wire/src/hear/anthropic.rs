@@ -1,4 +1,4 @@
-//! Listening to the Anthropic Messages API: a message is blocks, and each block grows until it stops.
+//! Decodes responses of the Anthropic Messages API, whose content blocks grow by deltas until they stop.
 
 use serde_json::{Map, Value, json};
 
@@ -7,25 +7,27 @@ use super::notes::Notes;
 use super::responses::is_fault;
 use crate::ModelError;
 
-/// So many blocks are followed at once; the API sends one after the other.
+/// Maximum number of open blocks; the API sends blocks one after the other.
 const MAX_OPEN: usize = 1024;
 
+/// Decoder state of a Messages response: open blocks and the stop reason.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     open: Vec<Block>,
     stop: Option<String>,
 }
 
-/// A block in the making.
+/// A content block that is still open.
 #[derive(Debug)]
 struct Block {
     index: Option<u64>,
     json: Value,
-    /// The text of its `input`, which comes in pieces of JSON.
+    /// The accumulated JSON text of its `input`.
     input: String,
 }
 
 impl Ear {
+    /// Decodes one stream event, or a whole message.
     pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
         match json["type"].as_str() {
             Some("message_start") => notes.usage(&json["message"]["usage"]),
@@ -48,7 +50,8 @@ impl Ear {
         }
     }
 
-    /// Keeps what is half-finished: text is good as far as it goes, a thought is not without its signature.
+    /// Keeps open text blocks, which are valid as far as they go. Open thinking blocks have no signature and are
+    /// dropped.
     pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
         for block in self.open.drain(..).filter(|block| block.json["type"] == "text") {
             close(block, notes);
@@ -106,7 +109,7 @@ impl Ear {
             }
             Some("signature_delta") => block.grow("signature", piece("signature"), notes),
             Some("citations_delta") => block.cite(&delta["citation"], notes),
-            // The input of our own calls is the reader's to put together.
+            // The call reader accumulates the input of our own calls.
             Some("input_json_delta") if block.json["type"] != "tool_use" => {
                 notes.weigh(piece("partial_json").len());
                 block.input.push_str(piece("partial_json"));
@@ -141,7 +144,7 @@ impl Block {
     }
 }
 
-/// Passes on what a block holds from its start.
+/// Emits the initial content of a block.
 fn show(block: &Value, notes: &mut Notes) {
     match block["type"].as_str() {
         Some("text") => notes.text(block["text"].as_str().unwrap_or_default()),
@@ -150,7 +153,7 @@ fn show(block: &Value, notes: &mut Notes) {
     }
 }
 
-/// Writes down a block that is complete.
+/// Keeps a completed block.
 fn close(block: Block, notes: &mut Notes) {
     let Block { mut json, input, .. } = block;
     if !input.is_empty() {

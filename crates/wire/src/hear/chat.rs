@@ -1,7 +1,7 @@
-//! Listening to the Chat Completions API, as OpenAI and its many imitators stream it.
+//! Decodes responses of the Chat Completions API, as OpenAI and its many imitators stream it.
 //!
-//! Only choice 0 counts. The end is not the `finish_reason`: usage comes after it, in a chunk without choices, or in
-//! the same chunk, or never. So the end is that chunk, or the end of the stream.
+//! Only choice 0 counts. A response does not end with its `finish_reason`: usage follows in a chunk without choices, or
+//! comes in the same chunk, or never. The response ends with the usage chunk or with the stream.
 
 use std::mem;
 
@@ -14,17 +14,19 @@ use crate::ModelError;
 use crate::read::{finish_reason, first_choice, is_whole};
 use crate::write::chat::{DETAILS, EXTRA, THOUGHTS};
 
+/// Decoder state of a Chat Completions response.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     text: String,
-    /// Fields of the message that go back with it.
+    /// Fields of the message that must be sent back with it.
     beside: Map<String, Value>,
-    /// Fields that go back with calls, by their ids.
+    /// Fields that must be sent back with calls, by call id.
     extras: Map<String, Value>,
     reason: Option<String>,
 }
 
 impl Ear {
+    /// Decodes one chunk, or a whole response.
     pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
         notes.usage(&json["x_groq"]["usage"]);
         notes.usage(&json["usage"]);
@@ -54,7 +56,7 @@ impl Ear {
         }
     }
 
-    /// Keeps what is half-finished.
+    /// Keeps partial text and reasoning.
     pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
         self.keep(notes);
         match self.reason {
@@ -70,7 +72,7 @@ impl Ear {
         }
     }
 
-    /// A message or what a chunk adds to it.
+    /// Decodes a message or the delta of a chunk.
     fn message(&mut self, message: &Value, notes: &mut Notes) {
         let thought =
             THOUGHTS.into_iter().find(|name| message[name].as_str().is_some_and(|it| !it.is_empty()));
@@ -80,7 +82,7 @@ impl Ear {
         self.details(&message[DETAILS], notes);
         match &message["content"] {
             Value::String(text) => self.say(text, notes),
-            // Mistral's models that think send parts.
+            // Mistral's reasoning models send content parts.
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, notes)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
@@ -115,7 +117,7 @@ impl Ear {
         append(&mut self.beside, name, piece);
     }
 
-    /// Parts of the same place are one part that came in pieces.
+    /// Merges consecutive parts of the same index, which are fragments of one part.
     fn details(&mut self, details: &Value, notes: &mut Notes) {
         for detail in details.as_array().into_iter().flatten().filter_map(Value::as_object) {
             notes.weigh(Value::Object(detail.clone()).to_string().len());
@@ -129,7 +131,7 @@ impl Ear {
         }
     }
 
-    /// Writes down what is complete: thoughts, text, calls.
+    /// Keeps what is complete: reasoning, text, calls.
     fn keep(&mut self, notes: &mut Notes) {
         if !self.beside.is_empty() {
             notes.keep_item(&Value::Object(mem::take(&mut self.beside)));
@@ -150,7 +152,7 @@ fn append(map: &mut Map<String, Value>, name: &str, piece: &str) {
     }
 }
 
-/// Text grows; anything else is replaced by what came last.
+/// Appends text fields, and replaces all other fields by the newer value.
 fn merge(part: &mut Map<String, Value>, piece: &Map<String, Value>) {
     for (name, value) in piece {
         match (name.as_str(), value) {

@@ -1,4 +1,4 @@
-//! What is written down while listening: for whoever listens now, and for the history.
+//! Accumulates one response while it is decoded: events for the caller, and the turn for the history.
 
 use std::mem;
 
@@ -9,27 +9,29 @@ use crate::read::Reading;
 use crate::said::{Piece, Said, What};
 use crate::{Dialect, ModelError, Usage};
 
-/// So much of one response is kept, text and items together.
+/// Maximum bytes that are kept of one response, text and items together.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// So many pieces. A reader of calls remembers as many ids, so that no call comes twice.
+/// Maximum number of pieces. The call reader remembers as many ids, so no call is reported twice.
 const MAX_PIECES: usize = 4096;
 
-/// What a JSON value takes beside its text, roughly.
+/// Approximate memory of a JSON value beside its text.
 const NODE_BYTES: usize = 32;
 
+/// The accumulated turn, and the events that are not returned yet.
 #[derive(Debug)]
 pub(super) struct Notes {
     dialect: Dialect,
     said: Said,
     heard: Vec<Heard>,
-    /// What the reader of calls found, until it is known where in the response it belongs.
+    /// Results of the call reader whose place in the response is not known yet.
     readings: Vec<Reading>,
     usage: Option<Usage>,
     kept: usize,
     state: State,
 }
 
+/// The progress of a response towards its end.
 #[derive(Debug)]
 enum State {
     Open,
@@ -43,10 +45,12 @@ impl Notes {
         Self { dialect, said: Said::new(dialect), heard, readings, usage: None, kept: 0, state: State::Open }
     }
 
+    /// Returns whether the end was returned to the caller.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
+    /// Returns whether the end is set but not returned yet.
     pub(super) fn is_ending(&self) -> bool {
         matches!(self.state, State::Ending(_))
     }
@@ -55,25 +59,26 @@ impl Notes {
         self.dialect
     }
 
+    /// Adds results of the call reader.
     pub(super) fn readings(&mut self, readings: Vec<Reading>) {
         self.readings.extend(readings);
     }
 
-    /// Passes on a piece of text.
+    /// Emits a text delta.
     pub(super) fn text(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.heard.push(Heard::Text(piece.to_owned()));
         }
     }
 
-    /// Passes on a piece of a thought.
+    /// Emits a reasoning delta.
     pub(super) fn thought(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.heard.push(Heard::Thought(piece.to_owned()));
         }
     }
 
-    /// Keeps a text that is complete.
+    /// Keeps a complete text.
     pub(super) fn keep_text(&mut self, text: String, raw: Option<&Value>) {
         self.keep(What::Text(text), raw);
     }
@@ -83,13 +88,13 @@ impl Notes {
         self.keep(What::Item, Some(item));
     }
 
-    /// Keeps and passes on what the provider did itself.
+    /// Keeps and emits an action that the provider performed itself.
     pub(super) fn hosted(&mut self, kind: &str, item: &Value) {
         self.keep_item(item);
         self.heard.push(Heard::Hosted { kind: kind.to_owned(), item: item.clone() });
     }
 
-    /// Puts the call with this id here, with its item, if the reader has found one.
+    /// Keeps and emits the call with this id at this place, if the reader has found it.
     pub(super) fn call(&mut self, id: Option<&str>, raw: Option<&Value>) {
         let found = self.readings.iter().position(|reading| match reading {
             Reading::Call(call) => Some(call.id.as_str()) == id,
@@ -101,7 +106,7 @@ impl Notes {
         }
     }
 
-    /// Puts all other calls here; `raw_of` knows what to keep beside each.
+    /// Keeps and emits all remaining calls; `raw_of` returns the raw fields to keep with a call.
     pub(super) fn calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
         for reading in mem::take(&mut self.readings) {
             let raw = match &reading {
@@ -113,7 +118,7 @@ impl Notes {
     }
 
     fn reading(&mut self, reading: Reading, raw: Option<&Value>) {
-        // A call that is not kept must not be run either.
+        // A call that is not kept must not run either.
         if self.is_full() {
             return;
         }
@@ -130,13 +135,14 @@ impl Notes {
         }
     }
 
+    /// Updates the token usage, if `usage` is an object.
     pub(super) fn usage(&mut self, usage: &Value) {
         if usage.is_object() {
             self.usage.get_or_insert_default().take(self.dialect, usage);
         }
     }
 
-    /// Notes how the response ended; the first to say so counts.
+    /// Sets the end of the response; the first call wins.
     pub(super) fn end(&mut self, end: End) {
         match self.state {
             State::Open => self.state = State::Ending(end),
@@ -144,7 +150,7 @@ impl Notes {
         }
     }
 
-    /// Counts what is kept, here or in an ear. Too much of it is the end.
+    /// Counts bytes that are kept here or in an ear. Exceeding the limit ends the response.
     pub(super) fn weigh(&mut self, bytes: usize) {
         self.kept = self.kept.saturating_add(bytes).saturating_add(NODE_BYTES);
         if self.kept > MAX_KEPT_BYTES {
@@ -159,7 +165,7 @@ impl Notes {
         }
     }
 
-    /// Whether there is no room for another piece, which is the end.
+    /// Returns whether no further piece fits, and ends the response in that case.
     fn is_full(&mut self) -> bool {
         let full = self.said.pieces().len() >= MAX_PIECES;
         if full {
@@ -168,7 +174,7 @@ impl Notes {
         full
     }
 
-    /// What is to be passed on now.
+    /// Takes the events to return to the caller now.
     pub(super) fn take(&mut self) -> Vec<Heard> {
         self.calls(|_| None);
         let mut heard = mem::take(&mut self.heard);
@@ -183,12 +189,13 @@ impl Notes {
         heard
     }
 
+    /// Returns the accumulated turn.
     pub(super) fn into_said(self) -> Said {
         self.said
     }
 }
 
-/// Roughly what a value takes. JSON that was parsed is at most 128 levels deep.
+/// Returns the approximate memory of a value. Parsed JSON is at most 128 levels deep.
 fn weight(value: &Value) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

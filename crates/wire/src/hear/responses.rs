@@ -1,7 +1,7 @@
-//! Listening to the Responses API.
+//! Decodes responses of the OpenAI Responses API.
 //!
-//! `response.output_item.done` is what goes into the history. Text that was streamed without it is kept at the end, and
-//! items that come with the end only, from servers that stream nothing else.
+//! `response.output_item.done` carries the items of the history. Text that was streamed without such an event is kept
+//! at the end. Some servers stream nothing else, so items that only come with the end are kept too.
 
 use std::collections::HashSet;
 
@@ -12,18 +12,20 @@ use super::notes::Notes;
 use crate::ModelError;
 use crate::read::call_id;
 
+/// Decoder state of a Responses response.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
-    /// Texts that are still growing, by their place in the output.
+    /// Open texts, by output index.
     open: Vec<(Option<u64>, String)>,
-    /// Places and ids of items that are complete.
+    /// Output indices and ids of completed items.
     places: HashSet<u64>,
     ids: HashSet<String>,
-    /// Whether the thoughts of the next item were heard already.
+    /// Set when the reasoning of the next item has already been emitted as deltas.
     thinking: bool,
 }
 
 impl Ear {
+    /// Decodes one stream event, or a whole response.
     pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str() {
@@ -54,7 +56,7 @@ impl Ear {
         }
     }
 
-    /// Keeps what is half-finished.
+    /// Keeps partial text.
     pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
         for (_, text) in self.open.drain(..) {
             notes.keep_text(text, None);
@@ -109,7 +111,7 @@ impl Ear {
         notes.keep_item(item);
     }
 
-    /// The end of a stream, which repeats its items, or a whole response.
+    /// Decodes the end of a stream, which repeats its items, or a whole response.
     fn response(&mut self, response: &Value, event: &str, notes: &mut Notes) {
         let items = response["output"].as_array().into_iter().flatten();
         for (item, place) in items.zip(0..) {
@@ -136,7 +138,7 @@ impl Ear {
     }
 }
 
-/// Whether there is a fault where one would be.
+/// Returns whether an `error` field contains an error.
 pub(super) fn is_fault(error: &Value) -> bool {
     error.is_object() || error.is_string()
 }

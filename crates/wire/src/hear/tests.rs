@@ -1,4 +1,4 @@
-//! Recorded streams, and what is heard of them.
+//! Tests of stream decoding: recorded streams, the decoded events, and the resulting history.
 
 mod anthropic;
 mod chat;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{End, Heard, Listener};
 use crate::{Dialect, Said};
 
-/// All that is heard of a stream that then ends, deltas joined, and what was said.
+/// Decodes a stream that then ends. Returns the events, one a line, and the turn.
 fn listen(dialect: Dialect, stream: &[Value]) -> (String, Said) {
     let mut listener: Listener = dialect.listener();
     let mut heard: Vec<Heard> = stream.iter().flat_map(|json| listener.push(json)).collect();
@@ -20,7 +20,7 @@ fn listen(dialect: Dialect, stream: &[Value]) -> (String, Said) {
     (lines.join("\n"), listener.into_said())
 }
 
-/// Wherever a stream breaks off, no call comes twice and every one that came is kept.
+/// Asserts for every break-off point that no call is reported twice, and that each reported call is kept.
 fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
     for end in 0..=stream.len() {
         let (heard, said) = listen(dialect, &stream[..end]);
@@ -29,7 +29,7 @@ fn cut_anywhere(dialect: Dialect, stream: &[Value]) {
     }
 }
 
-/// What is heard, and the history that it makes.
+/// Returns the decoded events and the resulting history items.
 fn tell(dialect: Dialect, stream: &[Value]) -> String {
     let (heard, said) = listen(dialect, stream);
     let items: Vec<String> = dialect.said(&said).iter().map(Value::to_string).collect();

@@ -1,4 +1,4 @@
-//! A conversation, written.
+//! Tests of history items: user messages, turns and replies in every dialect.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn a_person_is_heard_in_every_dialect() {
     "#);
 }
 
-/// Calls of every kind, one that cannot be read and one that is lost.
+/// Returns a turn with calls of every kind, one unreadable and one lost.
 fn said(dialect: Dialect) -> Said {
     let call = |id: &str, name: &str, payload: Value| json!({"id": id, "name": name, "payload": payload});
     let pieces = json!([

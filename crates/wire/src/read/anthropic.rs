@@ -1,4 +1,4 @@
-//! Reading the Anthropic Messages API.
+//! Parses tool calls of the Anthropic Messages API.
 
 use serde_json::Value;
 
@@ -10,12 +10,14 @@ use crate::fault::Kind;
 const TOOL_USE: Paths =
     Paths { id: "id", name: "name", text: "input", shape: "an object", kind: Kind::Function };
 
+/// Parser state: the open `tool_use` blocks.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     drafts: Drafts,
 }
 
 impl Reader {
+    /// Parses a stream event, a message or a single block.
     pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
         match json["type"].as_str() {
             Some("content_block_start") => self.start(json),
@@ -34,6 +36,7 @@ impl Reader {
         }
     }
 
+    /// Closes all open calls at the end of a stream.
     pub(super) fn finish(&mut self) -> Vec<Reading> {
         self.drafts.drain().into_iter().map(|draft| draft.close(End::Cut)).collect()
     }
@@ -60,7 +63,7 @@ impl Reader {
     }
 }
 
-/// A whole message. The model may have run out of tokens inside its last block, whose input then looks complete.
+/// Parses a whole message. If the model ran out of tokens, the input of the last block looks complete but is not.
 fn message(message: &Value) -> Vec<Reading> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
     let cut = matches!(message["stop_reason"].as_str(), Some("max_tokens" | "model_context_window_exceeded"));
@@ -74,14 +77,14 @@ fn message(message: &Value) -> Vec<Reading> {
     readings.collect()
 }
 
-/// A whole `tool_use` block; none if it is something else.
+/// Returns the draft of a whole `tool_use` block; `None` for other blocks.
 fn whole(json: &Value) -> Option<Draft> {
     let mut draft = block(json)?;
     draft.set_text(&json["input"]);
     Some(draft)
 }
 
-/// A `tool_use` block without its input.
+/// Returns the draft of a `tool_use` block without its input.
 fn block(block: &Value) -> Option<Draft> {
     if block["type"] != "tool_use" {
         return None;

@@ -1,8 +1,8 @@
-//! Reading the Chat Completions API, as OpenAI and its many imitators stream it.
+//! Parses tool calls of the Chat Completions API, as OpenAI and its many imitators stream it.
 //!
-//! Only choice 0 counts: further ones are alternatives, and running the calls of all would be wrong. A piece belongs
-//! to the open call with its `index`, or else its `id`, or else its position; see [`Piece::starts_another`] for servers
-//! that give several calls the same index.
+//! Only choice 0 counts: further choices are alternatives, whose calls must not run too. A delta belongs to the open
+//! call with its `index`, else its `id`, else its position. [`Piece::starts_another`] handles servers that give several
+//! calls the same index.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,7 +13,7 @@ use super::draft::{Draft, Drafts, End, Paths, given};
 use crate::Why;
 use crate::fault::Kind;
 
-/// The two shapes of a call: where its body is, and where in the body its text.
+/// One of the two shapes of a call: the field of its body, and the field of its text inside the body.
 struct Form {
     body: &'static str,
     text: &'static str,
@@ -44,18 +44,20 @@ const CUSTOM: Form = Form {
     },
 };
 
-/// Marks the draft of a `function_call`, which is from before there were several calls, or ids.
+/// Marks the draft of a `function_call`, the legacy form without ids and parallel calls.
 const LEGACY: &str = "function_call";
 
+/// Parser state: the open calls, and the source of invented ids.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     drafts: Drafts,
     invented: u64,
-    /// What ids are made of that no server gave: another response has others.
+    /// Random seed of the ids that replace missing ones, so that they differ between responses.
     state: RandomState,
 }
 
 impl Reader {
+    /// Parses a chunk, a whole response, a message or a single call.
     pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
         if json["choices"].is_array() {
             return first_choice(json).map(|choice| self.choice(choice)).unwrap_or_default();
@@ -69,11 +71,12 @@ impl Reader {
         if is_call { vec![self.whole(json, End::Proper)] } else { Vec::new() }
     }
 
+    /// Closes all open calls at the end of a stream.
     pub(super) fn finish(&mut self) -> Vec<Reading> {
         self.close_all(End::Cut)
     }
 
-    /// Whether no call is open.
+    /// Returns whether no call is open.
     pub(super) fn is_idle(&self) -> bool {
         self.drafts.len() == 0
     }
@@ -87,7 +90,7 @@ impl Reader {
         if is_whole(choice) {
             return self.message(&choice["message"], end);
         }
-        // The last chunk of some servers has a reason and nothing else.
+        // The last chunk of some servers has only a finish reason.
         let mut readings = self.delta(&choice["delta"]);
         if reason.is_some() {
             readings.extend(self.close_all(end));
@@ -112,7 +115,7 @@ impl Reader {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         let mut readings: Vec<Reading> = calls.map(|call| self.whole(call, end)).collect();
         let legacy = &message[LEGACY];
-        // Some servers say the same call in both ways.
+        // Some servers send the same call in both forms.
         if readings.is_empty() && legacy.is_object() {
             readings.push(self.whole(&serde_json::json!({ "function": legacy }), end));
         }
@@ -147,7 +150,7 @@ impl Reader {
         pieces.iter().filter_map(|piece| self.piece(piece)).collect()
     }
 
-    /// Adds a piece to its call; a reading only if there is no room for another one.
+    /// Appends a delta to its call. Returns a reading only if no further call can be opened.
     fn piece(&mut self, piece: &Piece<'_>) -> Option<Reading> {
         let at = match self.find(piece) {
             Some(at) => at,
@@ -185,20 +188,20 @@ impl Reader {
     }
 }
 
-/// Choice 0 of a chunk or a response, if it has one.
+/// Returns choice 0 of a chunk or a response.
 pub(crate) fn first_choice(json: &Value) -> Option<&Value> {
     let choices = json["choices"].as_array()?;
     let numbered = |(at, choice): &(u64, &Value)| choice["index"].as_u64().unwrap_or(*at) == 0;
     (0..).zip(choices).find(numbered).map(|(_, choice)| choice)
 }
 
-/// Reports whether a choice is that of a whole response. A chunk may lack its delta, or have an empty message.
+/// Returns whether a choice belongs to a whole response. A chunk may lack its delta, or have an empty message.
 pub(crate) fn is_whole(choice: &Value) -> bool {
     let has_message = choice["message"].as_object().is_some_and(|message| !message.is_empty());
     has_message && !choice["delta"].is_object()
 }
 
-/// Why a response has ended, if it has. Some servers write `""` or `"null"` while it has not.
+/// Returns the finish reason of a response that has ended. Some servers write `""` or `"null"` before the end.
 pub(crate) fn finish_reason(choice: &Value) -> Option<&str> {
     choice["finish_reason"].as_str().filter(|reason| !matches!(*reason, "" | "null"))
 }
@@ -211,7 +214,7 @@ fn form(call: &Value) -> &'static Form {
 struct Piece<'a> {
     form: &'static Form,
     index: Option<u64>,
-    /// Where it stands among several pieces of one chunk.
+    /// Its position among several deltas of one chunk.
     position: Option<usize>,
     legacy: bool,
     id: Option<&'a str>,
@@ -246,12 +249,12 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Whether this begins a call of its own, though `draft` is where it would belong.
+    /// Returns whether this delta begins a new call, although its index or position points to `draft`.
     ///
-    /// A piece without a name never does: old vLLM invents a new id for every piece, but names a call only once. With
-    /// a name, another id means another call (Gemini gives all of them index 0). Without ids, another name does, once
-    /// the arguments have begun or if there is no index either; and so does the same name, once the arguments are
-    /// complete and more come.
+    /// A delta without a name never does: old vLLM invents a new id for every delta, but names a call only once. With a
+    /// name, a different id means a new call (Gemini gives all calls index 0). Without ids, a different name begins a
+    /// new call once the arguments have begun, or if there is no index either. An equal name begins a new call once the
+    /// arguments are complete and more follow.
     fn starts_another(&self, draft: &mut Draft) -> bool {
         let Some(name) = self.name else { return false };
         if let (Some(id), Some(known)) = (self.id, draft.id.as_deref()) {
@@ -265,8 +268,9 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What `piece` adds to a name. Some servers repeat the name in every piece, on others it grows from piece to piece,
-/// and yet others cut it. The same again is a repetition, so a name of two equal pieces (`go`, `go`) is read as `go`.
+/// Returns the part of `piece` that is new to a name. Some servers repeat the name in every delta, some send a growing
+/// name, and some split it. A repeated piece counts as a repetition, so a name of two equal pieces (`go`, `go`) is read
+/// as `go`.
 fn new_part<'a>(name: &str, piece: &'a str) -> &'a str {
     piece.strip_prefix(name).unwrap_or(piece)
 }

@@ -1,4 +1,4 @@
-//! Calls in the making: whole items pass through at once, streamed ones grow piece by piece, within bounds.
+//! Calls under construction: whole items are finished at once, streamed calls grow delta by delta, within limits.
 
 use std::mem;
 
@@ -10,47 +10,47 @@ use super::scan::Scan;
 use crate::fault::{Kind, type_of};
 use crate::{Why, WireFault};
 
-/// So many calls of one stream are followed at once.
+/// Maximum number of open calls in one stream.
 pub(super) const MAX_OPEN: usize = 1024;
 
-/// So much text is kept for all open calls together.
+/// Maximum bytes of text of all open calls together.
 const MAX_HELD_BYTES: usize = 8 * MAX_ARGUMENT_BYTES;
 
-/// So much of a name that comes in pieces is kept.
+/// Maximum bytes of a name that arrives in pieces.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
-/// Where an item keeps what a call is made of.
+/// The fields of an item that hold the parts of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paths {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
     pub(super) text: &'static str,
-    /// The type that the text should have there.
+    /// The JSON type that the text field should have.
     pub(super) shape: &'static str,
     pub(super) kind: Kind,
 }
 
-/// How the text of a call ended.
+/// The way in which the text of a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The server said that it is all there.
+    /// The server reported the end.
     Proper,
     /// The stream broke off, or the model ran out of tokens.
     Cut,
 }
 
-/// A call in the making.
+/// A call under construction.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) paths: Paths,
-    /// Its place in the response, if the server says.
+    /// Its index in the response, if the server sends one.
     pub(super) index: Option<u64>,
-    /// The item's own id, where that is not the call's.
+    /// The item's own id, if it differs from the call id.
     pub(super) item: Option<String>,
     pub(super) id: Option<String>,
     pub(super) name: String,
     text: String,
-    /// What the item's first event held already; counts if nothing is streamed.
+    /// The initial text of the item, used if no delta follows.
     fallback: String,
     scan: Scan,
     spoiled: Option<(String, Why)>,
@@ -58,13 +58,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Creates a call without id, name and text.
     pub(super) fn new(paths: Paths) -> Self {
         let (name, text, fallback) = (String::new(), String::new(), String::new());
         let (index, item, id, spoiled) = (None, None, None, None);
         Self { paths, index, item, id, name, text, fallback, scan: Scan::default(), spoiled, ended: false }
     }
 
-    /// Takes the name of a whole item.
+    /// Sets the name from a whole item.
     pub(super) fn set_name(&mut self, name: &Value) {
         match name {
             Value::String(name) => self.name.clone_from(name),
@@ -73,7 +74,7 @@ impl Draft {
         }
     }
 
-    /// Takes the arguments of a whole item: text, or by mistake the object itself.
+    /// Sets the arguments from a whole item: a string, or the object itself, which some servers send by mistake.
     pub(super) fn set_text(&mut self, value: &Value) {
         match (value, self.paths.kind) {
             (Value::String(text), _) => self.replace(text.clone()),
@@ -86,7 +87,7 @@ impl Draft {
         }
     }
 
-    /// Takes what the first event of a stream holds, which deltas then replace: usually nothing, or `{}`.
+    /// Sets the initial text of a streamed item, usually empty or `{}`. Deltas replace it.
     pub(super) fn set_fallback(&mut self, value: &Value) {
         if !is_blank(value) {
             self.set_text(value);
@@ -94,7 +95,7 @@ impl Draft {
         }
     }
 
-    /// Takes the text that was streamed for the same call.
+    /// Takes over the text that was streamed for this call.
     pub(super) fn inherit(&mut self, streamed: Self) {
         (self.text, self.fallback) = (streamed.text, streamed.fallback);
         if self.spoiled.is_none() {
@@ -102,26 +103,27 @@ impl Draft {
         }
     }
 
-    /// Says that no more text will come.
+    /// Marks the text as complete.
     pub(super) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Whether any arguments have come, well or badly.
+    /// Returns whether any arguments have arrived, valid or not.
     pub(super) fn has_begun(&self) -> bool {
         self.size() > 0 || self.spoiled.is_some()
     }
 
-    /// Whether the text is an object up to its closing brace.
+    /// Returns whether the text is an object up to its closing brace.
     pub(super) fn is_closed(&mut self) -> bool {
         self.scan.is_closed(&self.text)
     }
 
+    /// Marks the call as faulty, because `value` has the wrong type.
     pub(super) fn spoil_type(&mut self, path: &str, expected: &'static str, value: &Value) {
         self.spoil(path, Why::Type { expected, found: type_of(value) });
     }
 
-    /// The first fault is the one to report; the text is of no use any more.
+    /// Marks the call as faulty and drops its text. The first fault is reported.
     pub(super) fn spoil(&mut self, path: &str, why: Why) {
         (self.text, self.fallback) = (String::new(), String::new());
         self.spoiled.get_or_insert_with(|| (path.to_owned(), why));
@@ -140,7 +142,7 @@ impl Draft {
         self.text.len() + self.fallback.len()
     }
 
-    /// The call, or what keeps it from being one.
+    /// Returns the call, or the fault that prevents it.
     pub(super) fn close(self, end: End) -> Reading {
         let Self { paths, id, name, text, fallback, spoiled, ended, .. } = self;
         let text = if text.is_empty() { fallback } else { text };
@@ -175,7 +177,7 @@ impl Draft {
     }
 }
 
-/// No text, in any spelling.
+/// Returns whether the value contains no text, in any notation.
 pub(super) fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -185,7 +187,7 @@ pub(super) fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// A string that says something: servers write `""` and `null` for ids that they do not have.
+/// Returns a non-empty string. Servers write `""` and `null` for missing ids.
 pub(super) fn given(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
@@ -202,7 +204,7 @@ pub(super) struct Drafts {
 }
 
 impl Drafts {
-    /// Adds a call. Beyond the bound it is refused, which is worth a fault.
+    /// Opens a call. Beyond the limit it returns a fault.
     pub(super) fn open(&mut self, mut draft: Draft) -> Result<usize, Box<Reading>> {
         if self.open.len() >= MAX_OPEN {
             draft.spoil(draft.paths.id, Why::TooMany { limit: MAX_OPEN });
@@ -216,7 +218,7 @@ impl Drafts {
         Ok(self.open.len() - 1)
     }
 
-    /// The newest open call that `wanted` holds for.
+    /// Returns the index of the newest open call that satisfies `wanted`.
     pub(super) fn newest(&self, wanted: impl Fn(&Draft) -> bool) -> Option<usize> {
         self.open.iter().rposition(wanted)
     }
@@ -229,7 +231,7 @@ impl Drafts {
         self.open.get_mut(at)
     }
 
-    /// Adds a piece to the name of the call at `at`.
+    /// Appends a piece to the name of the call at `at`.
     pub(super) fn extend_name(&mut self, at: usize, piece: &str) {
         let Some(draft) = self.open.get_mut(at) else { return };
         if draft.name.len() + piece.len() > MAX_NAME_BYTES {
@@ -240,7 +242,7 @@ impl Drafts {
         }
     }
 
-    /// Adds a piece of text to the call at `at`.
+    /// Appends a piece of text to the call at `at`.
     pub(super) fn append(&mut self, at: usize, piece: &str) {
         let Some(draft) = self.open.get_mut(at) else { return };
         if draft.spoiled.is_some() {
@@ -257,7 +259,7 @@ impl Drafts {
         draft.text.push_str(piece);
     }
 
-    /// Replaces the text of the call at `at` by the whole of it.
+    /// Replaces the text of the call at `at` by the complete text.
     pub(super) fn replace(&mut self, at: usize, value: &Value) {
         let Some(draft) = self.open.get_mut(at) else { return };
         self.held -= draft.size();
@@ -265,14 +267,14 @@ impl Drafts {
         self.held += draft.size();
     }
 
-    /// Takes the call at `at` out of the stream.
+    /// Removes the call at `at` from the stream.
     pub(super) fn take(&mut self, at: usize) -> Option<Draft> {
         let draft = (at < self.open.len()).then(|| self.open.remove(at))?;
         self.held -= draft.size();
         Some(draft)
     }
 
-    /// Takes out all calls, oldest first.
+    /// Removes all calls, oldest first.
     pub(super) fn drain(&mut self) -> Vec<Draft> {
         self.held = 0;
         mem::take(&mut self.open)

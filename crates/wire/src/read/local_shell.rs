@@ -1,4 +1,4 @@
-//! Reading `local_shell_call`, the Responses API's own shell.
+//! Parses `local_shell_call`, the built-in shell tool of the Responses API.
 
 use serde_json::{Map, Value};
 use tool::{CallId, LocalShell, ToolCall, ToolPayload};
@@ -9,20 +9,20 @@ use super::responses::call_id;
 use crate::fault::{Kind, type_of};
 use crate::{Why, WireFault};
 
-/// The item's type.
+/// The item type.
 pub(super) const TYPE: &str = "local_shell_call";
 
-/// Its answer is a `function_call_output`; `write::responses` says why.
+/// The answer is a `function_call_output`; `write::responses` gives the reason.
 pub(super) const PATHS: Paths =
     Paths { id: "call_id", name: "type", text: "action", shape: "an object", kind: Kind::Function };
 
-/// The name of the tool that it calls.
+/// The name of the tool that the item calls.
 pub(super) const NAME: &str = "local_shell";
 
-/// Fields of an action that are read here, or say nothing.
+/// Fields of an action that are parsed here, or carry no information.
 const READ: [&str; 3] = ["type", "working_directory", "timeout_ms"];
 
-/// Reads a finished item. Whatever else its action holds, such as `env`, is for the tool to take or to refuse.
+/// Parses a finished item. The tool accepts or rejects the other fields of the action, such as `env`.
 pub(super) fn read(item: &Value) -> Reading {
     let fault = |id, path: String, why| {
         let name = Some(NAME.to_owned());
@@ -60,7 +60,7 @@ fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
         .collect();
     let mut command = Vec::new();
     match &action["command"] {
-        // A script, which stays in `more`.
+        // A script stays in `more`.
         Value::String(_) => {}
         Value::Array(words) => {
             more.remove("command");
@@ -86,7 +86,7 @@ fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
     Ok(LocalShell { command, workdir, timeout_ms, more })
 }
 
-/// The API writes an empty `env` and a null `user` where there is none.
+/// Returns whether a field is unset: the API writes an empty `env` and a null `user`.
 fn says_nothing(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }

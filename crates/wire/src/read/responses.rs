@@ -1,7 +1,7 @@
-//! Reading the Responses API.
+//! Parses tool calls of the OpenAI Responses API.
 //!
-//! `response.output_item.done` is what counts. The deltas before it are followed all the same, for streams that break
-//! off and for servers that leave it out, and used only where no finished item came.
+//! `response.output_item.done` is authoritative. The deltas before it are tracked for streams that break off and for
+//! servers that omit the event. They are used only if no finished item arrives.
 
 use serde_json::Value;
 
@@ -15,12 +15,14 @@ const FUNCTION: Paths =
 const CUSTOM: Paths =
     Paths { id: "call_id", name: "name", text: "input", shape: "a string", kind: Kind::Custom };
 
+/// Parser state: the open calls.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     drafts: Drafts,
 }
 
 impl Reader {
+    /// Parses a stream event, a whole response or a single item.
     pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
         match json["type"].as_str() {
             Some("response.output_item.added") => self.added(json),
@@ -40,11 +42,12 @@ impl Reader {
         }
     }
 
+    /// Closes all open calls at the end of a stream.
     pub(super) fn finish(&mut self) -> Vec<Reading> {
         self.close_all(End::Cut)
     }
 
-    /// A whole response; `end` is what it means for calls that were streamed and are not in it.
+    /// Parses a whole response; `end` applies to streamed calls that are missing in it.
     fn response(&mut self, response: &Value, end: End) -> Vec<Reading> {
         let items = response["output"].as_array().into_iter().flatten();
         let mut readings: Vec<Reading> =
@@ -61,7 +64,7 @@ impl Reader {
         let Some(mut draft) = draft(&event["item"]) else { return Vec::new() };
         draft.index = event["output_index"].as_u64();
         match event["item"]["type"].as_str() {
-            // It has no deltas to be built from.
+            // This item has no deltas.
             Some(local_shell::TYPE) => {
                 draft.name = local_shell::NAME.to_owned();
                 draft.spoil(draft.paths.text, Why::Unfinished);
@@ -88,7 +91,8 @@ impl Reader {
         Vec::new()
     }
 
-    /// The draft that an event is about. The place comes first: some proxies give an item another id in every event.
+    /// Finds the draft of an event. The index takes precedence, because some proxies give an item another id in every
+    /// event.
     fn find(&self, event: &Value) -> Option<usize> {
         let index = event["output_index"].as_u64();
         let item = given(&event["item_id"]);
@@ -101,7 +105,7 @@ impl Reader {
         placed.or_else(named).or_else(last)
     }
 
-    /// A finished item, which replaces what was streamed of it.
+    /// Parses a finished item, which replaces its streamed draft.
     fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<Reading> {
         let Some(mut whole) = draft(item) else { return Vec::new() };
         let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.take(at));
@@ -129,7 +133,7 @@ impl Reader {
     }
 }
 
-/// A call without its text; none if `item` is something else.
+/// Returns the draft of a call without its text; `None` for other items.
 fn draft(item: &Value) -> Option<Draft> {
     let paths = match item["type"].as_str()? {
         "function_call" => FUNCTION,
@@ -148,12 +152,12 @@ fn draft(item: &Value) -> Option<Draft> {
     Some(draft)
 }
 
-/// What the answer is paired by.
+/// Returns the id that pairs a call with its answer.
 pub(crate) fn call_id(item: &Value) -> Option<&str> {
     given(&item["call_id"]).or_else(|| given(&item["id"]))
 }
 
-/// A tool in a namespace has one name here: `mcp__files` and `read` are `mcp__files__read`.
+/// Joins a namespace and a tool name: `mcp__files` and `read` become `mcp__files__read`.
 fn flat(space: &str, name: &str) -> String {
     let joint = if space.ends_with("__") { "" } else { "__" };
     format!("{space}{joint}{name}")

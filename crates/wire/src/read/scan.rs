@@ -1,6 +1,6 @@
-//! Where a JSON object ends in text that is still growing, without reading any of it twice.
+//! Finds the end of a JSON object in growing text, reading every byte once.
 
-/// How far the text was read, and what was open there.
+/// Scanner state: the bytes already read, and the nesting depth there.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     read: usize,
@@ -9,6 +9,7 @@ pub(super) struct Scan {
     closed: bool,
 }
 
+/// The lexical state: outside strings, in a string, or after a backslash.
 #[derive(Debug, Default, Clone, Copy)]
 enum Place {
     #[default]
@@ -18,7 +19,7 @@ enum Place {
 }
 
 impl Scan {
-    /// Whether the first bracket of `text` has been closed. `text` must only have grown since the last time.
+    /// Returns whether the first bracket of `text` is closed. `text` may only have grown since the last call.
     pub(super) fn is_closed(&mut self, text: &str) -> bool {
         for byte in text.as_bytes().get(self.read..).unwrap_or_default() {
             self.step(*byte);

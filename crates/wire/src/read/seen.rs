@@ -1,4 +1,4 @@
-//! Which calls were already reported: running one twice is worse than any fault.
+//! Deduplicates calls by id, because running a call twice is worse than any fault.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,19 +10,20 @@ use super::Reading;
 use crate::fault::Kind;
 use crate::{Why, WireFault};
 
-/// So many ids are remembered; a response with more calls than that forgets its first.
+/// Maximum number of remembered ids; a response with more calls forgets its oldest.
 const REMEMBERED: usize = 4096;
 
-/// The same call again is a repetition: streams repeat themselves. Another one under the same id is a server that does
-/// not number its calls.
+/// Remembers the reported calls. An equal call under a known id is a repetition, which streams contain. A different
+/// call under a known id comes from a server that reuses ids, and becomes a fault.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     order: VecDeque<String>,
-    /// By id, or by sentence for a fault that has none.
+    /// Fingerprints by id, or by message for a fault without an id.
     prints: HashMap<String, u64>,
 }
 
 impl Seen {
+    /// Forgets all calls.
     pub(super) fn clear(&mut self) {
         self.order.clear();
         self.prints.clear();
@@ -36,7 +37,7 @@ impl Seen {
         }
     }
 
-    /// The reading as it should be reported, if at all.
+    /// Returns the reading to report, if any.
     pub(super) fn admit(&mut self, reading: Reading) -> Option<Reading> {
         let key = key(&reading);
         let print = match &reading {
@@ -66,7 +67,7 @@ impl Seen {
     }
 }
 
-/// What a reading is remembered by.
+/// Returns the key that a reading is remembered by.
 fn key(reading: &Reading) -> String {
     match reading {
         Reading::Call(call) => call.id.as_str().to_owned(),
@@ -74,12 +75,13 @@ fn key(reading: &Reading) -> String {
     }
 }
 
-/// A call without arguments under a known id is an echo of the first: some servers close a call that way.
+/// Returns whether a call has no arguments. Under a known id it echoes the first call: some servers close a call that
+/// way.
 fn is_blank(call: &ToolCall) -> bool {
     matches!(call.payload.arguments().trim(), "" | "{}")
 }
 
-/// Without an id: the one it came with is answered already.
+/// Returns a fault without an id, because the first call with that id gets the answer.
 fn reused(call: ToolCall) -> WireFault {
     let kind = match call.payload {
         ToolPayload::Custom { .. } => Kind::Custom,
@@ -89,7 +91,8 @@ fn reused(call: ToolCall) -> WireFault {
     WireFault { id: None, name: Some(call.name), kind, path: "id".to_owned(), why }
 }
 
-/// The same for the same call: a stream and the message that repeats it may space and order their JSON differently.
+/// Returns a fingerprint that ignores whitespace and key order: a stream and the message that repeats it may differ in
+/// both.
 fn print(call: &ToolCall) -> u64 {
     let text = call.payload.arguments();
     let same = serde_json::from_str(&text).map(|mut json: Value| {

@@ -1,4 +1,4 @@
-//! Which response a piece of JSON belongs to: within one, nothing is reported twice; the next may use its ids again.
+//! Detects response boundaries: within a response no call is reported twice; the next response may reuse its ids.
 
 use serde_json::Value;
 
@@ -6,24 +6,25 @@ use super::chat::{finish_reason, first_choice, is_whole};
 use super::local_shell;
 use crate::Dialect;
 
-/// What a piece of JSON is, as far as responses go.
+/// The position of a piece of JSON within a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// A response begins.
+    /// The start of a response.
     Start(Option<&'a str>),
-    /// Part of a streamed response.
+    /// A part of a streamed response.
     Part(Option<&'a str>),
     /// The end of a streamed response, which may repeat all of it.
     End(Option<&'a str>),
     /// A whole response or message.
     Whole(Option<&'a str>),
-    /// One call with nothing around it.
+    /// A single call outside a response.
     Item,
-    /// Nothing that matters here.
+    /// JSON that is irrelevant to response boundaries.
     Other,
 }
 
 impl<'a> Piece<'a> {
+    /// Classifies a piece of JSON.
     pub(super) fn of(dialect: Dialect, json: &'a Value) -> Self {
         match dialect {
             Dialect::Responses => Self::of_responses(json),
@@ -53,10 +54,10 @@ impl<'a> Piece<'a> {
         }
         match first_choice(json) {
             Some(choice) if is_whole(choice) => Self::Whole(id),
-            // With or without a delta.
+            // The delta may be absent.
             Some(choice) if finish_reason(choice).is_some() => Self::End(id),
             Some(choice) if choice["delta"].is_object() => Self::Part(id),
-            // Usage, a keep-alive, an alternative: nothing that says where a response begins or ends.
+            // Usage, a keep-alive or an alternative choice marks no boundary.
             Some(_) | None => Self::Other,
         }
     }
@@ -84,8 +85,8 @@ pub(super) enum Turn {
 }
 
 impl Turn {
-    /// Takes note of `piece`, and says whether it belongs to another response than what came before. `idle`: no call is
-    /// open. Some proxies give every chunk an id of its own; a call that is open goes on all the same.
+    /// Records `piece`, and returns whether it begins another response. `idle` means that no call is open. Some proxies
+    /// give every chunk its own id, so an open call continues regardless of the id.
     pub(super) fn passes_to(&mut self, piece: Piece<'_>, idle: bool) -> bool {
         let owned = |id: Option<&str>| id.map(str::to_owned);
         let (another, next) = match (piece, &*self) {
@@ -103,7 +104,7 @@ impl Turn {
             (Piece::Part(id) | Piece::End(id), Self::None | Self::Streamed(_) | Self::Whole) => {
                 (true, Self::Streaming(owned(id)))
             }
-            // After a stream it repeats it, if it has the same name or the stream had no end.
+            // A whole message repeats the stream before it, if the ids are equal or the stream had no end.
             (Piece::Whole(_), Self::Streaming(last)) => (false, Self::Streamed(last.clone())),
             (Piece::Whole(Some(id)), Self::Streamed(Some(last))) if id == last => (false, Self::Whole),
             (Piece::Whole(_), Self::None | Self::Streamed(_) | Self::Whole) => (true, Self::Whole),

@@ -1,4 +1,4 @@
-//! Whole requests, as they go out.
+//! Tests of complete request bodies.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tool::{Image, ToolOutput};
 use super::*;
 use crate::Said;
 
-/// A question, a turn of two calls, their answers, and a word of the person's in between.
+/// Returns a question, a turn of two calls, their answers, and a further user message.
 fn items(dialect: Dialect) -> Vec<Entry> {
     let call = |id: &str| json!({"call": {"id": id, "name": "read", "payload": {"arguments": "{\"a\": 1}"}}});
     let saved = json!({"dialect": dialect.as_str(), "pieces": [{"text": "Reading."}, call("a"), call("b")]});

@@ -1,4 +1,4 @@
-//! What a model said, as JSON for a session's own file and back.
+//! Saves an assistant turn as JSON for the session journal, and loads it.
 
 use serde_json::{Value, json};
 use tool::{LocalShell, ToolCall, ToolPayload};
@@ -6,7 +6,7 @@ use tool::{LocalShell, ToolCall, ToolPayload};
 use super::{Piece, Said, What};
 use crate::Dialect;
 
-/// JSON that was not written by [`Said::save`].
+/// The error for JSON that [`Said::save`] did not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a saved response cannot be read at `{path}`; was the file changed, or written by a newer version?")]
 pub struct UnreadableSaid {
@@ -14,16 +14,16 @@ pub struct UnreadableSaid {
 }
 
 impl Said {
-    /// The response as JSON of our own, to be read by [`load`](Self::load). No API takes it.
+    /// Returns the turn as JSON in Toolgate's own format, for [`load`](Self::load). No API accepts it.
     pub fn save(&self) -> Value {
         let pieces: Vec<Value> = self.pieces().iter().map(save_piece).collect();
         json!({ "dialect": self.dialect().as_str(), "pieces": pieces })
     }
 
-    /// Reads what [`save`](Self::save) wrote.
+    /// Loads JSON that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// If it is anything else; the error says where.
+    /// If the JSON has another form; the error contains the path.
     pub fn load(json: &Value) -> Result<Self, UnreadableSaid> {
         let fault = |path: &str| UnreadableSaid { path: path.to_owned() };
         let dialect = json["dialect"].as_str().and_then(|name| name.parse::<Dialect>().ok());

@@ -1,4 +1,4 @@
-//! Writing for the Anthropic Messages API.
+//! Writes tools, messages and tool results for the Anthropic Messages API.
 
 use serde_json::{Value, json};
 use tool::{Image, Item, ToolCall, ToolOutput, ToolSpec};
@@ -7,18 +7,21 @@ use super::{Declared, base64_of, call, images_of, pieces_of, text_of, words_of};
 use crate::said::{Piece, What};
 use crate::{Dialect, Said, Style};
 
+/// Writes a tool declaration; `None` for tools that cannot be functions.
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let Declared { name, description, parameters } = Declared::of(spec, style)?;
     Some(json!({ "name": name, "description": description, "input_schema": parameters }))
 }
 
+/// Writes a user message.
 pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
     let words = words_of(text, pictures).map(text_block);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(picture)).collect();
     json!({ "role": "user", "content": content })
 }
 
-/// One message. What another API heard has its calls last: there text may follow a call, here results must.
+/// Writes the assistant message. Calls of another dialect's turn move to the end. Other APIs allow text after a call,
+/// but here the results must follow.
 pub(crate) fn said(said: &Said) -> Option<Value> {
     let content: Vec<Value> = if said.dialect() == Dialect::Anthropic {
         said.pieces().iter().filter_map(own).collect()
@@ -33,7 +36,7 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
 
 fn own(piece: &Piece) -> Option<Value> {
     match (&piece.what, &piece.raw) {
-        // With the sources that it cites.
+        // The raw block includes citations.
         (What::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
         (What::Item, raw) => raw.clone(),
         (What::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
@@ -58,12 +61,13 @@ fn tool_use(call: &ToolCall, raw: Option<&Value>) -> Value {
     block
 }
 
+/// Writes the `tool_result` block of a call.
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
     let has_images = images_of(output).next().is_some();
     let content = match (output.success, has_images) {
         (true, true) => pieces_of(output).map(block).collect(),
         (true, false) | (false, false) => json!(text_of(output)),
-        // The API takes nothing but text in a result that is an error.
+        // The API accepts only text in an error result.
         (false, true) => json!(format!("{}\n(a picture was left out)", output.joined_text()).trim_start()),
     };
     let id = call::plain_id(&call.id);

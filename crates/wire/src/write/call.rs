@@ -1,21 +1,21 @@
-//! What APIs demand of a call in a history, whoever made it.
+//! Makes names, ids and arguments of calls valid for the APIs that receive them in a history.
 //!
-//! A model may call `functions.read:0` under an id of any letters, and another API may have to take it. One letter out
-//! of place and every further request of the session is refused, so names and ids are made to fit where they are
-//! written; those that fit stay as they are.
+//! A model may call `functions.read:0` under an id of any characters, and another API may receive that call later. One
+//! invalid character makes the API reject every further request of the session. Names and ids are therefore sanitised
+//! when they are written; valid ones stay unchanged.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 use tool::{CallId, ToolCall, ToolPayload};
 
-/// The longest name that any of the APIs takes.
+/// The longest name that any of the APIs accepts.
 const MAX_NAME: usize = 128;
 
-/// What a call without a name is written as.
+/// The name of a call without a name.
 const NAMELESS: &str = "unknown";
 
-/// The name as APIs take it: `^[A-Za-z0-9_-]{1,128}$`.
+/// Returns a name that the APIs accept: `^[A-Za-z0-9_-]{1,128}$`.
 pub(super) fn name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         return Cow::Borrowed(NAMELESS);
@@ -26,7 +26,7 @@ pub(super) fn name(name: &str) -> Cow<'_, str> {
     Cow::Owned(fitted(name).take(MAX_NAME).collect())
 }
 
-/// The id as Anthropic takes it: `^[A-Za-z0-9_-]+$`. Two that differ still differ afterwards.
+/// Returns an id that Anthropic accepts: `^[A-Za-z0-9_-]+$`. Different ids stay different.
 pub(super) fn plain_id(id: &CallId) -> Cow<'_, str> {
     let id = id.as_str();
     if !id.is_empty() && id.chars().all(fits) {
@@ -35,7 +35,8 @@ pub(super) fn plain_id(id: &CallId) -> Cow<'_, str> {
     Cow::Owned(format!("{}_{:016x}", fitted(id).collect::<String>(), print(id)))
 }
 
-/// The arguments as text for an API that has functions only; free text is wrapped as its tool was declared.
+/// Returns the arguments as text for an API that only has functions. Freeform input is wrapped in the declared
+/// parameter.
 pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, str> {
     match &call.payload {
         ToolPayload::Custom { input } => Cow::Owned(json!({ "input": input }).to_string()),
@@ -45,7 +46,7 @@ pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, str> {
     }
 }
 
-/// The arguments as an object; an empty one if they are none.
+/// Returns the arguments as an object; an empty one if they are not an object.
 pub(crate) fn object(call: &ToolCall) -> Value {
     match serde_json::from_str(&arguments(call)) {
         Ok(Value::Object(map)) => Value::Object(map),
@@ -61,7 +62,7 @@ fn fitted(text: &str) -> impl Iterator<Item = char> {
     text.chars().map(|letter| if fits(letter) { letter } else { '_' })
 }
 
-/// FNV-1a: the same in every build, since it ends up in histories that are kept.
+/// FNV-1a. The hash must be equal in every build, because saved histories contain it.
 fn print(text: &str) -> u64 {
     let step = |print: u64, byte: u8| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)

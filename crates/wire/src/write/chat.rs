@@ -1,7 +1,7 @@
-//! Writing for the Chat Completions API.
+//! Writes tools, messages and tool answers for the Chat Completions API.
 //!
-//! A tool message carries text only. Some servers take `image_url` parts in it, OpenAI's own API and its clients'
-//! types do not, so pictures go into a user message behind it, and the tool message says so.
+//! A tool message carries text only. Some servers accept `image_url` parts in it, but OpenAI's own API and its client
+//! types do not. Images therefore go into a user message after it, and the tool message says so.
 
 use serde_json::{Value, json};
 use tool::{Image, Strict, ToolCall, ToolOutput, ToolSpec};
@@ -10,19 +10,20 @@ use super::{Declared, call, data_url, images_of, text_of, words_of};
 use crate::said::{Piece, What};
 use crate::{Dialect, Said, Style};
 
-/// What servers call the thoughts of a message, one or the other.
+/// Field names of a message's reasoning; a server uses one of them.
 pub(crate) const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// Thoughts in parts, which OpenRouter wants back as they came.
+/// Reasoning in parts, which OpenRouter requires back unchanged.
 pub(crate) const DETAILS: &str = "reasoning_details";
 
-/// What a server wants back beside a call.
+/// Extra fields of a call that a server requires back.
 pub(crate) const EXTRA: &str = "extra_content";
 
+/// Writes a tool declaration; `None` for tools that cannot be functions.
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let Declared { name, description, parameters } = Declared::of(spec, style)?;
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
-    // Only said when it is so: many servers that imitate this API do not know the word.
+    // Written only if true: many servers that imitate this API do not know the field.
     if let ToolSpec::Function(spec) = spec
         && spec.strict == Strict::Yes
     {
@@ -31,6 +32,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     Some(json!({ "type": "function", "function": function }))
 }
 
+/// Writes a user message.
 pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
     let words = words_of(text, pictures);
     if pictures.is_empty() {
@@ -41,7 +43,7 @@ pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
     json!({ "role": "user", "content": content })
 }
 
-/// One message with all text and all calls.
+/// Writes one message with all text and all calls.
 pub(crate) fn said(said: &Said) -> Option<Value> {
     let own = said.dialect() == Dialect::Chat;
     let calls: Vec<Value> = said.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
@@ -49,13 +51,13 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     let mut message = match (text.is_empty(), calls.is_empty()) {
         (true, true) => return None,
         (false, true) => return Some(json!({ "role": "assistant", "content": text })),
-        // Nothing would do for OpenAI; some servers that people run themselves refuse it.
+        // OpenAI accepts an absent content; some self-hosted servers reject it.
         (true, false) => json!({ "role": "assistant", "content": "" }),
         (false, false) => json!({ "role": "assistant", "content": text }),
     };
     message["tool_calls"] = Value::Array(calls);
-    // Thoughts go back only with the calls that came of them: there DeepSeek and others demand them, elsewhere
-    // some refuse them.
+    // Reasoning is sent back only with the calls that it led to. DeepSeek and others require it there, and some servers
+    // reject it elsewhere.
     let items = said.pieces().iter().filter(|piece| own && piece.what == What::Item);
     for item in items.filter_map(|piece| piece.raw.as_ref()) {
         copy(item, &THOUGHTS, &mut message);
@@ -64,7 +66,7 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     Some(message)
 }
 
-/// A call; with what its own server wants back beside it, e.g. Gemini's signature of a thought.
+/// Writes a call, with the extra fields that its own server requires back, e.g. Gemini's thought signature.
 fn tool_call(piece: &Piece, own: bool) -> Option<Value> {
     let (What::Call(call) | What::Unread(call, _)) = &piece.what else { return None };
     let function = json!({ "name": call::name(&call.name), "arguments": call::arguments(call) });
@@ -83,6 +85,7 @@ fn copy(from: &Value, fields: &[&str], to: &mut Value) {
     }
 }
 
+/// Writes the tool message of a call, and a user message with its images.
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
     let id = call.id.as_str();
     let message = |text: String| json!({ "role": "tool", "tool_call_id": id, "content": text });

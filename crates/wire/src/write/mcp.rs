@@ -1,4 +1,4 @@
-//! Writing for MCP clients.
+//! Writes tool declarations for MCP clients.
 
 use serde_json::{Value, json};
 use tool::ToolSpec;
@@ -6,9 +6,9 @@ use tool::ToolSpec;
 use super::Declared;
 use crate::Style;
 
-/// The `tools` of an MCP `tools/list` result, sorted by name.
+/// Returns the `tools` of an MCP `tools/list` result, sorted by name.
 ///
-/// Freeform tools take `{"input": text}`; `local_shell` and `web_search` belong to a provider and are left out.
+/// Freeform tools take `{"input": text}`. `local_shell` and `web_search` belong to a provider and are left out.
 pub fn mcp_tools(specs: &[&ToolSpec]) -> Value {
     let mut declared: Vec<Declared> =
         specs.iter().filter_map(|spec| Declared::of(spec, &Style::default())).collect();

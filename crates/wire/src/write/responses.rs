@@ -1,8 +1,8 @@
-//! Writing for the Responses API; `said.rs` writes the model's own turn.
+//! Writes tools, user messages and call outputs for the Responses API; `said.rs` writes assistant turns.
 //!
-//! A `local_shell_call` is answered by a `function_call_output`. The API also has `local_shell_call_output`, but its
-//! own documents disagree on whether that is paired by `id` or by `call_id`, and it carries text only; Codex always
-//! answered with `function_call_output`, which every client's types accept.
+//! A `local_shell_call` is answered by a `function_call_output`. The API also has `local_shell_call_output`, which
+//! carries text only. The API's own documents disagree on whether that item is paired by `id` or by `call_id`. Codex
+//! always answered with `function_call_output`, which every client's types accept.
 
 mod said;
 
@@ -14,6 +14,7 @@ use crate::{FreeformAs, Style};
 
 pub(crate) use said::said;
 
+/// Writes a tool declaration.
 pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
     match spec {
         ToolSpec::Function(spec) => function(Declared::function(spec, style), spec.strict),
@@ -39,12 +40,14 @@ fn function(declared: Declared, strict: Strict) -> Value {
     json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
 }
 
+/// Writes a user message.
 pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
     let words = words_of(text, pictures).map(input_text);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(input_image)).collect();
     json!({ "type": "message", "role": "user", "content": content })
 }
 
+/// Writes the output item of a call.
 pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
     let kind = match call.payload {
         ToolPayload::Custom { .. } => "custom_tool_call_output",

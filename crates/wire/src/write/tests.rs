@@ -1,4 +1,4 @@
-//! What is written, as text.
+//! Tests of written tool declarations and answers, as snapshots.
 
 use std::fmt::Write;
 

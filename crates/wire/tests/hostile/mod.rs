@@ -1,10 +1,10 @@
-//! JSON that means harm.
+//! A generator of hostile JSON for property tests.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::Value;
 
-/// JSON that is likely to be mistaken for something.
+/// Generates JSON that resembles API items in parts.
 pub(crate) fn hostile() -> impl Strategy<Value = Value> {
     let words = [
         "function_call",

@@ -1,4 +1,4 @@
-//! Tools, calls and answers of every form, for tests against real clients.
+//! Sample tools, calls and outputs of every form, for tests against real clients.
 
 use serde_json::json;
 use tool::{
@@ -6,7 +6,7 @@ use tool::{
     ToolPayload, ToolSpec,
 };
 
-/// One tool of every form.
+/// Returns one tool of every form.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let parameters = JsonSchema::foreign(
         &json!({
@@ -37,7 +37,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
     ]
 }
 
-/// One call of every form.
+/// Returns one call of every form.
 pub(crate) fn calls() -> Vec<ToolCall> {
     let custom = ToolPayload::Custom { input: "x".to_owned() };
     let shell = ToolPayload::LocalShell(LocalShell::default());
@@ -48,7 +48,7 @@ pub(crate) fn calls() -> Vec<ToolCall> {
     ]
 }
 
-/// One answer of every form.
+/// Returns one output of every form.
 pub(crate) fn outputs() -> Vec<ToolOutput> {
     let image = Image { mime: "image/png", bytes: b"\x89PNG".to_vec() };
     let mut failed = ToolOutput::image("no", image.clone());

@@ -1,4 +1,4 @@
-//! A whole conversation in every dialect, as a request, for tests against real clients.
+//! A sample conversation as a request in every dialect, for tests against real clients.
 
 use serde_json::{Value, json};
 use tool::{Image, ToolOutput, ToolSpec};
@@ -6,7 +6,7 @@ use toolgate_wire::{Dialect, Entry, Reasoning, Request, Said, Style};
 
 use crate::samples::specs;
 
-/// What a model of this dialect said: a thought, a search, text and two calls.
+/// Returns a decoded turn of this dialect. The Responses and Anthropic turns also contain reasoning and a search.
 fn said(dialect: Dialect) -> Said {
     let mut listener = dialect.listener();
     listener.push(&match dialect {
@@ -53,7 +53,7 @@ fn anthropic() -> Value {
     ]})
 }
 
-/// A request after a turn of every dialect, written in this one.
+/// Returns a request in this dialect, after one turn of every dialect.
 pub(crate) fn request(dialect: Dialect) -> Value {
     let picture = Image { mime: "image/png", bytes: b"\x89PNG".to_vec() };
     let mut items = vec![dialect.user("Read.", &[])];

@@ -1,4 +1,4 @@
-//! Streams of the Messages API.
+//! Decoding tests with streams of the Messages API.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn end(reason: &str) -> [Value; 2] {
     ]
 }
 
-/// A thought, a search with its result, text that cites it, and a call.
+/// Reasoning, a search with its result, text that cites it, and a call.
 fn stream() -> Vec<Value> {
     let usage = json!({"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5, "output_tokens": 1});
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "web_search_result", "url": "https://a", "title": "A", "encrypted_content": "e"}]});

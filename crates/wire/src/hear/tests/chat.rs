@@ -1,4 +1,4 @@
-//! Streams of the servers that speak Chat Completions.
+//! Decoding tests with streams of Chat Completions servers.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

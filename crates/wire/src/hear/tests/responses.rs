@@ -1,4 +1,4 @@
-//! Streams of the Responses API.
+//! Decoding tests with streams of the Responses API.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

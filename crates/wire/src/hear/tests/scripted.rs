@@ -1,4 +1,4 @@
-//! What the scripted server of our benchmarks sends, as it sends it.
+//! Decoding tests with streams of the scripted server that our benchmarks use.
 
 use insta::assert_snapshot;
 use serde_json::Value;

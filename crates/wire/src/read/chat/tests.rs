@@ -1,4 +1,4 @@
-//! Streams of the servers that speak Chat Completions, each in its own way.
+//! Call reader tests with streams of Chat Completions servers and their deviations.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ fn objects_customs_and_function_calls_are_read() {
     "#);
 }
 
-/// llama-cpp-python does.
+/// llama-cpp-python sends both forms.
 #[test]
 fn a_call_that_is_said_in_both_ways_is_one_call() {
     let function = |arguments: &str| json!({"name": "read", "arguments": arguments});

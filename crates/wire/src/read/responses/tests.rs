@@ -1,4 +1,4 @@
-//! Items, streams and responses of the Responses API.
+//! Call reader tests with items, streams and whole responses of the Responses API.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};

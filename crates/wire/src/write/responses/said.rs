@@ -1,8 +1,8 @@
-//! The model's own turn for the Responses API, where nothing is stored on the other side (`store: false`).
+//! Writes assistant turns for the Responses API without server-side storage (`store: false`).
 //!
-//! Items go back as they came. A thought without its `encrypted_content` is known to nobody any more and is left out;
-//! then the items beside it must not be known by their ids either, or the API misses the thought that belongs to them.
-//! A thought that nothing follows is refused too.
+//! Items are sent back unchanged, with one exception. A reasoning item without `encrypted_content` is lost on the
+//! server and is left out. The items of that turn then lose their ids too, or the API would miss the reasoning item
+//! that belongs to them. The API also rejects a reasoning item that no other item follows.
 
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};
@@ -11,13 +11,14 @@ use super::super::call;
 use crate::said::{Piece, What};
 use crate::{Dialect, Said};
 
-/// Whether items are written with the ids that the API gave them.
+/// States whether items keep the ids that the API gave them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ids {
     Keep,
     Drop,
 }
 
+/// Writes an assistant turn as items.
 pub(crate) fn said(said: &Said) -> Vec<Value> {
     if said.dialect() != Dialect::Responses {
         return said.pieces().iter().filter_map(foreign).collect();
@@ -56,13 +57,13 @@ fn is_forgotten(item: &Value) -> bool {
     is_thought(item) && !item["encrypted_content"].is_string()
 }
 
-/// The API does not take back every `null` that it sends.
+/// Removes null fields, because the API does not accept every `null` that it sends.
 fn without_nulls(item: &Value) -> Value {
     let fields = item.as_object().into_iter().flatten();
     fields.filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// A message with an id must be whole; one without is a role and its text.
+/// Writes a message. With an id it must be complete; without an id, role and text suffice.
 fn message(text: &str, raw: Option<Value>, ids: Ids) -> Value {
     let raw = raw.unwrap_or_default();
     let whole = raw["id"].is_string() && raw["content"].is_array() && raw["role"] == "assistant";
@@ -87,7 +88,7 @@ fn call_item(call: &ToolCall, raw: Option<Value>, ids: Ids) -> Value {
     let mut item = raw.unwrap_or_else(|| json!({}));
     item["call_id"] = json!(call.id.as_str());
     match &call.payload {
-        // The API's own form; its id is part of it.
+        // The API's own form includes its id.
         ToolPayload::LocalShell(_) if known => {
             item["type"] = json!("local_shell_call");
             return item;
