@@ -1,4 +1,4 @@
-//! A collector of telemetry behind a URL, which takes OTLP over HTTP, in JSON.
+//! Client of a telemetry collector that accepts OTLP over HTTP as JSON.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use reqwest::{Client, Url};
 use crate::post::{Unfit, address, below, cause, client};
 use crate::stream::body;
 
-/// Bytes that are read of an answer.
+/// Maximum number of response bytes that are read.
 const ANSWER: usize = 64 << 10;
 
-/// A collector of telemetry, whose connection is kept.
+/// A telemetry collector with a reusable connection.
 pub struct Collector {
     http: Client,
     base: Url,
@@ -20,11 +20,12 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// The collector at `base`, e.g. `http://127.0.0.1:4318`, which is told `headers` every time. They go to nobody else: no redirect
-    /// is followed, and plain HTTP stays on this machine.
+    /// Creates a client for the collector at `base`, e.g. `http://127.0.0.1:4318`, which sends `headers` with every
+    /// request. The headers go to this origin only: redirects are not followed, and plain HTTP is allowed on loopback
+    /// only.
     ///
     /// # Errors
-    /// In one sentence, if the URL or a header cannot be used. No value of a header is in it.
+    /// One sentence, if the URL or a header is invalid. It never contains a header value.
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
         let base = address(base).map_err(|unfit| match unfit {
@@ -42,21 +43,21 @@ impl Collector {
             value.set_sensitive(true);
             map.insert(key, value);
         }
-        // Whatever the user's headers say, this is what is sent.
+        // Overrides a content type among the user's headers.
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(Self { http: client(&base)?, base, headers: map })
     }
 
-    /// Who that is: the host, and its port if one is named. The rest of a URL may be a secret.
+    /// Returns the host, and the port if the URL has one. Other parts of the URL may be secret.
     pub fn host(&self) -> String {
         let host = self.base.host_str().unwrap_or_default();
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Sends `report` to `path`, e.g. `v1/traces`, and gives what was said to it.
+    /// Posts `report` to `path`, e.g. `v1/traces`, and returns the response body.
     ///
     /// # Errors
-    /// In a few words, if it was not taken within `patience`.
+    /// A few words, if the collector did not accept it within `patience`.
     pub async fn post(&self, path: &str, report: String, patience: Duration) -> Result<String, String> {
         let sent = self.http.post(below(&self.base, path)).headers(self.headers.clone()).timeout(patience);
         let response = sent.body(report).send().await.map_err(|error| match error.is_timeout() {

@@ -1,4 +1,4 @@
-//! Keeping a conversation within what a model can read: old answers are trimmed first, then a summary takes the place of the rest.
+//! Conversation compaction to fit the context window: trims old answers, then replaces the rest with a summary.
 
 use futures_util::StreamExt;
 use journal::Entry;
@@ -9,31 +9,31 @@ use crate::retry::{Tries, chance};
 use crate::stream::broken;
 use crate::{AgentFault, Seen, Session};
 
-/// From this share of what the model can read on, the conversation is shortened, and to this one.
+/// Share of the context window at which compaction starts, and the share that it aims for.
 const FULL: f64 = 0.8;
 const ROOM: f64 = 0.6;
-/// Pieces at the end that stay as they are.
+/// Number of newest pieces that stay unchanged.
 const KEPT: usize = 6;
 
-/// What the model is asked.
+/// The prompt for a summary.
 const SUMMARISE: &str = "\
 The conversation is about to be shortened. Write down, for yourself, what you need to go on: what the user wants, what you found out (files, names, \
 numbers), what you changed, what is proved and how, what is left, and anything that must not be forgotten. Write nothing else.";
 
-/// What stands for what is gone where the model does not say.
+/// Replaces the dropped pieces if the model gives no summary.
 const UNSUMMARISED: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
 
 impl Session {
-    /// Shortens the conversation if it is about to be too long.
+    /// Compacts the conversation if it is close to the context limit.
     pub(crate) async fn fit(&mut self) -> Result<(), AgentFault> {
         self.setup.gauge.set(self.tokens(), self.setup.limits.context);
         if self.share() < FULL { Ok(()) } else { self.shorten().await }
     }
 
-    /// How many tokens the next request has, about.
+    /// Estimates the tokens of the next request.
     fn tokens(&self) -> u64 {
         match self.last {
-            // What it was, and what has come since.
+            // The last measured usage plus an estimate for everything since.
             Some((usage, bytes)) => {
                 let since = self.history.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN;
                 usage.input.saturating_add(usage.output).saturating_add(since as u64)
@@ -42,24 +42,25 @@ impl Session {
         }
     }
 
-    /// How much that is of what the model can read.
+    /// Returns the used share of the context window.
     fn share(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
         let share = self.tokens() as f64 / self.setup.limits.context.max(1) as f64;
         share
     }
 
-    /// A request of so many bytes was more than the model can read, whatever we thought: it is less than that from now on.
+    /// Handles a request of `bytes` bytes that exceeded the context window: lowers the assumed window below that
+    /// size, then compacts.
     pub(crate) async fn overflowed(&mut self, bytes: usize) -> Result<(), AgentFault> {
         self.last = None;
         let limits = &mut self.setup.limits;
         limits.context = limits.context.min((bytes / BYTES_PER_TOKEN) as u64 / 10 * 9).max(1);
-        // The newest answer may be what is too long.
+        // The newest answer may be the one that is too long.
         self.history.trim(0);
         self.shorten().await
     }
 
-    /// Shortens the conversation.
+    /// Compacts the conversation.
     pub(crate) async fn shorten(&mut self) -> Result<(), AgentFault> {
         let before = self.history.bytes();
         self.history.trim(KEPT);
@@ -78,10 +79,10 @@ impl Session {
         Ok(())
     }
 
-    /// What the model says happened so far; if it cannot say, that.
+    /// Returns the model's summary of the conversation, or a placeholder if the model gives none.
     async fn summary(&self) -> Result<String, AgentFault> {
         let mut tries = Tries::default();
-        // ends: each try that fails is counted
+        // ends: every failed attempt is counted
         loop {
             let error = match self.summarised().await {
                 Ok(summary) => return Ok(summary),
@@ -100,7 +101,7 @@ impl Session {
         }
     }
 
-    /// Asks for a summary once.
+    /// Requests a summary once.
     async fn summarised(&self) -> Result<String, ModelError> {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();

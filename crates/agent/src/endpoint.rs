@@ -1,4 +1,4 @@
-//! A model behind a URL.
+//! HTTP client of a model API.
 
 use std::time::SystemTime;
 
@@ -12,10 +12,10 @@ use crate::post::{Unfit, address, below, cause, client};
 use crate::stream::{body, events};
 use crate::{Events, Model};
 
-/// Bytes that are read of a refusal.
+/// Maximum number of bytes that are read of an error response.
 const REFUSAL: usize = 64 << 10;
 
-/// A model behind a URL, whose connection is kept.
+/// A model behind a URL, with a reusable connection.
 pub struct Endpoint {
     dialect: Dialect,
     http: reqwest::Client,
@@ -24,10 +24,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A model that speaks `dialect` below `base`, e.g. `https://api.openai.com/v1`. The key goes to nobody else: no redirect is followed.
+    /// Creates a client for the API at `base`, e.g. `https://api.openai.com/v1`, which speaks `dialect`. The key goes
+    /// to this origin only: redirects are not followed.
     ///
     /// # Errors
-    /// In one sentence, if the URL or the key cannot be used.
+    /// One sentence, if the URL or the key is invalid.
     pub fn new(dialect: Dialect, base: &str, key: Option<&str>) -> Result<Self, String> {
         let url = place(base, dialect)?;
         let mut headers = HeaderMap::new();
@@ -82,7 +83,7 @@ impl Model for Endpoint {
     }
 }
 
-/// Where requests go.
+/// Returns the request URL.
 fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
     let url = address(base).map_err(|unfit| match unfit {
@@ -96,7 +97,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     Ok(below(&url, dialect.path()))
 }
 
-/// How long to wait, in seconds, where a date says until when; else what it says.
+/// Converts the HTTP date of a `Retry-After` header to seconds; returns other values unchanged.
 fn in_seconds(after: &str, now: SystemTime) -> String {
     match httpdate::parse_http_date(after.trim()) {
         Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),

@@ -1,18 +1,18 @@
-//! Why a session cannot go on.
+//! Error type of a session.
 
 use journal::JournalFault;
 use wire::ModelError;
 
-/// Why a turn ended without an end.
+/// The error that ends a turn.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentFault {
     /// The model does not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// What happens cannot be written down, so nothing more happens.
+    /// The journal cannot be written, so the session stops.
     #[error("the journal cannot be written, so nothing more is done: {0}")]
     Journal(#[from] JournalFault),
-    /// What happened cannot be read back.
+    /// The journal cannot be read back.
     #[error("the session cannot be resumed: {0}")]
     Resume(String),
 }

@@ -1,4 +1,4 @@
-//! One response: heard as it streams, its calls run while it does, and all of them answered.
+//! One model response: decodes the stream, runs its calls while it still streams, and collects all answers.
 
 use std::time::Instant;
 
@@ -12,15 +12,15 @@ use crate::history::Piece;
 use crate::record::{answered, called};
 use crate::{AgentFault, Events, Seen, Session};
 
-/// What one response came to.
+/// Outcome of one response.
 pub(crate) struct Round {
     pub(crate) end: End,
-    /// Whether there is something to go on from: calls that were answered.
+    /// The response made calls, which were answered: the conversation goes on from them.
     pub(crate) acted: bool,
     pub(crate) interrupted: bool,
 }
 
-/// A response that is being heard.
+/// State of a response that is being received.
 struct Hearing {
     runtime: ToolCallRuntime,
     answers: Vec<(CallId, ToolOutput)>,
@@ -30,7 +30,8 @@ struct Hearing {
 }
 
 impl Session {
-    /// Sends `body`, and hears the response to its end. It is part of the conversation then, unless nothing of it counts.
+    /// Sends `body` and processes the response to its end. Adds the response to the conversation unless it failed
+    /// without a call.
     pub(crate) async fn round(&mut self, body: String) -> Result<Round, AgentFault> {
         let (began, bytes) = (Instant::now(), body.len());
         let stop = self.handle.turn();
@@ -76,7 +77,7 @@ impl Session {
         Ok(Round { end, acted, interrupted })
     }
 
-    /// Waits for the calls that still run; whoever stops the turn stops them. Whether somebody did.
+    /// Waits for the calls that still run, and cancels them if the turn is stopped. Returns whether it was stopped.
     async fn rest(
         &mut self,
         hearing: &mut Hearing,
@@ -107,7 +108,8 @@ impl Session {
         let heard = match event {
             Some(Ok(json)) => listener.push(&json),
             Some(Err(error)) => {
-                // What was complete before it broke off counts; how it broke off is known better than the listener knows it.
+                // Everything complete before the break counts. This error names the cause better than the listener's
+                // own end event.
                 let mut heard = listener.finish();
                 heard.retain(|heard| !matches!(heard, Heard::End(_)));
                 heard.push(Heard::End(End::Failed(error)));
@@ -152,7 +154,7 @@ impl Session {
             recorder.keeps(&call, kept);
         }
         self.setup.watch.saw(Seen::Answered(&call, &output));
-        // A person who says stop at a question means all of it.
+        // A user who answers a question with "stop" stops the whole turn.
         hearing.stopped |= output.facts.error == Some(ErrorKind::Stopped);
         hearing.answers.push((call.id, output));
         Ok(())
@@ -177,7 +179,7 @@ impl Round {
     }
 }
 
-/// Reads what is left of a stream that has said all: only then is its connection used again.
+/// Drains the rest of a finished stream: its connection is reusable only after that.
 fn drained(mut events: Events) {
     for _ in 0..64 {
         match events.next().now_or_never() {

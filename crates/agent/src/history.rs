@@ -1,21 +1,21 @@
-//! The conversation so far: what it is made of, and what of it a request carries.
+//! The conversation so far, and its serialised form for the next request.
 
 use std::ops::Range;
 
 use tool::{CallId, Image, Item, ToolCall, ToolOutput};
 use wire::{Dialect, Entry, Said};
 
-/// What is left of an old answer that was trimmed, at its beginning.
+/// Bytes that remain of an old answer after trimming.
 const LEFT: usize = 200;
 
-/// One thing in a conversation.
+/// One item of a conversation.
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
-    /// Somebody said something to the model.
+    /// A message to the model.
     User { text: String, images: Vec<Image> },
-    /// What stands for pieces that are gone, and what the user had asked for last.
+    /// Replaces dropped pieces; includes the user's last request.
     Summary { summary: String, asked: Option<String> },
-    /// The model said something, and its calls were answered.
+    /// A model response with the answers to its calls.
     Round { said: Said, answers: Vec<(CallId, ToolOutput)> },
 }
 
@@ -63,17 +63,17 @@ impl History {
         self.pieces
     }
 
-    /// How many bytes it adds to a request.
+    /// Returns the number of bytes that it adds to a request.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.iter().map(Entry::size).sum()
     }
 
-    /// How many pieces there are.
+    /// Returns the number of pieces.
     pub(crate) fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Answers `calls`, which are in the last pieces, with `text`.
+    /// Answers the unanswered `calls` with `text`.
     pub(crate) fn answer(&mut self, calls: &[ToolCall], text: &str) {
         if calls.is_empty() {
             return;
@@ -89,7 +89,7 @@ impl History {
         *self = Self::new(self.dialect, std::mem::take(&mut self.pieces));
     }
 
-    /// Shortens the answers in all but the last `kept` pieces. `false` if there was nothing to shorten.
+    /// Trims the answers in all but the last `kept` pieces. Returns `false` if nothing was trimmed.
     pub(crate) fn trim(&mut self, kept: usize) -> bool {
         let old = ..self.pieces.len().saturating_sub(kept);
         let mut trimmed = false;
@@ -104,7 +104,8 @@ impl History {
         trimmed
     }
 
-    /// Puts `summary` in the place of all but the last `kept` pieces, and the user's last words with it. How many are gone.
+    /// Replaces all but the last `kept` pieces with `summary` and the user's last request. Returns the number of
+    /// dropped pieces.
     pub(crate) fn summarise(&mut self, summary: &str, kept: usize) -> usize {
         let old = ..self.pieces.len().saturating_sub(kept);
         let gone: Vec<Piece> = self.pieces.drain(old).collect();
@@ -120,7 +121,7 @@ impl History {
     }
 }
 
-/// Cuts an answer to its beginning. `false` if it is short already.
+/// Truncates an answer to its beginning. Returns `false` if it is short already.
 fn shorten(output: &mut ToolOutput) -> bool {
     let mut shortened = false;
     for item in &mut output.items {
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(history.len(), 2);
         let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("short", Some("two")));
-        // The user's own words are carried on, and no summary in a summary.
+        // The user's own words are kept, and summaries do not nest.
         history.push(round("d"));
         history.summarise("shorter", 1);
         let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };

@@ -1,6 +1,6 @@
-//! What a model is told before anything else.
+//! The system instructions of every model.
 
-/// What every model is told; a project's own words come after it.
+/// Instructions for every model; a project's own instructions follow them.
 pub const INSTRUCTIONS: &str = "\
 You are a coding agent in a terminal. You work in the user's working directory through tools; a person may watch, approve, interrupt \
 and add to what you were asked while you work.

@@ -1,8 +1,8 @@
-//! The loop around the tools: a model streams calls, tools start while it still streams, answers go back in order, until it is done.
+//! The agent loop: a model streams calls, tools run while it streams, and answers go back until it is done.
 //!
-//! A [`Session`] is one conversation. [`Session::prompt`] is one turn of it: requests to a [`Model`], calls through the engine's runtime,
-//! every step in the journal before it has an effect. A [`Watch`] sees what happens as it happens. Models are an [`Endpoint`] behind a URL,
-//! in any of three dialects, or a [`Script`].
+//! A [`Session`] is one conversation. [`Session::prompt`] runs one turn: requests to a [`Model`], calls through the
+//! engine's runtime, every step in the journal before it has an effect. A [`Watch`] observes the turn as it happens.
+//! A model is an [`Endpoint`] behind a URL, in any of three dialects, or a [`Script`].
 
 mod agents;
 mod collector;

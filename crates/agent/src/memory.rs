@@ -1,4 +1,4 @@
-//! What is remembered from session to session: plain files that a person can read and change, one a memory.
+//! Memories that persist across sessions: one plain text file each, which a user can read and edit.
 #![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
 
 use std::fs;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Bytes of one memory, and how many there may be in one place.
+/// Maximum bytes of one memory, and the maximum number of memories in one scope.
 pub(crate) const LONGEST: usize = 16 << 10;
 pub(crate) const MOST: usize = 200;
-/// Letters of a name.
+/// Maximum length of a name.
 const NAME: usize = 64;
 
 /// Whose a memory is.
@@ -21,7 +21,7 @@ const NAME: usize = 64;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
     Project,
-    // Wherever they work.
+    // Of the user, in every project.
     User,
 }
 
@@ -36,7 +36,7 @@ impl Scope {
     }
 }
 
-/// Where memories are kept.
+/// The directories that hold memories.
 #[derive(Debug)]
 pub struct Memories {
     project: PathBuf,
@@ -44,7 +44,7 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// Those of the user, and of the project in `cwd`, below `state`.
+    /// Returns the memories of the user and of the project in `cwd`, below `state`.
     pub fn new(state: &Path, cwd: &Path) -> Self {
         let all = state.join("memories");
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -62,7 +62,7 @@ impl Memories {
         }
     }
 
-    /// Keeps `text` under `name`; what was there before is replaced.
+    /// Saves `text` under `name` and replaces an earlier text.
     pub(crate) fn keep(&self, scope: Scope, name: &str, text: &str) -> io::Result<PathBuf> {
         let directory = self.directory(scope);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -85,7 +85,7 @@ impl Memories {
         written.map(|()| file)
     }
 
-    /// What is kept under `name`.
+    /// Returns the text saved under `name`.
     pub(crate) fn get(&self, scope: Scope, name: &str) -> Option<String> {
         let file = fs::File::open(self.directory(scope).join(format!("{name}.md"))).ok()?;
         let mut text = Vec::new();
@@ -93,7 +93,7 @@ impl Memories {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The names of what is kept, sorted.
+    /// Returns the names of all memories, sorted.
     pub(crate) fn names(&self, scope: Scope) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.directory(scope)) else { return Vec::new() };
         let name = |entry: io::Result<fs::DirEntry>| {
@@ -107,7 +107,7 @@ impl Memories {
     }
 }
 
-/// Whether `name` is one that a file can have anywhere.
+/// Returns whether `name` is a safe file name: ASCII letters, digits, `-` and `_`.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=NAME).contains(&name.len()) && name.bytes().all(plain)

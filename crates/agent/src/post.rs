@@ -1,4 +1,4 @@
-//! Who may be sent something over HTTP, and how: nothing goes in the open, and nothing goes on to somebody else.
+//! URL policy and HTTP client for model and telemetry requests: no plain HTTP beyond loopback, no redirects.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-/// How long it may take until somebody listens, and how long they may then say nothing.
+/// Time limits for connecting and for a silent connection.
 const CONNECT: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// Why an address is not used.
+/// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
     NoUrl,
     NotHttp,
-    /// Whoever is on the way could read along.
+    /// Plain HTTP to another machine: anyone on the network could read it.
     Open,
-    /// There is a user name or a password in it.
+    /// It contains a user name or a password.
     Named,
 }
 
-/// An address that secrets may be sent to: `https`, or on this machine.
+/// Parses a URL to which secrets may be sent: `https`, or loopback.
 pub(crate) fn address(base: &str) -> Result<Url, Unfit> {
     let url = Url::parse(base).map_err(|_| Unfit::NoUrl)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -36,14 +36,14 @@ pub(crate) fn address(base: &str) -> Result<Url, Unfit> {
     Ok(url)
 }
 
-/// What lies at `path` below `base`.
+/// Returns `base` with `path` appended.
 pub(crate) fn below(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
 }
 
-/// Sends to `url`, and follows no redirect from there.
+/// Builds a client for `url` that follows no redirects.
 pub(crate) fn client(url: &Url) -> Result<Client, String> {
     install_tls();
     let mut http = Client::builder()
@@ -53,38 +53,38 @@ pub(crate) fn client(url: &Url) -> Result<Client, String> {
         .tcp_nodelay(true)
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
     if is_here(url) {
-        // What is said on this machine is nothing for whoever stands between it and others.
+        // Loopback traffic must not go through a proxy.
         http = http.no_proxy();
     }
     if url.scheme() == "http" {
-        // Nobody is asked for certificates that nobody will look at: reading the system's takes a while.
+        // No certificates are needed for plain HTTP, and loading the system's takes a while.
         http = http.tls_certs_only([]);
     }
     http.build().map_err(|error| format!("no connection can be prepared: {error}"))
 }
 
-/// What lies behind an error, without the address that it names.
+/// Returns the innermost cause of an error. It does not contain the URL.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut why: &dyn std::error::Error = error;
-    // ends: with the cause that has no cause
+    // ends: at the cause that has no source
     while let Some(cause) = why.source() {
         why = cause;
     }
     why.to_string()
 }
 
-/// Whether a URL leads to this machine.
+/// Returns whether a URL points to this machine (loopback).
 pub(crate) fn is_here(url: &Url) -> bool {
     let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
     loopback || bare == "localhost" || bare.ends_with(".localhost")
 }
 
-/// Makes `ring` what does the cryptography, unless the program has chosen already.
+/// Installs `ring` as the TLS crypto provider, unless the program has installed one.
 fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error says that somebody was faster.
+        // An error means that a provider is installed already.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
     });
 }

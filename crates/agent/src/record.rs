@@ -1,4 +1,4 @@
-//! What happens to calls, written into the journal before it has an effect.
+//! Records everything that happens to calls in the journal, before it has an effect.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,37 +14,37 @@ use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPay
 use crate::Resumed;
 use crate::session::interrupted;
 
-/// Writes a session down. As a hook it sees what a call is about to do, and stops it if that cannot be written; as an observer what
-/// became of it.
+/// Writes the journal of a session. As a hook it records the intent of a call, and denies the call if that fails. As
+/// an observer it records the outcome.
 pub struct Recorder {
     journal: Journal,
     /// The number of the last line.
     written: watch::Sender<u64>,
     broken: Mutex<Option<String>>,
-    /// Those that hash what was kept.
+    /// Threads that hash kept output files.
     hashing: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
 impl Recorder {
-    /// Writes to `journal`.
+    /// Creates a recorder that writes to `journal`.
     pub fn new(journal: Journal) -> Self {
         Self { journal, written: watch::Sender::new(0), broken: Mutex::default(), hashing: Mutex::default() }
     }
 
-    /// Is told the number of the last line, whenever there are more.
+    /// Returns a channel with the number of the last line.
     pub fn follow(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
     }
 
-    /// Where it writes.
+    /// Returns the path of the journal.
     pub fn path(&self) -> &Path {
         self.journal.path()
     }
 
-    /// Writes an entry, and gives its number.
+    /// Writes an entry and returns its line number.
     ///
     /// # Errors
-    /// If it was not written, which nothing should happen after.
+    /// If the entry was not written. The caller must then not proceed.
     pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
         let number = self.journal.write(entry)?;
         self.written.send_if_modified(|last| {
@@ -55,10 +55,10 @@ impl Recorder {
         Ok(number)
     }
 
-    /// Writes down a call that a program makes, and not the model.
+    /// Records a call that a client program makes, not the model.
     ///
     /// # Errors
-    /// If it was not written: then it must not be made.
+    /// If the entry was not written. The call must then not be made.
     pub fn called(&self, call: &ToolCall) -> Result<u64, JournalFault> {
         let mut entry = called(call);
         if let Entry::Call { form, .. } = &mut entry {
@@ -67,33 +67,33 @@ impl Recorder {
         self.write(&entry)
     }
 
-    /// Writes down what it came to.
+    /// Records the answer to a call.
     ///
     /// # Errors
-    /// If it was not written.
+    /// If the entry was not written.
     pub fn answered(&self, call: &ToolCall, output: &ToolOutput) -> Result<u64, JournalFault> {
         self.write(&answered(call, output))
     }
 
-    /// Answers the calls of programs that were running when their server died.
+    /// Records an "interrupted" answer for client calls that were running when their server died.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If an entry cannot be written.
     pub fn abandon(&self, resumed: &Resumed) -> Result<(), JournalFault> {
         resumed.abandoned.iter().try_for_each(|call| self.answered(call, &interrupted()).map(drop))
     }
 
-    /// Takes the journal away: of a session that never began.
+    /// Deletes the journal of a session that never began.
     pub fn discard(&self) {
         if let Err(error) = std::fs::remove_file(self.path()) {
             tracing::warn!(%error, "the journal of a session that never began stays");
         }
     }
 
-    /// Waits until all that was written is on the disk.
+    /// Waits until everything written is on disk.
     ///
     /// # Errors
-    /// If it does not get there.
+    /// If the data cannot be flushed.
     pub fn flush(&self) -> Result<(), JournalFault> {
         for thread in std::mem::take(&mut *self.hashing.lock().unwrap_or_else(PoisonError::into_inner)) {
             let _panicked = thread.join();
@@ -101,7 +101,7 @@ impl Recorder {
         self.journal.flush()
     }
 
-    /// Reads through what was kept of an output, in a thread of its own, and writes down its hash.
+    /// Hashes a kept output file in its own thread, and records the hash.
     pub(crate) fn keeps(self: &Arc<Self>, call: &ToolCall, path: &Path) {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
@@ -109,13 +109,13 @@ impl Recorder {
                 recorder.note(&Entry::Kept { call, path: path.display().to_string(), sha256, bytes });
             }
         };
-        // Without a thread it is not hashed, and all else is as it was.
+        // Without a thread the file is not hashed; nothing else changes.
         if let Ok(thread) = std::thread::Builder::new().name("hash".to_owned()).spawn(hashes) {
             self.hashing.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
     }
 
-    /// Writes what cannot be refused any more; what is not written stops the next call.
+    /// Writes an entry for something that has happened already. A failure denies the next call.
     fn note(&self, entry: &Entry) {
         if let Err(fault) = self.write(entry) {
             let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,14 +182,14 @@ impl Observer for Recorder {
                 };
                 Entry::Plan { steps: steps.iter().map(step).collect() }
             }
-            // Whoever reads what happened has to know what was not prevented.
+            // A reader of the journal must know about missing protection.
             Event::Notice(Notice::Weaker { text, .. }) => Entry::Notice { text: text.clone() },
             Event::Queued { .. } | Event::Started | Event::Notice(_) | Event::Finished { .. } => return,
         });
     }
 }
 
-/// What a call would do, in a few words.
+/// Describes an effect in a few words.
 fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Read(path) => format!("reads {}", path.display()),
@@ -202,7 +202,7 @@ fn effect(effect: &Effect) -> String {
     }
 }
 
-/// A call, before it is started.
+/// Returns the journal entry of a call, before it starts.
 pub(crate) fn called(call: &ToolCall) -> Entry {
     let (form, remote) = match &call.payload {
         ToolPayload::Function { .. } => (Form::Function, None),
@@ -219,7 +219,7 @@ pub(crate) fn called(call: &ToolCall) -> Entry {
     Entry::Call { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
 }
 
-/// What a model is told about a call.
+/// Returns the journal entry of an answer.
 pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> Entry {
     let took = output.facts.duration.unwrap_or_default();
     let pictures = output.items.iter().filter_map(|item| match item {
@@ -237,7 +237,7 @@ pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> Entry {
     }
 }
 
-/// The hash of a file that holds an output, and its length.
+/// Returns the SHA-256 hash and the length of an output file.
 #[expect(clippy::disallowed_methods, reason = "our own file, in the user's own state directory")]
 fn hashed(path: &Path) -> io::Result<(String, u64)> {
     let mut file = std::fs::File::open(path)?;
@@ -258,7 +258,7 @@ fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A picture, known by its hash.
+/// Returns the journal form of an image: its type, hash and size.
 pub(crate) fn picture(image: &Image) -> Picture {
     let sha256 = hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);

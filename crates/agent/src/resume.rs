@@ -1,4 +1,4 @@
-//! A session that goes on: its journal read back into a conversation.
+//! Resumes a session: rebuilds the conversation from its journal.
 
 use journal::{Entry, Form, Record, Remote};
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
@@ -7,38 +7,38 @@ use wire::{Dialect, Said};
 use crate::AgentFault;
 use crate::history::{History, Piece};
 
-/// What a journal tells about a session.
+/// A session as its journal records it.
 #[derive(Default)]
 pub struct Resumed {
     pub(crate) pieces: Vec<Piece>,
-    /// Calls that were running when the program died; nobody knows what they have done.
+    /// Model calls that were running when the program died; their effects are unknown.
     pub(crate) lost: Vec<ToolCall>,
-    /// The same of calls that a program made and not the model, which knows nothing of them.
+    /// Client calls that were running when the program died. The model does not know about them.
     pub(crate) abandoned: Vec<ToolCall>,
-    /// The turn that ran then.
+    /// The turn that was running then.
     pub(crate) cut_off: Option<String>,
-    /// What was added to it, and not read.
+    /// Steering input of that turn that the model has not read.
     pub(crate) added: Vec<String>,
 }
 
 impl Resumed {
-    /// How many things were said and done.
+    /// Returns the number of conversation pieces.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether nothing was.
+    /// Returns whether the conversation is empty.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// How many calls were running when the program died.
+    /// Returns the number of calls that were running when the program died.
     pub fn lost(&self) -> usize {
         self.lost.len()
     }
 }
 
-/// One response and what came of it, in the making.
+/// A response and its answers, while they are collected.
 #[derive(Default)]
 struct Round {
     said: Option<Said>,
@@ -47,10 +47,10 @@ struct Round {
 }
 
 impl Round {
-    /// The piece of it, if anything was said, and the calls that have no answer.
+    /// Returns the conversation piece, if the model said anything, and its unanswered calls.
     fn close(self, dialect: Dialect) -> (Option<Piece>, Vec<ToolCall>) {
         let Self { said, calls, answers } = self;
-        // Whoever died while the model still spoke has heard its calls, and no more.
+        // If the program died during the response, the journal has its calls only.
         let said = said.unwrap_or_else(|| Said::of_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
         let lost = said.calls().filter(answered).cloned().collect();
@@ -58,10 +58,10 @@ impl Round {
     }
 }
 
-/// Reads the records of a session that is to go on in `dialect`.
+/// Rebuilds a session from `records`, to continue in `dialect`.
 ///
 /// # Errors
-/// If a response in it cannot be read.
+/// If a recorded response cannot be parsed.
 pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFault> {
     let mut reader = Reader {
         dialect,
@@ -75,7 +75,7 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
         match &record.entry {
             Entry::Added { text } => added.push(text.clone()),
             Entry::Prompt { text, .. } => {
-                // What is added to a turn is a prompt too, once it is read.
+                // Steering input is recorded as a prompt once the model reads it.
                 turn.get_or_insert(turn_id(record.seq));
                 if added.first() == Some(text) {
                     added.remove(0);
@@ -91,7 +91,7 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
     Ok(Resumed { pieces, lost, abandoned, cut_off: turn, added })
 }
 
-/// What the turn is called whose prompt is the line `number`.
+/// Returns the id of the turn whose prompt is at line `number`.
 pub(crate) fn turn_id(number: u64) -> String {
     format!("t{number}")
 }
@@ -101,12 +101,13 @@ struct Reader {
     pieces: Vec<Piece>,
     lost: Vec<ToolCall>,
     round: Round,
-    /// Calls of programs that are not answered.
+    /// Unanswered calls of client programs.
     of_clients: Vec<ToolCall>,
 }
 
 impl Reader {
-    /// A request is sent when every call before it is answered: what comes after a response and is no answer to it is of the next.
+    /// Adds one entry. A request is sent only after every earlier call is answered, so any later entry that is no
+    /// answer belongs to the next round.
     fn take(&mut self, entry: &Entry) -> Result<(), AgentFault> {
         match entry {
             Entry::Prompt { text, .. } => {
@@ -178,7 +179,7 @@ impl Reader {
     }
 }
 
-/// The call that `entry` is, if it is one.
+/// Returns the call in `entry`, if it is a call entry.
 pub fn recorded_call(entry: &Entry) -> Option<ToolCall> {
     let Entry::Call { id, tool, form, arguments, remote } = entry else { return None };
     let payload = payload(*form, arguments, remote.as_ref());
@@ -247,7 +248,7 @@ mod tests {
         record(Entry::Prompt { text: "go".to_owned(), images: Vec::new() })
     }
 
-    /// `u` for what a user said, and for each round how many of its calls are answered.
+    /// `u` for a user message, and for each round the number of answers and of calls.
     fn shape(records: &[Record]) -> (String, usize) {
         let resumed = resumed(records, Dialect::Chat).unwrap();
         let piece = |piece: &Piece| match piece {

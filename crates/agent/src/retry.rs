@@ -1,24 +1,24 @@
-//! When a request that failed is sent again.
+//! Retry policy for failed model requests: exponential backoff with jitter.
 
 use std::time::Duration;
 
 use wire::{ModelError, Retry};
 
-/// How often one request is sent at the most.
+/// Maximum number of attempts for one request.
 const TRIES: u32 = 6;
 /// The first pause, which doubles, and the longest.
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(20);
-/// Whoever wants us to wait for longer is told about to the user instead.
+/// If a server asks for a longer wait, the request fails and the user is told.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Counts the tries of one request.
+/// Counts the attempts of one request.
 #[derive(Debug, Default)]
 pub(crate) struct Tries(u32);
 
 impl Tries {
-    /// How long to wait before the next; `None` if there is to be none. `chance`, from 0 to 1, spreads those that were turned away
-    /// together.
+    /// Returns the pause before the next attempt; `None` if there is none. `chance`, from 0 to 1, is the jitter that
+    /// spreads clients that failed together.
     pub(crate) fn next(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
         self.0 += 1;
         if self.0 >= TRIES {
@@ -33,7 +33,7 @@ impl Tries {
     }
 }
 
-/// A number from 0 to 1 that nobody could guess and nobody needs to.
+/// Returns a random number from 0 to 1 for jitter. It need not be cryptographically secure.
 pub(crate) fn chance() -> f64 {
     use std::hash::{BuildHasher, RandomState};
     let hash = RandomState::new().hash_one(0_u8);

@@ -1,10 +1,11 @@
-//! A model that says what a script says. Everything but the model is real then.
+//! A scripted model for tests and demos: everything except the model is real.
 //!
-//! A script has a turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call", "name": "exec_command",
-//! "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch", "input": "…"},
-//! {"type": "local_shell_call", "action": {"command": ["ls"]}}]}`. A turn may wait first (`delay_ms`),
-//! break off (`break_after`) or end without a word (`end_after`) after so many events, or be a refusal (`{"status": 429, "retry_after": "1"}`).
-//! One with `when` is for requests that hold these words: several conversations may share a script.
+//! A script has one turn a line, as JSON: `{"items": [{"type": "message", "text": "hi"}, {"type": "function_call",
+//! "name": "exec_command", "arguments": {"cmd": "true"}}, {"type": "custom_tool_call", "name": "apply_patch",
+//! "input": "…"}, {"type": "local_shell_call", "action": {"command": ["ls"]}}]}`. A turn can wait first (`delay_ms`),
+//! break off (`break_after`) or end silently (`end_after`) after a number of events, or be a refusal (`{"status":
+//! 429, "retry_after": "1"}`). A turn with `when` answers only requests that contain these words, so several
+//! conversations can share a script.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,10 +19,10 @@ use wire::{Dialect, Line, ModelError, Usage};
 use crate::stream::broken;
 use crate::{Events, Model};
 
-/// The tool that a `local_shell_call` is for.
+/// The tool of a `local_shell_call`.
 const LOCAL_SHELL: &str = "local_shell";
 
-/// What is said when a script is used up.
+/// The message after the last turn of a script.
 const FINAL: &str = "done";
 
 /// One response of a script.
@@ -29,19 +30,19 @@ const FINAL: &str = "done";
 #[serde(default, deny_unknown_fields)]
 pub struct Turn {
     items: Vec<Said>,
-    /// Only a request that holds these words gets it.
+    /// Only a request that contains these words gets this turn.
     when: Option<String>,
-    /// How long the model thinks first.
+    /// Delay before the first event.
     delay_ms: u64,
-    /// How long it takes over each event.
+    /// Delay before each event.
     pace_ms: u64,
-    /// After so many events the stream breaks off.
+    /// The stream breaks off after this number of events.
     break_after: Option<usize>,
-    /// After so many events the stream ends, as if that were all.
+    /// The stream ends after this number of events, as if it were complete.
     end_after: Option<usize>,
-    /// It is refused with this status instead.
+    /// The request is refused with this status instead.
     status: Option<u16>,
-    /// And with this header.
+    /// The `Retry-After` header of a refusal.
     retry_after: Option<String>,
 }
 
@@ -54,7 +55,7 @@ enum Said {
     LocalShellCall { action: Map<String, Value> },
 }
 
-/// A line of a script that cannot be read.
+/// A line of a script that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the script cannot be read: {why}")]
 pub struct ScriptFault {
@@ -63,10 +64,10 @@ pub struct ScriptFault {
 }
 
 impl Turn {
-    /// Reads a script: a turn a line; empty lines, and those that begin with `//`, are passed over.
+    /// Parses a script with one turn a line. Skips empty lines and lines that begin with `//`.
     ///
     /// # Errors
-    /// With the first line that is none.
+    /// The first line that cannot be parsed.
     pub fn read(text: &str) -> Result<Vec<Self>, ScriptFault> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("//"));
@@ -76,12 +77,12 @@ impl Turn {
         lines.map(turn).collect()
     }
 
-    /// What is said when there is nothing left to say.
+    /// Returns the turn that follows the last one.
     fn last() -> Self {
         Self { items: vec![Said::Message { text: FINAL.to_owned() }], ..Self::default() }
     }
 
-    /// The lines of it, in the turn of this number.
+    /// Returns its lines; `number` is the number of the turn and part of the call ids.
     fn lines(&self, number: usize) -> Vec<Line> {
         let call = |at: usize, name: &str, payload: ToolPayload| {
             Line::Call(ToolCall {
@@ -104,7 +105,7 @@ impl Turn {
             }
             Said::LocalShellCall { action } => {
                 let mut more = action.clone();
-                // A function that stands for the item has no such argument.
+                // The function form of this item has no such argument.
                 more.remove("type");
                 let shell = LocalShell { more, ..LocalShell::default() };
                 call(at, LOCAL_SHELL, ToolPayload::LocalShell(shell))
@@ -114,29 +115,30 @@ impl Turn {
     }
 }
 
-/// A script that is being played.
+/// Plays a script as a model.
 #[derive(Debug)]
 pub struct Script {
     dialect: Dialect,
     turns: Vec<Turn>,
-    /// Which of them were played.
+    /// The turns that were played.
     played: Mutex<Vec<bool>>,
 }
 
-/// One response that is played.
+/// One response of the script.
 pub(crate) enum Played {
     Refused { status: u16, retry_after: Option<String>, body: String },
     Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Option<Value> },
 }
 
 impl Script {
-    /// Plays `turns` in `dialect`.
+    /// Creates a model that plays `turns` in `dialect`.
     pub fn new(dialect: Dialect, turns: Vec<Turn>) -> Self {
         let played = Mutex::new(vec![false; turns.len()]);
         Self { dialect, turns, played }
     }
 
-    /// The number of the turn that answers `body`: the next that is for it, else the next that is for anybody.
+    /// Returns the number of the turn that answers `body`: the next one whose `when` matches, otherwise the next one
+    /// without `when`.
     fn next(&self, body: &str) -> usize {
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
         let open = |(at, _): &(usize, &Turn)| !played[*at];
@@ -153,7 +155,8 @@ impl Script {
         next.unwrap_or(self.turns.len())
     }
 
-    /// The response to a request. One without tools asks for a summary or a title, and takes no turn.
+    /// Returns the response to a request. A request without tools asks for a summary or a title, and consumes no
+    /// turn.
     pub(crate) fn play(&self, dialect: Dialect, body: &str) -> Played {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
         let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
@@ -205,7 +208,7 @@ impl Model for Script {
     }
 }
 
-/// Waits; not at all if it is no time, which would cost a tick of the clock.
+/// Sleeps, unless the time is zero: even a zero sleep costs a timer tick.
 pub(crate) async fn wait(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;

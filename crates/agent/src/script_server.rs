@@ -1,4 +1,4 @@
-//! A script behind a URL: a model server for tests, in the dialect that the path asks for.
+//! An HTTP model server for tests that plays a script, in the dialect that the path names.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,34 +23,34 @@ use wire::Dialect;
 use crate::Script;
 use crate::script::{Played, wait};
 
-/// The longest request.
+/// Maximum size of a request.
 const LONGEST: usize = 64 << 20;
 
-/// How long a stream that breaks is silent before.
+/// Pause before a stream breaks, so that earlier data arrives.
 const BREATH: Duration = Duration::from_millis(50);
 
 type Frames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync>>;
 type Answer = Response<BoxBody<Bytes, io::Error>>;
 
-/// A script that is served on this machine.
+/// Serves a script on loopback.
 pub struct ScriptServer {
     listener: TcpListener,
     script: Arc<Script>,
 }
 
 impl ScriptServer {
-    /// Listens on a port of this machine, and of no other; 0 takes any that is free.
+    /// Listens on a loopback port; port 0 takes any free one.
     pub async fn bind(port: u16, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
         Ok(Self { listener, script: Arc::new(script) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until it is dropped; `heard` is told of every request.
+    /// Serves until it is dropped. Calls `heard` with the path and the body of every request.
     pub async fn serve(self, heard: impl Fn(&str, &str) + Clone + Send + Sync + 'static) -> io::Result<()> {
         let mut connections = JoinSet::new();
         // ends: with the program
@@ -117,7 +117,7 @@ fn plain(status: StatusCode, text: &str) -> Answer {
     answer
 }
 
-/// The events as a stream; one that breaks breaks the connection.
+/// Returns the events as an SSE stream. If `breaks` is set, the connection breaks after them.
 fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> Answer {
     let name = |event: &Value| match (dialect, event["type"].as_str()) {
         (Dialect::Chat, _) | (_, None) => String::new(),
@@ -134,7 +134,7 @@ fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> A
     let end = breaks.then(|| Err(io::Error::other("the script says so")));
     let frames = iter(texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text)))).chain(end));
     let frames = frames.then(move |frame: io::Result<Frame<Bytes>>| async move {
-        // What was said before has to be on its way when the connection breaks.
+        // Earlier data must be sent before the connection breaks.
         wait(if frame.is_err() { BREATH } else { pace }).await;
         frame
     });

@@ -1,4 +1,4 @@
-//! One conversation: what it needs, and what it holds between turns.
+//! One conversation: its setup, its state between turns, and the handle that controls it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,23 +14,23 @@ use crate::history::{History, Piece};
 use crate::resume::turn_id;
 use crate::{Agents, Ended, Gauge, Model, Recorder, Resumed, Watch};
 
-/// What a call is told that was running when the program died.
+/// Answer to a call that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
 
-/// The answer to a call that was running when the program died.
+/// Returns the answer to a call that was running when the program died.
 pub(crate) fn interrupted() -> ToolOutput {
     let facts = Facts { error: Some(ErrorKind::Cancelled), ..Facts::default() };
     ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) }
 }
 
-/// How far a turn may go.
+/// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests to the model in one turn.
+    /// Maximum model requests in one turn.
     pub rounds: usize,
-    /// Tokens that the model can read.
+    /// Context window of the model, in tokens.
     pub context: u64,
-    /// Tokens that it may write in one response; its own limit if there is none.
+    /// Maximum output tokens of one response; the model's own limit if `None`.
     pub output: Option<u64>,
 }
 
@@ -40,40 +40,40 @@ impl Default for Limits {
     }
 }
 
-/// Says what a turn changed in files.
+/// Returns the file changes of a turn as a diff.
 pub type Changed = Box<dyn FnMut() -> Option<String> + Send + Sync>;
-/// Resolves when something is known.
+/// Resolves when the file baseline is known.
 pub type Ready = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
-/// What a session is made of.
+/// The parts that a session is built from.
 pub struct Setup {
-    /// Where calls go.
+    /// Executes the calls.
     pub router: ToolRouter,
-    /// Who is asked.
+    /// The model.
     pub model: Arc<dyn Model>,
-    /// What the provider calls the model.
+    /// The provider's name for the model.
     pub name: String,
-    /// What it is told before anything else.
+    /// System instructions.
     pub instructions: String,
-    /// How tools are written for it.
+    /// Serialisation options for the tool list.
     pub style: Style,
-    /// What becomes of its thoughts.
+    /// Handling of the model's reasoning output.
     pub reasoning: Reasoning,
-    /// Where it is written down; nowhere if there is none.
+    /// Writes the journal; there is no journal if `None`.
     pub recorder: Option<Arc<Recorder>>,
-    /// Who watches.
+    /// Observes the session.
     pub watch: Arc<dyn Watch>,
-    /// How far a turn may go.
+    /// Limits of a turn.
     pub limits: Limits,
-    /// Says at the end of a turn what it changed in files.
+    /// Returns the file changes at the end of a turn.
     pub changed: Option<Changed>,
-    /// Resolves when it is known what files there were before: no call is started earlier.
+    /// Resolves when the state of the files before the turn is known. No call starts earlier.
     pub ready: Option<Ready>,
-    /// Knows how long the conversation is.
+    /// Publishes the length of the conversation.
     pub gauge: Arc<Gauge>,
-    /// Those that the model may start: they stop when its turn is stopped.
+    /// Agents that the model can start. They are interrupted with its turn.
     pub agents: Option<Arc<Agents>>,
-    /// Keeps requests on machines that have the conversation in their cache.
+    /// Routes requests to servers that have the conversation in their prompt cache.
     pub cache_key: Option<String>,
 }
 
@@ -83,38 +83,38 @@ pub struct Session {
     pub(crate) history: History,
     pub(crate) handle: Handle,
     steered: mpsc::UnboundedReceiver<String>,
-    /// The tools as a request has them, and of which names they are.
+    /// The serialised tool list, and the tool names that it was made from.
     tools: (Vec<String>, String),
-    /// What the last response cost, and how many bytes the conversation had then.
+    /// Token usage of the last response, and the conversation's size in bytes at that time.
     pub(crate) last: Option<(Usage, usize)>,
 }
 
-/// Reaches a session while it works.
+/// Controls a session while it runs.
 #[derive(Clone)]
 pub struct Handle {
     turn: Arc<Mutex<Turn>>,
     steer: mpsc::UnboundedSender<String>,
-    /// Not held: a journal is given up with its session, whoever can still reach that.
+    /// A weak reference: the journal closes with its session even if handles remain.
     recorder: Option<Weak<Recorder>>,
 }
 
-/// The turn that runs, or ran last.
+/// The current turn, or the last one.
 #[derive(Default)]
 struct Turn {
     stop: CancellationToken,
-    /// What it is called.
+    /// Its id.
     id: String,
-    /// It is announced, and has not begun.
+    /// The turn is announced and has not begun.
     awaited: bool,
 }
 
 impl Handle {
-    /// Stops the turn: its calls are answered as aborted.
+    /// Stops the turn. Its calls are answered as aborted.
     pub fn interrupt(&self) {
         self.lock().stop.cancel();
     }
 
-    /// What the turn is called that runs, or ran last.
+    /// Returns the id of the current turn, or of the last one.
     pub fn turn_id(&self) -> String {
         self.lock().id.clone()
     }
@@ -123,25 +123,26 @@ impl Handle {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn is about to begin: whoever interrupts from now on means that one.
+    /// Announces a turn: from now on `interrupt` means this turn.
     pub fn announce(&self) {
         *self.lock() = Turn { awaited: true, ..Turn::default() };
     }
 
-    /// Adds to what was asked: the model reads it with its next request. It is written down, so that it is not lost with the program.
+    /// Adds input to the running turn; the model reads it with its next request. The journal records it, so a crash
+    /// does not lose it.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the journal cannot be written.
     pub fn steer(&self, text: String) -> Result<(), JournalFault> {
         if let Some(recorder) = self.recorder.as_ref().and_then(Weak::upgrade) {
             recorder.write(&Entry::Added { text: text.clone() })?;
         }
-        // A session that is gone reads nothing.
+        // A session that has ended reads nothing.
         let _gone = self.steer.send(text);
         Ok(())
     }
 
-    /// Begins a turn, which an interrupt does not stop that came before it was announced.
+    /// Begins a turn. Interrupts from before its announcement do not stop it.
     pub(crate) fn begin(&self) -> CancellationToken {
         let mut turn = self.lock();
         if !std::mem::take(&mut turn.awaited) {
@@ -150,22 +151,23 @@ impl Handle {
         turn.stop.clone()
     }
 
-    /// Says what the turn is called.
+    /// Sets the id of the turn.
     pub(crate) fn named(&self, id: String) {
         self.lock().id = id;
     }
 
-    /// The turn that runs.
+    /// Returns the stop token of the current turn.
     pub(crate) fn turn(&self) -> CancellationToken {
         self.lock().stop.clone()
     }
 }
 
 impl Session {
-    /// A new conversation, or one that goes on: calls that were running when it ended are answered so.
+    /// Starts a new conversation, or continues a resumed one. Calls that were running when it ended get an
+    /// "interrupted" answer.
     ///
     /// # Errors
-    /// If that cannot be written down.
+    /// If the journal cannot be written.
     pub fn new(setup: Setup, resumed: Option<Resumed>) -> Result<Self, JournalFault> {
         let Resumed { pieces, lost, added, mut cut_off, .. } = resumed.unwrap_or_default();
         let mut history = History::new(setup.model.dialect(), pieces);
@@ -173,7 +175,7 @@ impl Session {
             for call in &lost {
                 recorder.answered(call, &interrupted())?;
             }
-            // What was added, and never read, is asked for all the same.
+            // Steering input that the model never read becomes part of the conversation.
             for text in &added {
                 let number = recorder.write(&Entry::Prompt { text: text.clone(), images: Vec::new() })?;
                 cut_off.get_or_insert(turn_id(number));
@@ -191,33 +193,33 @@ impl Session {
         Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
     }
 
-    /// Reaches it while it works.
+    /// Returns a handle that controls the session while it runs.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// What was added to what was asked when the turn was over already.
+    /// Takes steering input that arrived after the turn was over.
     pub fn added(&mut self) -> Option<String> {
         self.steered()
     }
 
-    /// Writes an entry, if there is where.
+    /// Writes a journal entry, if there is a journal.
     pub(crate) fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
         self.setup.recorder.as_ref().map_or(Ok(0), |recorder| recorder.write(entry))
     }
 
-    /// What was added to what was asked, since somebody looked last.
+    /// Takes the next unread steering input.
     pub(crate) fn steered(&mut self) -> Option<String> {
         self.steered.try_recv().ok()
     }
 
-    /// The next request.
+    /// Returns the body of the next request.
     pub(crate) fn body(&mut self) -> String {
         self.refresh();
         self.request(self.history.entries(), &self.tools.1)
     }
 
-    /// A request that carries `items` and offers `tools`.
+    /// Returns a request body with `items` and `tools`.
     pub(crate) fn request(&self, items: &[wire::Entry], tools: &str) -> String {
         self.setup.model.dialect().request(&Request {
             model: &self.setup.name,
@@ -230,7 +232,7 @@ impl Session {
         })
     }
 
-    /// Writes the tools anew if some have come or gone.
+    /// Serialises the tools again if tools were added or removed.
     fn refresh(&mut self) {
         let registry = self.setup.router.registry();
         let names = registry.names();
@@ -242,12 +244,12 @@ impl Session {
         }
     }
 
-    /// The same at the beginning of a turn, when they may also have changed.
+    /// Drops the serialised tools at the beginning of a turn, because definitions may have changed too.
     pub(crate) fn forget_tools(&mut self) {
         self.tools.1.clear();
     }
 
-    /// How many bytes of a request are not the conversation.
+    /// Returns the bytes of a request that are not conversation.
     pub(crate) fn overhead(&self) -> usize {
         self.setup.instructions.len() + self.tools.1.len()
     }

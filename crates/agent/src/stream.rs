@@ -1,4 +1,4 @@
-//! The events of a response that comes over HTTP, within bounds.
+//! Reads the events of an HTTP response (SSE or JSON), with size limits.
 
 use futures_util::stream::{Stream, StreamExt, unfold};
 use hyper::body::Bytes;
@@ -9,12 +9,12 @@ use wire::{Code, ModelError, Retry};
 
 use crate::Events;
 
-/// The longest event; a response as a whole is measured by whoever listens to it.
+/// Maximum size of one event. The decoder limits the response as a whole.
 const LONGEST: usize = 16 << 20;
-/// What some APIs say when a stream is over.
+/// The end marker of some APIs.
 const OVER: &str = "[DONE]";
 
-/// The events of `response`. One that is JSON as a whole is one event.
+/// Returns the events of `response`. A response that is plain JSON is one event.
 pub(crate) async fn events(response: Response) -> Result<Events, ModelError> {
     let kind = response.headers().get(http::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) async fn events(response: Response) -> Result<Events, ModelError> {
             Err(error) => Some(Err(broken(&error.to_string()))),
         })
     });
-    // Whoever asks again after the end is told so again.
+    // A fused stream can be polled again after its end.
     Ok(json.fuse().boxed())
 }
 
@@ -42,14 +42,14 @@ fn parse(text: &str) -> Result<Value, ModelError> {
     serde_json::from_str(text).map_err(|error| broken(&format!("it is no JSON: {error}")))
 }
 
-/// What comes before the end of a stream that breaks.
+/// Returns the error of a stream that broke off.
 pub(crate) fn broken(why: &str) -> ModelError {
     let why: String = why.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect();
     let message = format!("the stream of the model broke off: {why}");
     ModelError { code: Code::Broken, message, retry: Retry::Soon }
 }
 
-/// The text of a response, up to `most` bytes of it.
+/// Reads the text of a response, up to `most` bytes.
 pub(crate) async fn body(mut response: Response, most: usize) -> Result<String, ModelError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error.to_string()))? {
@@ -61,7 +61,7 @@ pub(crate) async fn body(mut response: Response, most: usize) -> Result<String, 
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// Why there is no more of a stream.
+/// The error that ends a stream.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error("an event is longer than {LONGEST} bytes")]
@@ -70,7 +70,7 @@ enum Cut {
     Failed(#[from] reqwest::Error),
 }
 
-/// The bytes of a response, until an event is too long.
+/// Returns the bytes of a response, until an event is too long.
 fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
     unfold(Some((response, (0_usize, 0_usize))), |open| async {
         let (mut response, mut event) = open?;
@@ -88,7 +88,7 @@ fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
     })
 }
 
-/// How long the event that is being received is, and its last line, after `chunk`. It ends with an empty line.
+/// Returns the size of the current event and of its last line after `chunk`. An empty line ends an event.
 fn grown((mut event, mut line): (usize, usize), chunk: &[u8]) -> (usize, usize) {
     let mut longest = 0;
     for byte in chunk {

@@ -1,4 +1,4 @@
-//! One turn: requests until the model has nothing more to do.
+//! One turn: sends requests until the model has nothing more to do.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use crate::resume::turn_id;
 use crate::retry::{Tries, chance};
 use crate::{AgentFault, Seen, Session};
 
-/// How a turn ended.
+/// The way a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// The model is done.
     Done,
-    /// The provider stopped it.
+    /// The provider cut the response short.
     CutShort {
-        /// Its word for why.
+        /// The provider's reason.
         why: String,
     },
-    /// Somebody stopped it.
+    /// The user interrupted it.
     Interrupted,
-    /// It took as many requests as it may.
+    /// It reached the maximum number of requests.
     OutOfRounds,
 }
 
 impl Ended {
-    /// The same in a word.
+    /// Returns its name in the journal.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -40,7 +40,7 @@ impl Ended {
         }
     }
 
-    /// More of it, if there is more to say.
+    /// Returns the reason, if there is one.
     pub fn detail(&self) -> Option<&str> {
         match self {
             Self::CutShort { why } => Some(why),
@@ -50,10 +50,10 @@ impl Ended {
 }
 
 impl Session {
-    /// Asks the model for something, and has it work until it is done.
+    /// Sends a prompt to the model and runs the turn until the model is done.
     ///
     /// # Errors
-    /// If the model does not answer, or what happens cannot be written down.
+    /// If the model does not answer, or the journal cannot be written.
     pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<Ended, AgentFault> {
         let stop = self.handle.begin();
         self.forget_tools();
@@ -63,7 +63,7 @@ impl Session {
         let ended = tokio::select! {
             biased;
             ended = self.rounds() => ended,
-            // Whatever waits for nothing but time; what runs has seen it already.
+            // Backstop for pure sleeps (retry pauses); running calls are cancelled by their token.
             () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(Ended::Interrupted),
         };
         if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
@@ -87,7 +87,7 @@ impl Session {
         ended
     }
 
-    /// Adds what the user said to the conversation; the number of its line.
+    /// Adds a user message to the conversation and returns its journal line number.
     fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(picture).collect();
         let number = self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
@@ -112,7 +112,7 @@ impl Session {
                 return Ok(Ended::Interrupted);
             }
             match end {
-                // Calls were made and answered before it broke off: the conversation goes on from there.
+                // Calls were made and answered before the stream broke off: the conversation continues from there.
                 End::Failed(error) => self.pause(&error, &mut tries).await?,
                 _ if acted => tries = Tries::default(),
                 End::Done => match self.steered() {
@@ -125,10 +125,10 @@ impl Session {
         Ok(Ended::OutOfRounds)
     }
 
-    /// One response that counts. As long as nothing was done, a request that fails is sent again as it is.
+    /// Returns one response that counts. A request that fails before any call is made is sent again unchanged.
     async fn answered_round(&mut self, number: usize, tries: &mut Tries) -> Result<Round, AgentFault> {
         let mut shortened = 0;
-        // ends: each try that fails is counted
+        // ends: every failed attempt is counted
         loop {
             let body = self.body();
             let bytes = body.len();
@@ -146,7 +146,7 @@ impl Session {
                     if error.code == Code::ContextLength && shortened < OVERFLOWS {
                         shortened += 1;
                         self.overflowed(bytes).await?;
-                        // What cannot be shortened is no better the second time.
+                        // A request that did not shrink would fail again.
                         if self.body().len() < bytes {
                             continue;
                         }
@@ -158,19 +158,19 @@ impl Session {
         }
     }
 
-    /// Waits before a request is sent again, or says that it will not be.
+    /// Waits before a retry, or returns the error if there is none.
     async fn pause(&self, error: &ModelError, tries: &mut Tries) -> Result<(), AgentFault> {
         let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
         self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
         self.write(&Entry::Notice { text: format!("{}; tried again", error.message) })?;
-        // Whoever stops the turn is noticed where it goes on.
+        // The caller notices a stopped turn when it continues.
         let stop = self.handle.turn();
         let _stopped = tokio::time::timeout(pause, stop.cancelled()).await;
         Ok(())
     }
 }
 
-/// How often one request is shortened because it is longer than the model can read.
+/// Maximum number of compactions of one request after a context overflow.
 const OVERFLOWS: usize = 4;
-/// How long what runs may take to notice that it was stopped.
+/// Time limit for running work to notice a stop.
 const GRACE: Duration = Duration::from_secs(10);

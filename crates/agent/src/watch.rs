@@ -1,4 +1,4 @@
-//! Whoever watches a session: a terminal, a program that reads JSON.
+//! Observer interface of a session, for a terminal or a program that reads JSON.
 
 use std::time::Duration;
 
@@ -6,63 +6,63 @@ use serde_json::Value;
 use tool::{ToolCall, ToolOutput};
 use wire::Usage;
 
-/// What happens in a turn. What happens to a call on its way is told by the engine's own events.
+/// An event of a turn. The engine's own events report the progress of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum Seen<'a> {
-    /// A request is on its way to the model.
+    /// A request is sent to the model.
     Asked {
-        /// Which one of the turn, from 1.
+        /// Number of the request in its turn, from 1.
         round: usize,
-        /// Its size.
+        /// Size of the request.
         bytes: usize,
     },
     /// The next piece of the model's text.
     Text(&'a str),
-    /// The next piece of its thoughts.
+    /// The next piece of its reasoning.
     Thought(&'a str),
     /// The model calls a tool.
     Called(&'a ToolCall),
-    /// The provider did something itself.
+    /// The provider ran a tool of its own.
     Hosted {
-        /// Its word for it.
+        /// The provider's name for it.
         kind: &'a str,
-        /// All that it tells.
+        /// The provider's full item.
         item: &'a Value,
     },
     /// A call is answered.
     Answered(&'a ToolCall, &'a ToolOutput),
     /// The model has answered a request.
     Responded {
-        /// What it cost.
+        /// Token usage.
         usage: Usage,
-        /// From the request to the end of the response.
+        /// Time from the request to the end of the response.
         took: Duration,
     },
-    /// Something went wrong, and is tried again; text of this response so far does not count.
+    /// A request failed and is retried. Text of this response so far is void.
     Retried {
-        /// What.
+        /// The reason.
         why: &'a str,
-        /// How long is waited first.
+        /// Pause before the retry.
         pause: Duration,
     },
-    /// The conversation was shortened.
+    /// The conversation was compacted.
     Compacted {
-        /// How much is gone, in bytes.
+        /// Number of bytes removed.
         bytes: usize,
     },
-    /// What the turn changed in files, as git writes it.
+    /// The file changes of the turn, as a git diff.
     Changed(&'a str),
-    /// Something else that a person should know.
+    /// Another message for the user.
     Notice(&'a str),
 }
 
-/// Watches a session. Watching cannot change an outcome.
+/// Observes a session. An observer cannot change the outcome.
 pub trait Watch: Send + Sync {
-    /// Sees something happen. Must not block for long.
+    /// Receives an event. Must not block for long.
     fn saw(&self, seen: Seen<'_>);
 }
 
-/// Nobody.
+/// Ignores all events.
 impl Watch for () {
     fn saw(&self, _: Seen<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! Sessions with a scripted model and a tool that says much: what requests carry when there is not room for everything.
+//! Sessions with a scripted model and a tool with long output: requests stay within the context window.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use tool::{BoxFuture, Cx, Place, ToolError, ToolHandler, ToolOutput};
 use toolgate_agent::{Ended, Events, Limits, Model, Script, Seen, Session, Setup, Turn, Watch};
 use wire::{Dialect, ModelError, Reasoning, Style};
 
-/// Says a lot.
+/// A tool with long output.
 struct Long;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ impl ToolHandler for Long {
     }
 }
 
-/// A script that reads so much and no more, and remembers what it was asked.
+/// A scripted model with a limited context that records its requests.
 struct Narrow {
     script: Script,
     most: usize,
@@ -108,7 +108,7 @@ async fn play(most: usize, context: u64, turns: &str) -> (Ended, Vec<Value>, Vec
     (ended, asked, told)
 }
 
-/// Whether each call has an answer and each answer a call.
+/// Returns whether each call has an answer and each answer a call.
 fn paired(request: &Value) -> bool {
     let ids = |kind: &str| -> Vec<&str> {
         let items = request["input"].as_array().unwrap().iter();
@@ -122,7 +122,7 @@ fn script(rounds: usize) -> String {
     format!("{turn}\n").repeat(rounds)
 }
 
-/// A model that can read nothing at all, and counts how often it is asked to.
+/// A model that rejects every request as too long, and counts the requests.
 #[derive(Default)]
 struct Blind(Mutex<usize>);
 

@@ -1,7 +1,7 @@
-//! The client that the protocol's conformance suite drives: our servers, our router, our login, and a user who says yes.
+//! The client under test of the MCP conformance suite: our servers, router, login, and a user who accepts all.
 //!
-//! `@modelcontextprotocol/conformance client --command conformance_client` starts it once a scenario, with the URL of a
-//! server as its last argument; what it should do stands in `MCP_CONFORMANCE_SCENARIO` and `MCP_CONFORMANCE_CONTEXT`.
+//! `@modelcontextprotocol/conformance client --command conformance_client` starts it once per scenario, with a server
+//! URL as its last argument. `MCP_CONFORMANCE_SCENARIO` and `MCP_CONFORMANCE_CONTEXT` describe the scenario.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use toolgate_mcp::{
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The document that the suite knows us by, where documents are read.
+/// Our client metadata document in the suite.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// How often a user logs in to one server before they give up.
+/// Maximum number of logins to one server.
 const LOGINS: usize = 3;
 const NAME: &str = "suite";
 
@@ -42,7 +42,7 @@ pub(crate) async fn main() -> Outcome<()> {
     let http = Http { auth: Some(auth), ..Http::new(url) };
     let server = Server::new(NAME, Transport::Http(http));
     let calls = context.get("toolCalls").and_then(Value::as_array).cloned();
-    // ends: a user logs in so often
+    // ends: after `LOGINS` rounds
     for _ in 0..LOGINS {
         match used(&server, calls.as_deref()).await? {
             Used::Yes => return Ok(()),
@@ -63,7 +63,7 @@ enum Used {
     LoginWanted,
 }
 
-/// Starts the server and calls its tools: those of the suite's list, or else all of them.
+/// Starts the server and calls its tools: those of the suite's list, otherwise all of them.
 async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
     let means = Means { elicit: Some(Arc::new(Defaults)), ..Means::default() };
     let servers = Servers::start(vec![server.clone()], &means);
@@ -74,7 +74,7 @@ async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
         Health::Failed(why) => return Err(why.into()),
         Health::Starting => return Err("it did not start".into()),
     }
-    // This one takes the stream that every session has for the one that is opened anew, unless it was there before.
+    // This scenario mistakes the stream of every session for the reopened one, unless it was open before.
     if std::env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario == "sse-retry") {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -95,7 +95,7 @@ async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
     Ok(Used::Yes)
 }
 
-/// Whether the user is told to log in.
+/// Returns whether a text tells the user to log in.
 fn wants_login(said: &str) -> bool {
     said.contains(&format!("toolgate mcp login {NAME}"))
 }
@@ -114,7 +114,7 @@ fn router(servers: &Servers) -> Outcome<ToolRouter> {
     Ok(router.with_approver(Scripted::new(|_| ReviewDecision::Approved)))
 }
 
-/// Arguments that fit a tool.
+/// Returns valid arguments for a tool.
 fn some(tool: &dyn tool::AnyTool) -> Value {
     let tool::ToolSpec::Function(spec) = tool.spec() else { return json!({}) };
     let schema = serde_json::to_value(&spec.parameters).unwrap_or_default();
@@ -129,7 +129,7 @@ fn some(tool: &dyn tool::AnyTool) -> Value {
     properties.iter().map(|(name, schema)| (name.clone(), value(schema))).collect::<Map<_, _>>().into()
 }
 
-/// A user who accepts every form as it is.
+/// A user who accepts every form with its defaults.
 struct Defaults;
 
 impl Elicit for Defaults {

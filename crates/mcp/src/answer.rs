@@ -1,4 +1,4 @@
-//! What a server answers → what a model reads.
+//! Converts the answer of a server's tool to tool output for the model.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,14 +7,14 @@ use tool::{Image, Item, ToolOutput};
 
 use crate::peer::{Answer, Block};
 
-/// Kinds of pictures that models take.
+/// Image types that models accept.
 const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Bytes of pictures that are sent to a model; the rest is told of.
+/// Maximum bytes of an image for a model; a larger one is only mentioned.
 const LARGEST_PICTURE: usize = 5 << 20;
-/// Pieces of an answer; the rest is told of.
+/// Maximum number of blocks of an answer; the number of further ones is mentioned.
 const MOST_BLOCKS: usize = 200;
 
-/// The answer of a server's tool: its text as text, its pictures as pictures, what else there is told of in a line.
+/// Returns the answer as tool output: text as text, images as images, anything else as one line.
 pub(crate) fn output(answer: Answer) -> ToolOutput {
     let Answer { blocks, structured, failed } = answer;
     let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
@@ -26,7 +26,8 @@ pub(crate) fn output(answer: Answer) -> ToolOutput {
     if more > 0 {
         items.push(Item::Text(format!("[{more} more pieces of the answer were left out]")));
     }
-    // Text that only repeats the data is what older clients read; any other leaves out what the data says.
+    // Text that repeats the structured data is meant for older clients. Any other text does not include the data, so
+    // the data is appended.
     if let Some(structured) = structured.as_ref().filter(|_| !told) {
         items.push(Item::Text(structured.to_string()));
     }
@@ -38,7 +39,7 @@ pub(crate) fn output(answer: Answer) -> ToolOutput {
     output
 }
 
-/// Whether the texts say all of the data: as JSON, or each value of it as a text of its own.
+/// Returns whether the texts contain all of the structured data: as JSON, or each value as a text of its own.
 fn says(blocks: &[Block], structured: &Value) -> bool {
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.trim().to_owned()),
@@ -88,7 +89,7 @@ fn item(block: Block) -> Item {
     }
 }
 
-/// What nobody knows, in a line.
+/// Describes content of an unknown type in one line.
 fn unknown(kind: &str) -> String {
     format!("[content of kind `{}`, which cannot be shown here]", plain(kind))
 }
@@ -106,7 +107,7 @@ fn picture(mime: &str, data: &str) -> Item {
     }
 }
 
-/// What cannot be shown, in a line.
+/// Describes content that cannot be shown, in one line.
 fn media(what: &str, mime: &str, data: &str) -> String {
     let mime = plain(mime);
     format!("[{what} of kind `{mime}`, {} bytes, which cannot be shown here]", data.len() / 4 * 3)

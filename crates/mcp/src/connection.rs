@@ -1,4 +1,4 @@
-//! One server's life: started, listed, heard, started again.
+//! Lifecycle of one server: starts it, lists its tools, reacts to changes, and restarts it with backoff.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,74 +19,74 @@ use crate::program::{LastWords, Program};
 use crate::server::{Landing, Server, Transport};
 use crate::tools::Offer;
 
-/// How often a server is started that does not start; how long is waited in between, at first and at most.
+/// Maximum number of failed starts, and the first and the longest pause between starts.
 const TRIES: usize = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A server that lived as long may start again at once.
+/// A server that lived this long restarts without an increased pause.
 const LIVED: Duration = Duration::from_secs(60);
-/// How long its tools have to stay as they are before they are listed again.
+/// Time without a change notification before tools are listed again.
 const SETTLES: Duration = Duration::from_millis(200);
-/// How often is looked whether somebody thinks about a question.
+/// Interval for checking whether a question is open.
 const TICK: Duration = Duration::from_millis(500);
-/// Questions of one server that may wait for their answers.
+/// Maximum number of open questions of one server.
 const MOST_QUESTIONS: usize = 4;
-/// How long a program that has closed its output may take to end.
+/// Time for a program to exit after it closed its output.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How often tools are listed again at the most.
+/// Minimum interval between tool listings.
 const LISTED_AGAIN: Duration = Duration::from_secs(2);
 
-/// What servers have in common.
+/// Dependencies that all servers share.
 #[derive(Clone, Default)]
 pub struct Means {
-    /// Whom servers may ask something; nobody if there is none.
+    /// Answers the servers' questions to the user; questions are declined if `None`.
     pub elicit: Option<Arc<dyn Elicit>>,
-    /// The directories that they are told of, as URIs.
+    /// Workspace directories that servers are told about, as URIs.
     pub roots: Vec<String>,
-    /// Remembers which definitions were in use.
+    /// Remembers the tool definitions in use.
     pub pins: Option<Arc<dyn Pins>>,
-    /// Is told how servers are.
+    /// Observes the state of servers.
     pub watch: Option<Arc<dyn WatchServers>>,
-    /// All servers that are configured, of which some may not be started here.
+    /// All configured servers, some of which may not be started here.
     pub configured: Vec<String>,
-    /// Bytes of tools that a model is told of; [`BUDGET`](crate::BUDGET) if nothing is said.
+    /// Maximum bytes of tool definitions for the model; [`BUDGET`](crate::BUDGET) if `None`.
     pub budget: Option<usize>,
 }
 
-/// Is told how servers are.
+/// Observes the state of servers.
 pub trait WatchServers: Send + Sync {
-    /// The server is so now. Must not block.
+    /// Reports a state change. Must not block.
     fn saw(&self, server: &str, event: &ServerEvent);
 }
 
-/// How a server is now.
+/// A state change of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// It is being started.
     Starting,
-    /// It can be used.
+    /// It is ready.
     Ready {
-        /// What it says about itself.
+        /// Its self-description.
         about: About,
-        /// How many tools it has that are used.
+        /// Number of tools in use.
         tools: usize,
-        /// Those that are not, each with why.
+        /// Tools not in use, each with the reason.
         left_out: Vec<String>,
-        /// What its confinement does not hold, each in a few words.
+        /// Gaps in its confinement, each in a few words.
         gaps: Vec<&'static str>,
-        /// How long it took.
+        /// Startup time.
         took: Duration,
     },
-    /// Its tools are not what they were.
+    /// Its tools have changed.
     ToolsChanged {
-        /// How many it has now.
+        /// Number of tools now.
         tools: usize,
     },
     /// It cannot be used.
     Failed {
         /// One sentence.
         why: String,
-        /// When it is started again, if it is.
+        /// Time until the next start, if there is one.
         again_in: Option<Duration>,
     },
 }
@@ -97,18 +97,18 @@ pub(crate) struct Connection {
     pub(crate) pins: Option<Arc<dyn Pins>>,
     means: Means,
     state: watch::Sender<State>,
-    /// Its tools as they were last listed: those of a server that starts again are still there.
+    /// Its tools as last listed. They stay available while it restarts.
     offer: Mutex<Arc<Offer>>,
-    /// Brings out what its program has done in its confinement.
+    /// Lands the changes that its program made inside its confinement.
     landing: Mutex<Option<Landing>>,
-    /// What its confinement does not hold.
+    /// Gaps in its confinement.
     gaps: Mutex<Vec<&'static str>>,
-    /// Questions of it that somebody thinks about.
+    /// Number of its open questions.
     asking: Arc<AtomicUsize>,
     stop: CancellationToken,
 }
 
-/// How it is.
+/// State of a server.
 #[derive(Clone)]
 pub(crate) enum State {
     Starting,
@@ -142,25 +142,25 @@ impl Connection {
         self.state.borrow().clone()
     }
 
-    /// Its tools.
+    /// Returns its tools.
     pub(crate) fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Brings out what a call has done in the server's confinement, and says what stays behind.
+    /// Lands the changes that a call made inside the server's confinement, and reports those that stay behind.
     pub(crate) async fn land(&self, cx: &Cx) -> Vec<String> {
         let landing = self.landing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Most calls leave nothing behind, and another thread would cost them more than all the rest of what we do.
+        // Most calls leave nothing to land, and another thread would cost more than the rest of the call.
         let Some(land) = landing.and_then(|landing| landing()) else { return Vec::new() };
         cx.blocking(move |_| Ok(land())).await.unwrap_or_default()
     }
 
-    /// What its confinement does not hold.
+    /// Returns the gaps in its confinement.
     pub(crate) fn gaps(&self) -> Vec<&'static str> {
         self.gaps.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether what it says about its tools may spare a question.
+    /// Returns whether its tool annotations can replace a question to the user.
     pub(crate) fn is_believed(&self) -> bool {
         self.server.believed && self.gaps().is_empty()
     }
@@ -169,18 +169,18 @@ impl Connection {
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
-    /// The server, as soon as it can be used; or why it cannot.
+    /// Waits until the server is ready, or returns the reason why it is not.
     pub(crate) async fn live(&self) -> Result<Arc<dyn Peer>, String> {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
-            // One that is gone is about to be started again.
+            // A closed peer is about to be restarted.
             State::Ready(peer) => !peer.is_over(),
             State::Over => true,
             State::Failed { retries, .. } => !retries,
             State::Starting => false,
         });
         let limit = self.server.startup_timeout;
-        // Whoever starts it has the first word about its time being up.
+        // The starting task reports a timeout first.
         match timeout(limit + SETTLES, settled).await {
             Ok(Ok(state)) => match &*state {
                 State::Ready(peer) => Ok(Arc::clone(peer)),
@@ -195,11 +195,11 @@ impl Connection {
         }
     }
 
-    /// Waits for `work`, but no longer than `limit`, not counting the time in which somebody thinks about its questions.
+    /// Waits for `work` up to `limit`, not counting the time in which a user answers its questions.
     pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         let mut left = limit;
-        // ends: when time is up, which nobody who thinks holds up for ever
+        // ends: when the time is up; open questions only pause the countdown
         while !left.is_zero() {
             let step = left.min(TICK);
             tokio::select! {
@@ -225,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// Starts it, and again when it has ended, until it is closed.
+    /// Starts the server, and restarts it after it ended, until it is closed.
     pub(crate) async fn keep(self: Arc<Self>) {
         let stop = self.stop.clone();
         tokio::select! {
@@ -241,7 +241,7 @@ impl Connection {
 
     async fn kept(self: Arc<Self>) {
         let mut failures = 0_u32;
-        // ends: when it has failed too often, or with whoever waits for it
+        // ends: after too many failures, or with the task
         loop {
             self.tell(&ServerEvent::Starting);
             let began = Instant::now();
@@ -263,7 +263,7 @@ impl Connection {
         }
     }
 
-    /// One life: returns when it has ended.
+    /// Runs one life of the server, and returns when it has ended.
     async fn lived(self: Arc<Self>, began: Instant) -> End {
         let mut started = match timeout(self.server.startup_timeout, Arc::clone(&self).started()).await {
             Ok(Ok(started)) => started,
@@ -289,12 +289,12 @@ impl Connection {
         }
     }
 
-    /// Lists its tools again whenever it says that they have changed; returns if it does not.
+    /// Lists the tools again whenever the server reports a change. Returns if listing fails.
     async fn heard(self: &Arc<Self>, peer: &dyn Peer) -> End {
-        // ends: with whoever waits for it
+        // ends: with the task
         loop {
             peer.changed().await;
-            // Who changes them all the time is asked less often.
+            // Debounces servers that change their tools all the time.
             sleep(SETTLES).await;
             match timeout(self.server.startup_timeout, listed(peer)).await {
                 Ok(Ok(listed)) => {
@@ -360,10 +360,10 @@ impl Connection {
     }
 }
 
-/// Why a life ended.
+/// The reason why a life ended.
 struct End {
     why: String,
-    /// Whether another may begin.
+    /// A restart may help.
     passing: bool,
 }
 
@@ -379,7 +379,8 @@ impl End {
 }
 
 impl Program {
-    /// How it ended, if it has just done so: what ends closes its output first, and how it ended is more to know.
+    /// Returns the exit status if the program has just ended. A program closes its output before it exits, and its
+    /// exit status says more.
     async fn farewell(&mut self) -> Option<End> {
         let how = timeout(FAREWELL, self.running.ended()).await.ok()?;
         let why = self.words.after(&format!("has ended: {how}")).await;
@@ -387,7 +388,7 @@ impl Program {
     }
 }
 
-/// A life that has begun.
+/// A started server.
 struct Started {
     peer: Arc<dyn Peer>,
     program: Option<Program>,
@@ -409,7 +410,7 @@ impl Started {
                 End { why, passing: true }
             }
             why = self.peer.ended() => {
-                // What has closed its output is as good as gone, and goes with this.
+                // A program that has closed its output is about to exit, and ends with this value.
                 let ours = why.is_some();
                 let why = why.as_deref().map_or("has stopped answering".to_owned(), cut);
                 match program.farewell().await {
@@ -421,12 +422,12 @@ impl Started {
     }
 }
 
-/// Why nothing more is said with a server.
+/// Describes a connection that we cut.
 fn cut(why: &str) -> String {
     format!("was left: {why}")
 }
 
-/// Counts the questions that somebody thinks about.
+/// Counts the open questions of a server.
 struct Counted {
     inner: Arc<dyn Elicit>,
     asking: Arc<AtomicUsize>,
@@ -445,7 +446,7 @@ impl Elicit for Counted {
         Box::pin(async move {
             let waiting = self.asking.fetch_add(1, Ordering::Relaxed);
             let _thinking = Thinking(&self.asking);
-            // Whoever asks so much at a time is not answered.
+            // Declines if too many questions are open.
             if waiting >= MOST_QUESTIONS {
                 return Elicited::Declined;
             }

@@ -1,4 +1,4 @@
-//! More tools than a model should be told of: those are found by `tool_search`, and stay once they were found.
+//! Deferred tools: if there are too many for the model, `tool_search` finds them, and found tools stay available.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use crate::connection::Connection;
 use crate::search::Corpus;
 use crate::tools::Offer;
 
-/// Tools that a search finds if nothing else is said, and at most.
+/// Default and maximum number of search results.
 const FOUND: usize = 8;
 const MOST: usize = 50;
 
-/// Bytes of tools that a model is told of if nothing else is said: some five thousand tokens.
+/// Default for the maximum bytes of tool definitions: some five thousand tokens.
 pub const BUDGET: usize = 20_000;
 
-/// Which tools were found, the last at the end.
+/// Names of the tools that were found, the latest last.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     names: Mutex<VecDeque<String>>,
@@ -37,7 +37,7 @@ impl Loaded {
         names.push_back(name.to_owned());
     }
 
-    /// Those tools of `offers` that were found, the last found first, within `budget` bytes.
+    /// Returns the found tools of `offers`, the latest first, within `budget` bytes.
     pub(crate) fn within(&self, budget: usize, offers: &[Arc<Offer>]) -> Vec<Arc<dyn AnyTool>> {
         let mut left = budget;
         let names: Vec<String> = self.lock().iter().rev().cloned().collect();
@@ -52,7 +52,7 @@ impl Loaded {
     }
 }
 
-/// Bytes of JSON that a model is sent for a tool.
+/// Returns the bytes of JSON that the model receives for a tool.
 pub(crate) fn size(spec: &ToolSpec) -> usize {
     described(spec).to_string().len()
 }
@@ -68,7 +68,7 @@ fn described(spec: &ToolSpec) -> Value {
     }
 }
 
-/// `tool_search`.
+/// The `tool_search` tool.
 pub(crate) struct ToolSearch {
     pub(crate) connections: Arc<[Arc<Connection>]>,
     pub(crate) loaded: Arc<Loaded>,

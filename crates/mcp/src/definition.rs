@@ -1,4 +1,4 @@
-//! What a server says about a tool, so that it is seen when it says something else.
+//! Canonical text and hash of a tool definition, to detect changes.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use sha2::{Digest, Sha256};
 
 use crate::peer::Listed;
 
-/// A tool's definition: the same text for the same definition, however it was ordered.
+/// A tool definition in canonical form: independent of key order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
-    /// For whoever compares two.
+    /// The text, for diffs.
     pub(crate) text: String,
-    /// For whatever is bound to it.
+    /// The hash, for approvals and comparisons.
     pub(crate) hash: String,
 }
 
@@ -36,7 +36,7 @@ impl Definition {
     }
 }
 
-/// The same value with its keys in order.
+/// Returns the value with sorted keys.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -50,11 +50,11 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Remembers which definitions were in use.
+/// Remembers the tool definitions in use.
 pub trait Pins: Send + Sync {
-    /// The definition of `tool` of `server` that was last used; an error if nobody can tell.
+    /// Returns the definition of `tool` of `server` that was last used; an error if it is unknown.
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String>;
 
-    /// Remembers that this one is used.
+    /// Remembers the definition as used.
     fn pin(&self, server: &str, tool: &str, definition: &str);
 }

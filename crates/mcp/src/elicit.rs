@@ -1,46 +1,46 @@
-//! What a server wants to know from the user.
+//! Elicitation: questions of a server to the user, and checks for secrets and unsafe URLs.
 
 use serde_json::Value;
 use tool::BoxFuture;
 
-/// A question of a server. Whoever is asked is told whose it is.
+/// A question of a server. The user sees which server asks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elicitation {
-    /// The server, by its user's name for it.
+    /// The user's name for the server.
     pub server: String,
-    /// What it says.
+    /// The server's message.
     pub message: String,
-    /// What it wants.
+    /// The requested input.
     pub wants: Wants,
 }
 
-/// What a server wants.
+/// The requested input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wants {
-    /// Values for the properties of this schema, which is flat.
+    /// A form: values for the properties of this flat schema.
     Form(Value),
-    /// That the user goes there.
+    /// A visit to this URL.
     Visit(String),
 }
 
-/// An answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Elicited {
-    /// With these values, if it was a form.
+    /// Accepted, with the values of a form.
     Accepted(Option<Value>),
-    /// The user says no.
+    /// Declined.
     Declined,
-    /// The user says nothing.
+    /// Dismissed without an answer.
     Cancelled,
 }
 
-/// Asks the user what a server wants to know.
+/// Asks the user on behalf of servers.
 pub trait Elicit: Send + Sync {
-    /// Asks, and waits for the answer.
+    /// Asks and waits for the answer.
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited>;
 }
 
-/// Words in the name of what nobody should type into a form of somebody else's.
+/// Words in field names that indicate a secret.
 const SECRET: &[&str] = &[
     "password",
     "passwd",
@@ -65,8 +65,8 @@ const SECRET: &[&str] = &[
     "ssn",
 ];
 
-/// The property of a form that asks for a secret, if one does: the protocol forbids it. What is said with a form of a
-/// single text is said about that text.
+/// Returns the property of a form that asks for a secret, which the protocol forbids. If a form has a single text
+/// field, its message counts as a description of that field.
 pub(crate) fn secret<'a>(message: &str, schema: &'a Value) -> Option<&'a str> {
     let properties = schema.get("properties")?.as_object()?;
     let named = |(name, property): (&String, &Value)| {
@@ -80,7 +80,7 @@ pub(crate) fn secret<'a>(message: &str, schema: &'a Value) -> Option<&'a str> {
     properties.iter().find(|property| named(*property)).map(|(name, _)| name.as_str())
 }
 
-/// Whether a text speaks of a secret.
+/// Returns whether a text mentions a secret.
 fn asks(text: &str) -> bool {
     let words = words(text);
     let pairs = words.windows(2).map(|pair| pair.concat());
@@ -91,7 +91,7 @@ fn asks(text: &str) -> bool {
         .any(|word| SECRET.iter().any(|secret| word == *secret || word.strip_suffix('s') == Some(secret)))
 }
 
-/// Its words, in small letters: those of `apiKey` are `api` and `key`.
+/// Returns the lower-case words of a text: `apiKey` has the words `api` and `key`.
 fn words(text: &str) -> Vec<String> {
     let (mut spaced, mut was_small) = (String::new(), false);
     for letter in text.chars() {
@@ -105,7 +105,8 @@ fn words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// An address that a user may be sent to, as a browser reads it; `None`: it leads to no page that is safe to open.
+/// Returns the normalised URL of a page that a user can open; `None` if it is not safe: neither `https` nor loopback,
+/// or with credentials.
 pub(crate) fn address(url: &str) -> Option<String> {
     let parsed = reqwest::Url::parse(url).ok()?;
     let here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));

@@ -1,6 +1,7 @@
-//! Tools from elsewhere: servers of the Model Context Protocol, of both its eras.
+//! MCP (Model Context Protocol) client for tools of other servers, and server for our own, in both protocol eras.
 //!
-//! A server is somebody else's program. Its names, descriptions, schemas and answers are hostile until they were read here.
+//! A server is a third-party program. Its names, descriptions, schemas and answers are untrusted until they are
+//! checked here.
 
 mod answer;
 mod auth;

@@ -1,24 +1,24 @@
-//! All tools of a server, page by page, within bounds.
+//! Lists all tools of a server, page by page, with limits.
 
 use serde_json::Value;
 
 use crate::peer::{Listed, Peer, Trouble};
 
-/// Pages and tools of one list; a server that has more has none.
+/// Maximum number of pages and tools. If a server exceeds them, the listing fails.
 const MOST_PAGES: usize = 200;
 const MOST_TOOLS: usize = 100_000;
-/// Bytes of all that is said in one list of tools.
+/// Maximum bytes of all tool definitions of one server.
 const LARGEST: usize = 24 << 20;
 
-/// What a server lists.
+/// The tools of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Listed>,
-    /// Why others of its tools could not be read.
+    /// The reasons why other tools could not be parsed.
     pub(crate) unread: Vec<String>,
 }
 
-/// All tools of a server.
+/// Lists all tools of a server.
 pub(crate) async fn listed(peer: &dyn Peer) -> Result<Listing, Trouble> {
     let (mut all, mut cursor, mut seen, mut bytes) = (Listing::default(), None, Vec::new(), 0);
     for _ in 0..MOST_PAGES {
@@ -43,7 +43,7 @@ pub(crate) async fn listed(peer: &dyn Peer) -> Result<Listing, Trouble> {
     Err(Trouble::Nonsense(format!("its list of tools has more than {MOST_PAGES} pages")))
 }
 
-/// Bytes of all that is said about a tool.
+/// Returns the bytes of a tool's definition.
 fn size(tool: &Listed) -> usize {
     let json = |value: &Value| value.to_string().len();
     let values = [Some(&tool.input), tool.output.as_ref(), tool.annotations.as_ref()];

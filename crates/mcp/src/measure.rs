@@ -1,16 +1,17 @@
-//! How much one message may have in it. Looked at byte by byte, before anybody makes values of it: those cost a hundred
-//! times as much.
+//! Limits of one JSON message (size, values, depth, encoding), checked byte by byte before parsing.
+//!
+//! Parsed values would cost a hundred times as much.
 
-/// Bytes of one message.
+/// Maximum bytes of one message.
 pub(crate) const LONGEST_MESSAGE: usize = 16 << 20;
-/// Objects, lists, and what stands beside one another in them.
+/// Maximum number of objects, lists and their members.
 const MOST_VALUES: usize = 250_000;
-/// How deep objects and lists may lie in one another; what is deeper cannot be read.
+/// Maximum nesting depth; a deeper message cannot be parsed.
 const DEEPEST: usize = 127;
-/// The code under which a message that was not read is answered in its server's place.
+/// The error code of the response that replaces an unread message.
 pub(crate) const UNREAD: i32 = -32_768;
 
-/// Why a message is not read.
+/// The reason why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Excess {
     #[error("it answers with more than {} MiB at once", LONGEST_MESSAGE >> 20)]
@@ -27,13 +28,13 @@ pub(crate) enum Excess {
     Batch,
 }
 
-/// Looks at a whole message.
+/// Checks a complete message.
 pub(crate) fn whole(message: &[u8]) -> Result<(), Excess> {
     let mut measure = Measure::default();
     message.iter().try_for_each(|byte| measure.take(*byte))
 }
 
-/// What has been seen of a message.
+/// Incremental state of the check.
 #[derive(Default)]
 pub(crate) struct Measure {
     start: Start,
@@ -42,35 +43,35 @@ pub(crate) struct Measure {
     depth: usize,
     quoted: bool,
     escape: Escape,
-    /// The first half of a character was escaped, and the second has to be.
+    /// A high surrogate was escaped, so a low one must follow.
     halved: bool,
     letter: Letter,
 }
 
-/// How it begins.
+/// The beginning of a message.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Start {
     #[default]
     Nothing,
-    /// With a bracket, and nothing after it.
+    /// A bracket and nothing after it.
     List,
-    /// As messages do.
+    /// A JSON-RPC message.
     Message,
-    /// As no message does: whoever reads it leaves it out.
+    /// No JSON-RPC message: the reader skips it.
     Noise,
 }
 
-/// Where in an escape it is.
+/// The position in an escape sequence.
 #[derive(Default, Clone, Copy)]
 enum Escape {
     #[default]
     Outside,
     Begun,
-    /// So many digits, which are worth that much.
+    /// The number of hexadecimal digits so far, and their value.
     Digits(u8, u32),
 }
 
-/// What has to follow for a letter of several bytes: so many, the next of them from here to there.
+/// The bytes that must follow in a UTF-8 sequence: their number, and the range of the next one.
 #[derive(Default, Clone, Copy)]
 struct Letter {
     left: u8,
@@ -79,7 +80,7 @@ struct Letter {
 }
 
 impl Measure {
-    /// Looks at its next byte. What does not begin as a message does may have in it what it wants.
+    /// Checks the next byte. Input that does not begin like a message is not limited.
     pub(crate) fn take(&mut self, byte: u8) -> Result<(), Excess> {
         self.begin(byte)?;
         if matches!(self.start, Start::Nothing | Start::Noise) {
@@ -140,7 +141,7 @@ impl Measure {
         Ok(())
     }
 
-    /// A character was escaped, or half of one.
+    /// Checks an escaped code unit for unpaired surrogates.
     fn half(&mut self, escaped: u32) -> Result<(), Excess> {
         let (first, second) = ((0xD800..0xDC00).contains(&escaped), (0xDC00..0xE000).contains(&escaped));
         if self.halved != second {
@@ -151,13 +152,13 @@ impl Measure {
     }
 }
 
-/// What a digit is worth; what is none is found by whoever reads it.
+/// Returns the value of a hexadecimal digit. The parser rejects invalid digits.
 fn value(digit: u8) -> u32 {
     char::from(digit).to_digit(16).unwrap_or_default()
 }
 
 impl Letter {
-    /// Whether the byte may stand here.
+    /// Returns whether the byte is valid here.
     fn take(&mut self, byte: u8) -> bool {
         if self.left > 0 {
             let fits = (self.from..=self.to).contains(&byte);

@@ -1,16 +1,16 @@
-//! What a model calls the tool of a server: one name for each pair of server and tool, whatever else there is.
+//! Tool names for the model: one unique name for each pair of server and tool.
 
 use sha2::{Digest, Sha256};
 
-/// The longest name that every model API takes.
+/// The longest name that every model API accepts.
 const LONGEST: usize = 64;
-/// What tools of servers begin with.
+/// Prefix of the names of server tools.
 const PREFIX: &str = "mcp__";
 /// Hexadecimal digits of the hash.
 const DIGITS: usize = 16;
 
-/// The name of `tool` of `server`: `mcp__server__tool` if that can be nothing else, or else that with a hash of both
-/// behind it. It depends on nothing but the two, so no other server can change it.
+/// Returns the name of `tool` of `server`: `mcp__server__tool` if that is unambiguous, otherwise that with a hash of
+/// both appended. It depends only on the two names, so no other server can change it.
 ///
 /// ```
 /// assert_eq!(toolgate_mcp::alias("git", "git_log"), "mcp__git__git_log");
@@ -21,7 +21,7 @@ pub fn alias(server: &str, tool: &str) -> String {
         text.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
     };
     let name = format!("{PREFIX}{}__{}", plain(server), plain(tool));
-    // Where one ends and the other begins must be seen: `a__b` and `c` are not `a` and `b__c`.
+    // The boundary between both parts must be unambiguous: `a__b` and `c` differ from `a` and `b__c`.
     let is_open = server.contains("__") || server.ends_with('_') || tool.starts_with('_');
     let is_whole = [server, tool].iter().all(|part| !part.is_empty() && part.chars().all(is_plain));
     if is_whole && !is_open && !ends_as_hashed(tool) && name.len() <= LONGEST {
@@ -29,11 +29,11 @@ pub fn alias(server: &str, tool: &str) -> String {
     }
     let hash = Sha256::new().chain_update(server).chain_update([0]).chain_update(tool).finalize();
     let digits: String = hash.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
-    // Plain letters only, so every byte is one.
+    // ASCII only, so slicing at a byte is safe.
     format!("{}_{digits}", &name[..name.len().min(LONGEST - DIGITS - 1)])
 }
 
-/// What the names of the tools of `server` begin with: all of it, or what a hash leaves of it.
+/// Returns the common prefix of the tool names of `server`: complete, or as much as the hash leaves.
 ///
 /// ```
 /// assert_eq!(toolgate_mcp::prefix("git"), "mcp__git__");
@@ -45,7 +45,7 @@ pub fn prefix(server: &str) -> String {
         .map_or_else(|| start[..start.len().min(PREFIX.len() + 8)].to_owned(), str::to_owned)
 }
 
-/// The server and the tool that a name of the form `server/tool` names. No tool of ours has such a name.
+/// Splits a name of the form `server/tool` into both parts. No tool of ours has such a name.
 ///
 /// ```
 /// assert_eq!(toolgate_mcp::by_path("filesystem/read_file"), Some(("filesystem", "read_file")));
@@ -57,7 +57,7 @@ pub fn by_path(name: &str) -> Option<(&str, &str)> {
     (is_server && !tool.is_empty()).then_some((server, tool))
 }
 
-/// Whether a tool of that name may be one of `server`.
+/// Returns whether a tool of that name can belong to `server`.
 pub fn may_be_of(name: &str, server: &str) -> bool {
     if let Some((named, _)) = by_path(name) {
         return named == server;
@@ -69,7 +69,8 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// Whether a name looks as if it had a hash behind it: then it gets one, so that none is taken for another's.
+/// Returns whether a name looks as if it ended with a hash. Such a name gets a hash too, so that no two tools
+/// collide.
 fn ends_as_hashed(tool: &str) -> bool {
     let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     let (head, digits) = tool.as_bytes().split_at(tool.len().saturating_sub(DIGITS));

@@ -1,17 +1,17 @@
-//! What is asked of a server, in our own words: whatever speaks the protocol is behind this.
+//! The interface of a connected server, independent of the protocol library.
 
 use serde_json::{Map, Value};
 use tool::BoxFuture;
 
-/// A server that is connected.
+/// A connected server.
 pub(crate) trait Peer: Send + Sync {
-    /// What it says about itself.
+    /// Its self-description.
     fn about(&self) -> &About;
 
-    /// A page of its tools.
+    /// Returns a page of its tools.
     fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Page<Listed>, Trouble>>;
 
-    /// Calls one of them. Dropping this tells the server that nobody waits.
+    /// Calls a tool. Dropping the future cancels the call at the server.
     fn call<'a>(
         &'a self,
         tool: &'a str,
@@ -19,46 +19,46 @@ pub(crate) trait Peer: Send + Sync {
         progress: &'a (dyn Fn(Progress) + Send + Sync),
     ) -> BoxFuture<'a, Result<Answer, Trouble>>;
 
-    /// A page of its resources or of its templates of them, as it describes them.
+    /// Returns a page of its resources or resource templates, as the server describes them.
     fn resources(
         &self,
         templates: bool,
         cursor: Option<String>,
     ) -> BoxFuture<'_, Result<Page<Value>, Trouble>>;
 
-    /// What is in a resource, as it says.
+    /// Returns the content of a resource.
     fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>>;
 
-    /// Whether nothing can be asked of it any more.
+    /// Returns whether the connection is closed.
     fn is_over(&self) -> bool;
 
-    /// Resolves when nothing can be asked of it any more; with why, if that was our doing.
+    /// Resolves when the connection is closed, with the reason if we cut it.
     fn ended(&self) -> BoxFuture<'_, Option<String>>;
 
-    /// Resolves when it says that its tools have changed.
+    /// Resolves when the server reports that its tools have changed.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What a server says about itself.
+/// The self-description of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
-    /// The revision of the protocol that is spoken with it.
+    /// The negotiated protocol version.
     pub protocol: String,
-    /// Its own name, which says nothing about who it is.
+    /// Its own name, which does not identify it.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Whether it has resources.
+    /// It has resources.
     pub resources: bool,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
-    /// Why some of it could not be read.
+    /// The reasons why items could not be parsed.
     pub(crate) unread: Vec<String>,
-    /// Where the next begins.
+    /// The cursor of the next page.
     pub(crate) next: Option<String>,
 }
 
@@ -70,19 +70,19 @@ pub(crate) struct Listed {
     pub(crate) description: String,
     pub(crate) input: Value,
     pub(crate) output: Option<Value>,
-    /// As it says them: `readOnlyHint` and others.
+    /// The server's annotations: `readOnlyHint` and others.
     pub(crate) annotations: Option<Value>,
 }
 
 impl Listed {
-    /// Whether the server says that it changes nothing.
+    /// Returns whether the server declares the tool read-only.
     pub(crate) fn reads_only(&self) -> bool {
         let hint = |name: &str| self.annotations.as_ref().and_then(|hints| hints.get(name)?.as_bool());
         hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
     }
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) done: f64,
@@ -90,7 +90,7 @@ pub(crate) struct Progress {
     pub(crate) message: Option<String>,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
@@ -98,11 +98,11 @@ pub(crate) struct Answer {
     pub(crate) failed: bool,
 }
 
-/// A piece of it.
+/// A content block of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Block {
     Text(String),
-    /// Base64, as it came.
+    /// Base64, as received.
     Image {
         mime: String,
         data: String,
@@ -111,41 +111,41 @@ pub(crate) enum Block {
         mime: String,
         data: String,
     },
-    /// Something that could be read.
+    /// A link to a resource.
     Link {
         uri: String,
         name: String,
         about: Option<String>,
     },
-    /// Something that was read.
+    /// An embedded resource.
     Resource {
         uri: String,
         mime: Option<String>,
         text: Option<String>,
         blob: Option<String>,
     },
-    /// Something that nobody knows.
+    /// A block of unknown type.
     Unknown {
         kind: String,
     },
 }
 
-/// Why a server did not answer.
+/// The reason why a server did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// It is gone, or cannot be reached.
+    /// It is gone or unreachable.
     #[error("{0}")]
     Gone(String),
-    /// It says no.
+    /// It returned an error.
     #[error("{message} (code {code})")]
     Refused { code: i32, message: String },
-    /// What it says makes no sense.
+    /// It violates the protocol.
     #[error("it does not keep to the protocol: {0}")]
     Nonsense(String),
-    /// It answered too late whether it speaks the newer protocol, and so has to be asked anew.
+    /// It answered the discovery probe too late, and must be started again.
     #[error("it took too long to say which protocol it speaks")]
     Late,
-    /// It wants to know who asks, or does not let them; what a user can do about it.
+    /// It requires authorization, or more rights. The text is a hint for the user.
     #[error("{0}")]
     Unauthorized(String),
 }

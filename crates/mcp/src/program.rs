@@ -1,4 +1,4 @@
-//! A program that is a server, and what it last said.
+//! A server program and the end of its standard error.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::Running;
 
-/// Bytes of what a program last wrote to its standard error.
+/// Bytes kept of standard error.
 const LAST_WORDS: usize = 4 << 10;
-/// How long is waited for them.
+/// Time limit for the rest of it.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// A program and what it last said.
+/// A program and its last error output.
 pub(crate) struct Program {
     pub(crate) running: Box<dyn Running>,
     pub(crate) words: LastWords,
@@ -27,10 +27,10 @@ impl Program {
     }
 }
 
-/// The end of what a program writes to its standard error. All of it is read, so that nothing waits for us.
+/// The end of a program's standard error. All of it is read, so that the program never blocks on it.
 pub(crate) struct LastWords {
     kept: Arc<Mutex<Vec<u8>>>,
-    /// There are no more.
+    /// Cancelled when the output has ended.
     all: CancellationToken,
 }
 
@@ -52,9 +52,9 @@ impl LastWords {
         words
     }
 
-    /// Why the program cannot be used, and what it last said about it.
+    /// Appends the last error line to the reason `why`.
     pub(crate) async fn after(&self, why: &str) -> String {
-        // Whoever has just ended may have said more than was read yet.
+        // A program that has just ended may have unread output.
         let _or_not = timeout(MOMENT, self.all.cancelled()).await;
         match self.last() {
             Some(words) => format!("{why}; it last said: {words}"),
@@ -62,7 +62,7 @@ impl LastWords {
         }
     }
 
-    /// Its last line that says something.
+    /// Returns the last line that is not empty.
     fn last(&self) -> Option<String> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&kept);

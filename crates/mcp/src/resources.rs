@@ -1,4 +1,4 @@
-//! The tools that list and read what servers have to read.
+//! The tools that list and read the resources of servers.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::connection::{Connection, State};
 use crate::peer::{Answer, Block, Peer, Trouble};
 use crate::server::Approval;
 
-/// Pages of one list; a server that has more goes on at a cursor.
+/// Maximum number of pages of one list; a cursor continues a longer one.
 const MOST_PAGES: usize = 20;
 
 type Connections = Arc<[Arc<Connection>]>;
 
-/// `list_mcp_resources`.
+/// The `list_mcp_resources` tool.
 pub(crate) struct ListResources(pub(crate) Connections);
-/// `list_mcp_resource_templates`.
+/// The `list_mcp_resource_templates` tool.
 pub(crate) struct ListTemplates(pub(crate) Connections);
-/// `read_mcp_resource`.
+/// The `read_mcp_resource` tool.
 pub(crate) struct ReadResource(pub(crate) Connections);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ pub(crate) struct ReadArgs {
     uri: String,
 }
 
-/// Bytes of a URI.
+/// Maximum bytes of a URI.
 const LONGEST_URI: usize = 4096;
 
 fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Connection>, ToolError> {
@@ -59,11 +59,11 @@ fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Conne
     })
 }
 
-/// What is asked of servers: of one, or of all of them.
+/// Returns the intent of a request to one server, or to all of them.
 fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
     let asked: Vec<&Arc<Connection>> = match server {
         Some(server) => vec![named(connections, server)?],
-        // Who has not said yet what it has may be asked in the end.
+        // A server whose capabilities are not known yet may be asked later.
         None => connections.iter().filter(|connection| !has_none(connection)).collect(),
     };
     let trusts = asked.iter().map(|connection| trust(connection));
@@ -71,12 +71,12 @@ fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Resul
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
         definition: String::new(),
-        // Of nobody nothing is asked.
+        // Without servers, nothing is asked.
         trust: trusts.reduce(strictest).unwrap_or(Trust::ReadOnly),
     })]))
 }
 
-/// What is known about reading from a server: that it only reads is what it says.
+/// Returns the trust in reading from a server. Only the server itself says that reading changes nothing.
 fn trust(connection: &Connection) -> Trust {
     match connection.server.approval {
         Approval::Allow => Trust::Trusted,
@@ -103,7 +103,7 @@ fn failed(connection: &Connection, trouble: &Trouble) -> ToolError {
     ToolError::io(format!("the server `{}` does not say: {trouble}", connection.server.name))
 }
 
-/// What one server has, and where it goes on.
+/// Returns the resources of one server, and the cursor of the next page.
 async fn listed(
     connection: &Connection,
     templates: bool,
@@ -149,7 +149,7 @@ async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Re
         }
         None => {
             let mut failures = Vec::new();
-            // Nobody knows what a server has until it has started, or failed to.
+            // The capabilities of a server are unknown until it has started or failed.
             join_all(connections.iter().map(|connection| connection.live())).await;
             for connection in connections.iter().filter(|connection| !has_none(connection)) {
                 match listed(connection, templates, None).await {
@@ -167,12 +167,12 @@ async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Re
     Ok(ToolOutput::text(value.to_string()).with_structured(value))
 }
 
-/// Whether a server says that there is something to read.
+/// Returns whether a server declares resources.
 pub(crate) fn has_resources(connection: &Connection) -> bool {
     matches!(connection.state(), State::Ready(peer) if peer.about().resources)
 }
 
-/// Whether a server says that there is nothing.
+/// Returns whether a ready server declares no resources.
 fn has_none(connection: &Connection) -> bool {
     matches!(connection.state(), State::Ready(peer) if !peer.about().resources)
 }
@@ -215,7 +215,7 @@ impl ToolHandler for ReadResource {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &ReadArgs, _: &Place) -> Result<Intent, ToolError> {
-        // What is read is what is asked about, and a yes is for that: a URI can carry anything to a server.
+        // The URI is part of the question, and the approval is for it: a URI can carry any data to a server.
         if args.uri.len() > LONGEST_URI {
             return Err(ToolError::argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
         }
@@ -250,7 +250,7 @@ impl ToolHandler for ReadResource {
     }
 }
 
-/// One content: text as it is.
+/// Converts one content item to a block.
 fn block(content: &Value) -> Block {
     let text = |key: &str| content.get(key).and_then(Value::as_str).map(str::to_owned);
     match (text("text"), text("blob")) {

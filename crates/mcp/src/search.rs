@@ -1,24 +1,24 @@
-//! Which tools fit a few words: BM25 over names, descriptions and arguments.
+//! BM25 search over tool names and descriptions.
 
 use std::collections::HashMap;
 
-/// How much a word that is there once more counts, and how much length takes away.
+/// BM25 parameters: saturation of term frequency, and length normalisation.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-/// A word of the name says so much more.
+/// Weight of a word in the name.
 const NAME: usize = 3;
 
-/// Texts that can be searched.
+/// A searchable set of texts.
 #[derive(Debug, Default)]
 pub(crate) struct Corpus {
-    /// For each text, how often each of its words is there, and how many there are.
+    /// For each text, the count of each word and the total.
     texts: Vec<(HashMap<String, usize>, usize)>,
-    /// In how many texts each word is.
+    /// For each word, the number of texts that contain it.
     spread: HashMap<String, usize>,
 }
 
 impl Corpus {
-    /// Adds a tool: its name, and what is said about it.
+    /// Adds a tool with its name and description.
     pub(crate) fn add(&mut self, name: &str, about: &str) {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for _ in 0..NAME {
@@ -32,7 +32,7 @@ impl Corpus {
         self.texts.push((counts, length));
     }
 
-    /// The texts that fit `query`, the best first; of those that fit as well, the first.
+    /// Returns the texts that match `query`, the best first; equal scores keep their order.
     pub(crate) fn find(&self, query: &str, at_most: usize) -> Vec<usize> {
         let mut wanted = Vec::new();
         words(query, &mut |word| wanted.push(word));
@@ -60,7 +60,7 @@ fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Words as people search for them: `getUserName` is three, and `files` is `file`.
+/// Splits a text into search terms: `getUserName` has three, and `files` becomes `file`.
 fn words(text: &str, each: &mut dyn FnMut(String)) {
     let mut word = String::new();
     let mut was_small = false;

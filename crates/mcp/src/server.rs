@@ -1,4 +1,4 @@
-//! A server as its user describes it.
+//! Configuration of a server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,38 +10,39 @@ use tool::BoxFuture;
 
 use crate::auth::Auth;
 
-/// How long a server may take to start if nothing else is said.
+/// Default time limit for starting a server.
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a call may take if nothing else is said.
+/// Default time limit of a call.
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A server, and what of it is used.
+/// A server and the tools in use.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// What its user calls it: `^[A-Za-z0-9_-]{1,64}$`.
+    /// The user's name for it: `^[A-Za-z0-9_-]{1,64}$`.
     pub name: String,
-    /// How to reach it.
+    /// Its transport.
     pub transport: Transport,
-    /// How long it may take to start, its list of tools included.
+    /// Time limit for starting, including the tool listing.
     pub startup_timeout: Duration,
-    /// How long a call may take, without the time that a person takes to answer it.
+    /// Time limit of a call, not counting the time for the user's answers.
     pub tool_timeout: Duration,
-    /// The tools that are used, by its own names for them; all if nothing is said.
+    /// Allow-list of tools, by the server's names; all tools if `None`.
     pub enabled_tools: Option<Vec<String>>,
-    /// Tools that are not used, of those.
+    /// Tools of those that are not used.
     pub disabled_tools: Vec<String>,
-    /// Whether nothing is to be done without it.
+    /// Nothing may run without this server.
     pub required: bool,
-    /// Whether what it says about its tools may spare a question: not if it is on this machine and nothing confines it.
+    /// Its tool annotations can replace a question to the user. Must be false for an unconfined server on this
+    /// machine.
     pub believed: bool,
-    /// When somebody is asked about a call of it.
+    /// The approval mode of its calls.
     pub approval: Approval,
-    /// The same for single tools, by its own names for them.
+    /// Approval modes of single tools, by the server's names.
     pub approvals: BTreeMap<String, Approval>,
 }
 
 impl Server {
-    /// A server with nothing else said about it.
+    /// Creates a server with default settings.
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
         Self {
             name: name.into(),
@@ -57,31 +58,31 @@ impl Server {
         }
     }
 
-    /// Whether its tool is used.
+    /// Returns whether its tool is in use.
     pub(crate) fn uses(&self, tool: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         self.enabled_tools.as_deref().is_none_or(named) && !named(&self.disabled_tools)
     }
 
-    /// When somebody is asked about a call of its tool.
+    /// Returns the approval mode of its tool.
     pub(crate) fn approval(&self, tool: &str) -> Approval {
         self.approvals.get(tool).copied().unwrap_or(self.approval)
     }
 }
 
-/// When somebody is asked about a call.
+/// The approval mode of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Approval {
-    /// Unless the server says that the tool only reads.
+    /// Asks, unless the server declares the tool read-only.
     #[default]
     Auto,
-    /// Always, whatever the server says.
+    /// Always asks, whatever the server declares.
     Ask,
-    /// Never, unless the tool is not what it was.
+    /// Never asks, unless the tool's definition has changed.
     Allow,
 }
 
-/// How to reach a server.
+/// The transport of a server.
 #[derive(Clone)]
 pub enum Transport {
     /// A program that reads and writes one message a line.
@@ -102,60 +103,61 @@ impl fmt::Debug for Transport {
 /// A server behind a URL.
 #[derive(Clone)]
 pub struct Http {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// What is sent along with every request.
+    /// Headers of every request.
     pub headers: Vec<(String, String)>,
-    /// What it knows the user by.
+    /// A bearer token.
     pub bearer: Option<String>,
-    /// How it gets to know the user, if not by that.
+    /// OAuth, if there is no bearer token.
     pub auth: Option<Auth>,
 }
 
 impl Http {
-    /// A server with nothing else said about it.
+    /// Creates a server with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), headers: Vec::new(), bearer: None, auth: None }
     }
 }
 
-/// Starts the program that is a server.
+/// Starts a server program.
 pub trait Launch: Send + Sync {
-    /// Starts it once more, with this input, output and errors.
+    /// Starts the program with these file descriptors as standard input, output and error.
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>>;
 
-    /// Resolves when no start is under way, also none that was given up half-way: then nothing of it is left.
+    /// Resolves when no start is in progress, including cancelled ones, and nothing of the program is left.
     fn settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A program that runs. Dropping it ends the program and all that came of it.
+/// A running program. Dropping it ends the program and all its descendants.
 pub trait Running: Send {
-    /// Resolves when it has ended, with how.
+    /// Resolves with the exit status when the program has ended.
     fn ended(&mut self) -> BoxFuture<'_, String>;
 
-    /// What its confinement should hold and does not, each in a few words: nothing if it does, or if there is to be none.
+    /// Returns gaps in its intended confinement, each in a few words; empty if there are none or no confinement is
+    /// intended.
     fn gaps(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// What brings out of its confinement what a call has done there, and says what stays behind.
+    /// Returns the function that lands the changes of a call.
     fn landing(&self) -> Option<Landing> {
         None
     }
 }
 
-/// Looks, in no time, whether anything was done in a confinement that has to come out; and if so gives what brings it out and says
-/// what stays behind, which may block.
+/// Checks quickly whether a confinement has changes to land. If so, returns a function that lands them and reports
+/// those that stay behind, which may block.
 pub type Landing = Arc<dyn Fn() -> Option<Box<dyn FnOnce() -> Vec<String> + Send>> + Send + Sync>;
 
-/// Why a program was not started.
+/// The reason why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct LaunchFault {
     /// One sentence.
     pub why: String,
-    /// Whether it may be another time.
+    /// A later attempt may succeed.
     pub passing: bool,
 }

@@ -1,4 +1,4 @@
-//! All servers: started at once, each on its own; nobody waits for them but who calls one.
+//! All servers of a client: started at once, each on its own. Only a call to a server waits for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,54 +15,54 @@ use crate::server::Server;
 use crate::stand_in;
 use crate::tools::Offer;
 
-/// How long servers may take to be ended.
+/// Time limit for ending servers.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// Servers that are kept running. Dropping it ends them.
+/// Servers that are kept running. Dropping this value ends them.
 pub struct Servers {
     connections: Arc<[Arc<Connection>]>,
     lives: Mutex<Vec<JoinHandle<()>>>,
-    /// Ours, with which a model finds what servers have.
+    /// Our own tools that list and read resources.
     lists: Vec<Arc<dyn AnyTool>>,
     search: Option<Arc<dyn AnyTool>>,
     loaded: Arc<Loaded>,
     budget: usize,
-    /// The names of all that are configured, sorted.
+    /// The names of all configured servers, sorted.
     configured: Vec<String>,
 }
 
-/// How a server is.
+/// State of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
     /// It is being started.
     Starting,
-    /// It can be used.
+    /// It is ready.
     Ready {
-        /// What it says about itself.
+        /// Its self-description.
         about: About,
-        /// Its tools that are used, by our names for them.
+        /// Its tools in use, by our names.
         tools: Vec<String>,
-        /// Those that are not, each with why.
+        /// Tools not in use, each with the reason.
         left_out: Vec<String>,
-        /// What its confinement does not hold, each in a few words.
+        /// Gaps in its confinement, each in a few words.
         gaps: Vec<&'static str>,
     },
     /// It cannot be used.
     Failed(String),
 }
 
-/// A server that has to be there and is not.
+/// A required server that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the server `{server}` is required, and {why}")]
 pub struct Missing {
-    /// Which one.
+    /// Its name.
     pub server: String,
     /// One sentence.
     pub why: String,
 }
 
 impl Servers {
-    /// Starts `servers`, and waits for none of them. Must be called in a runtime.
+    /// Starts `servers` without waiting for them. Must be called in a tokio runtime.
     pub fn start(servers: Vec<Server>, means: &Means) -> Arc<Self> {
         let mut connections: Vec<Arc<Connection>> =
             servers.into_iter().map(|server| Connection::new(server, means.clone())).collect();
@@ -72,7 +72,7 @@ impl Servers {
         let connections: Arc<[Arc<Connection>]> = connections.into();
         let loaded = Arc::<Loaded>::default();
         let all = || Arc::clone(&connections);
-        // Their schemas are ours, and none is strict.
+        // `erase` cannot fail: these schemas are our own, and none is strict.
         let lists = [erase(ListResources(all())), erase(ListTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
         let lists = lists.into_iter().filter_map(Result::ok).collect();
@@ -84,7 +84,7 @@ impl Servers {
         Arc::new(Self { connections, lives, lists, search, loaded, budget, configured })
     }
 
-    /// Waits for those that have to be there.
+    /// Waits for the required servers.
     pub async fn required(&self) -> Result<(), Missing> {
         for connection in self.connections.iter().filter(|connection| connection.server.required) {
             let missing = |why| Missing { server: connection.server.name.clone(), why };
@@ -93,7 +93,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Waits until each has started or failed: all, or the one whose tool `name` may be.
+    /// Waits until each server has started or failed: all of them, or those that a tool called `name` can belong to.
     pub async fn settled(&self, name: Option<&str>) {
         let may_be =
             |connection: &&Arc<Connection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
@@ -101,14 +101,14 @@ impl Servers {
         futures_util::future::join_all(waits).await;
     }
 
-    /// Ends them, and waits until all that came of them is gone, but not for ever.
+    /// Ends all servers and waits until nothing of them is left, with a time limit.
     pub async fn close(&self) {
         self.connections.iter().for_each(|connection| connection.close());
         let lives = std::mem::take(&mut *self.lives.lock().unwrap_or_else(PoisonError::into_inner));
         let _in_time = tokio::time::timeout(LEAVE, futures_util::future::join_all(lives)).await;
     }
 
-    /// How each of them is, by name.
+    /// Returns the state of each server, by name.
     pub fn health(&self) -> Vec<(String, Health)> {
         let health = |connection: &Arc<Connection>| match connection.state() {
             State::Starting => Health::Starting,
@@ -125,7 +125,7 @@ impl Servers {
     }
 }
 
-/// The names of the tools for all servers together, and of those that stand for a tool of a server.
+/// Returns the names of our own tools: those for all servers together, and those that stand for a server's tool.
 pub fn own_names() -> impl Iterator<Item = &'static str> {
     let lists = [ListResources::NAME, ListTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
     lists.into_iter().chain(stand_in::CALL_TOOL).chain(stand_in::READ_RESOURCE)

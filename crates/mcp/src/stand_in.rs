@@ -1,6 +1,6 @@
-//! Other ways to name a tool of a server: `server/tool`, and `mcp_call_tool` (or `mcp`) with the names among its arguments.
+//! Rewrites a call of `server/tool`, or of `mcp_call_tool` (or `mcp`) with both names, to a call of the actual tool.
 //!
-//! Each becomes the call of the tool itself before anything is judged, so neither is a way round a rule or a question.
+//! A call is rewritten before its verdict, so neither way bypasses a rule or a question.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use tool::{Args, ToolCall, ToolError, ToolHandler, ToolPayload};
 use crate::names::{alias, by_path};
 use crate::resources::ReadResource;
 
-/// Names that call the tool that their arguments name.
+/// Names that call the tool named in their arguments.
 pub const CALL_TOOL: [&str; 2] = ["mcp_call_tool", "mcp"];
 /// Other names of `read_mcp_resource`.
 pub const READ_RESOURCE: [&str; 2] = ["mcp_read_resource", "mcp_resource"];
@@ -26,7 +26,7 @@ struct CallToolArgs {
     arguments: Option<Value>,
 }
 
-/// Other spellings of its arguments.
+/// Argument aliases of `mcp_call_tool`.
 const SPELLINGS: &[(&str, &str)] = &[
     ("server_name", "server"),
     ("tool_name", "tool"),
@@ -37,7 +37,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("raw_arguments", "arguments"),
 ];
 
-/// Returns the call of the tool itself that `call` stands for, if it stands for one. `servers` are those there are.
+/// Returns the call of the actual tool, if `call` stands for one. `servers` are the configured servers.
 pub(crate) fn rewritten(call: &ToolCall, servers: &[String]) -> Option<Result<ToolCall, ToolError>> {
     match call.name.as_str() {
         name if READ_RESOURCE.contains(&name) => {
@@ -60,7 +60,7 @@ fn known(server: &str, servers: &[String]) -> Result<(), ToolError> {
     }
 }
 
-/// The server and the call that the arguments of `mcp_call_tool` name.
+/// Returns the server and the call that the arguments of `mcp_call_tool` name.
 fn named(call: &ToolCall) -> Result<(String, ToolCall), ToolError> {
     let CallToolArgs { server, tool, arguments } =
         <CallToolArgs as Args>::read(&call.payload, &CallToolArgs::schema(), SPELLINGS)?;

@@ -1,12 +1,12 @@
-//! The one TLS of this program.
+//! Installs the TLS crypto provider.
 
 use std::sync::Once;
 
-/// Makes `ring` what does the cryptography, unless the program has chosen already.
+/// Installs `ring` as the crypto provider, unless the program has installed one.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error says that somebody was faster.
+        // An error means that a provider is installed already.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
     });
 }

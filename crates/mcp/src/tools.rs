@@ -1,4 +1,4 @@
-//! The tools of a server, as a model has them.
+//! The tools of a server as the engine calls them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::listing::Listing;
 use crate::peer::{Listed, Progress, Trouble};
 use crate::server::Approval;
 
-/// Bytes of JSON that a definition may have.
+/// Maximum bytes of a definition.
 const LARGEST: usize = 1 << 20;
-/// Tools of one server that are used.
+/// Maximum number of tools of one server.
 const MOST: usize = 10_000;
 
-/// A server's tools by their names, and why others of it are not there.
+/// The usable tools of a server by name, and the reasons for those left out.
 #[derive(Default)]
 pub(crate) struct Offer {
     pub(crate) tools: BTreeMap<String, Arc<dyn AnyTool>>,
     pub(crate) left_out: Vec<String>,
-    /// The hashes of their definitions, by the same names.
+    /// The hashes of their definitions, by name.
     pub(crate) definitions: BTreeMap<String, String>,
-    /// Bytes of JSON that a model would be sent for all of them.
+    /// Bytes of JSON that the model would receive for all of them.
     pub(crate) bytes: usize,
 }
 
 impl Offer {
-    /// Those of `listed` that are used and can be.
+    /// Builds the offer from the listed tools that are in use and valid.
     pub(crate) fn of(connection: &Arc<Connection>, listing: Listing) -> Self {
         let Listing { tools: mut listed, unread } = listing;
         let server = &connection.server;
@@ -83,7 +83,7 @@ impl Offer {
 
 struct ServerTool {
     connection: Arc<Connection>,
-    /// What a model calls it.
+    /// Our name for it.
     name: String,
     definition: Definition,
     tool: Listed,
@@ -94,7 +94,7 @@ impl ServerTool {
         self.connection.pins.as_deref()
     }
 
-    /// The definition that was in use before, if it was another. Whoever cannot tell says that it was.
+    /// Returns the earlier definition, if it differed. An error of the pin store counts as a difference.
     fn before(&self) -> Option<String> {
         match self.pins()?.pinned(&self.connection.server.name, &self.tool.name) {
             Ok(before) => before.filter(|before| *before != self.definition.text),
@@ -111,7 +111,7 @@ impl ServerTool {
         }
     }
 
-    /// Whether it is still what somebody may have said yes to.
+    /// Returns an error unless the definition is still the one that was approved.
     fn unchanged(&self) -> Result<(), ToolError> {
         let server = &self.connection.server.name;
         let offer = self.connection.offer();
@@ -160,7 +160,7 @@ impl ServerTool {
     }
 }
 
-/// A step, in one line.
+/// Formats a progress step as one line.
 fn notice(step: &Progress) -> Notice {
     let share = step.of.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]

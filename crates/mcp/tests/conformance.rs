@@ -1,4 +1,4 @@
-//! The protocol's own conformance suite, against our client and our server: all that each revision requires.
+//! Runs the MCP conformance suite against our client and our server, with all requirements of each revision.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use testkit::node;
 
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 
-/// The suite starts this very program as the client.
+/// The suite starts this same program as the client.
 fn main() -> ExitCode {
     if env::var_os("MCP_CONFORMANCE_SCENARIO").is_none() {
         testkit::run_trials(&[
@@ -51,7 +51,7 @@ fn of_a_server(revision: &str, scenarios: usize) {
     runtime.shutdown_background();
 }
 
-/// Runs the suite, which must pass in so many scenarios.
+/// Runs the suite, which must pass in at least `scenarios` scenarios.
 fn requires(arguments: &[&str], scenarios: usize) {
     let results = tempfile::tempdir().unwrap();
     let suite = Command::new(node::node())
@@ -65,7 +65,7 @@ fn requires(arguments: &[&str], scenarios: usize) {
     let said = String::from_utf8_lossy(&suite.stdout);
     assert!(suite.status.success(), "{said}\n{}", String::from_utf8_lossy(&suite.stderr));
     let passed: Vec<&str> = said.lines().filter(|line| line.starts_with("✓ ")).collect();
-    // One in which nothing was seen passes, too.
+    // A scenario without any check counts as passed too.
     let seen = passed.iter().filter(|line| !line.contains(": 0 passed")).count();
     assert!(seen >= scenarios, "{seen} of {scenarios} scenarios saw something:\n{said}");
 }

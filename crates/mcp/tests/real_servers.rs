@@ -1,4 +1,4 @@
-//! Real servers of both eras, as they are published: started, listed and called.
+//! Published servers of both protocol eras: starts them, lists their tools and calls one.
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make real files, and may unwrap")]
 
 #[path = "support/call.rs"]
@@ -18,7 +18,7 @@ use toolgate_mcp::{Health, Means, Servers};
 use call::{call, read};
 use program::program;
 
-/// Starting Node takes a while where others build, too.
+/// Generous, because starting Node is slow on a machine that also builds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn of_node(package: &str, arguments: &[&str]) -> Vec<OsString> {
@@ -32,7 +32,7 @@ fn of_python(module: &str, arguments: &[&str]) -> Vec<OsString> {
     program.into_iter().chain(arguments.iter().map(Into::into)).collect()
 }
 
-/// Starts a server that speaks `era`, calls its tool, and gives what a model reads.
+/// Starts a server, checks that it speaks `era`, calls its tool, and returns the text for the model.
 async fn called(command: Vec<OsString>, era: &str, tool: &str, arguments: &Value) -> String {
     let servers = Servers::start(vec![program("real", command, LIMIT)], &Means::default());
     servers.settled(None).await;

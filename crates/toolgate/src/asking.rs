@@ -1,4 +1,4 @@
-//! When somebody is asked, and who: approval policy, rules, approver, hooks.
+//! Approvals: approval policy, rules, approver, rulebook and hooks of a tool system.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use policy::{ApprovalPolicy, Gate, Host, PathRule};
 
 use crate::Builder;
 
-/// What decides when somebody is asked.
+/// Decides which calls need approval, and by whom.
 #[derive(Clone, Default)]
 pub(crate) struct Asking {
     approval: ApprovalPolicy,
@@ -19,16 +19,16 @@ pub(crate) struct Asking {
     hooks: Vec<Listed>,
 }
 
-/// A hook, in the order in which they were given.
+/// A hook, in configuration order.
 #[derive(Clone)]
 enum Listed {
     Ready(Arc<dyn Hook>),
-    /// Its program was not looked for yet.
+    /// Its program has not been looked up yet.
     #[cfg(feature = "tools")]
     Command(crate::hooks::CommandHook),
 }
 
-/// What rules for paths and hosts come to: they are enforced like any other part of the confinement.
+/// The confinement that path and host rules require. It is enforced like the configured confinement.
 #[derive(Debug, Default)]
 pub(crate) struct Ruled {
     pub(crate) writable: Vec<PathBuf>,
@@ -45,17 +45,17 @@ impl Ruled {
 }
 
 impl Asking {
-    /// When somebody is asked.
+    /// Returns the approval policy.
     pub(crate) fn approval(&self) -> ApprovalPolicy {
         self.approval
     }
 
-    /// The gate that asks so.
+    /// Applies the approval policy and the rules to `gate`.
     pub(crate) fn gate(&self, gate: Gate) -> Gate {
         gate.asking(self.approval).ruled_by(self.rules.clone())
     }
 
-    /// The router that asks them; hooks come on top of it.
+    /// Applies the approver and the rulebook to `router`. Hooks are added later.
     pub(crate) fn of(self, mut router: ToolRouter) -> ToolRouter {
         if let Some(approver) = self.approver {
             router = router.with_approver(approver);
@@ -66,7 +66,7 @@ impl Asking {
         router
     }
 
-    /// The hooks in their order; `prepare` makes them of commands.
+    /// Returns the hooks in order; `prepare` makes them from commands.
     #[cfg(feature = "tools")]
     pub(crate) fn hooks(
         &self,
@@ -79,13 +79,13 @@ impl Asking {
         made.collect()
     }
 
-    /// The hooks in their order.
+    /// Returns the hooks in order.
     #[cfg(not(feature = "tools"))]
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         self.hooks.iter().map(|Listed::Ready(hook)| Arc::clone(hook)).collect()
     }
 
-    /// The files that hooks are made of.
+    /// Returns the files that hooks consist of.
     #[cfg(feature = "tools")]
     pub(crate) fn hook_files(&self, cwd: &Path) -> impl Iterator<Item = PathBuf> {
         self.hooks.iter().flat_map(move |hook| match hook {
@@ -94,7 +94,7 @@ impl Asking {
         })
     }
 
-    /// Patterns of what rules forbid to read.
+    /// Returns the patterns of files that rules forbid to read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
         self.rules.iter().flat_map(|rule| match &rule.on {
             On::Path { paths, access: Access::Read } if rule.decision == Decision::Forbid => {
@@ -104,7 +104,8 @@ impl Asking {
         })
     }
 
-    /// What the rules open and close, for a user with this home. What one rule opens and another does not, stays closed.
+    /// Returns the confinement that the rules require, for a user with this home. A closing rule wins over an opening
+    /// one.
     pub(crate) fn grounds(&self, home: Option<&Path>) -> Ruled {
         let mut ruled = Ruled::default();
         for rule in self.rules.iter() {
@@ -133,56 +134,56 @@ impl Asking {
 }
 
 impl Builder {
-    /// Sets when somebody is asked; on request if this is not called.
+    /// Sets the approval policy; the default is "on request".
     #[must_use]
     pub fn approval(mut self, approval: ApprovalPolicy) -> Self {
         self.asking.approval = approval;
         self
     }
 
-    /// Goes by `rules` too.
+    /// Adds `rules`.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
         self.asking.rules = self.asking.rules.merge(rules);
         self
     }
 
-    /// What rules take away below `from` they take away below `to` too.
+    /// Repeats the restrictions that rules set below `from` for the same paths below `to`.
     #[must_use]
     pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
         self.asking.rules = self.asking.rules.mirrored(from, to);
         self
     }
 
-    /// No rule lets a command leave the sandbox.
+    /// Removes the permission of rules to run a command outside the sandbox.
     #[must_use]
     pub fn always_confined(mut self) -> Self {
         self.asking.rules = self.asking.rules.confined();
         self
     }
 
-    /// Asks `approver` what has to be asked; without one, that is refused.
+    /// Sets the approver. Without one, calls that need approval are refused.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.asking.approver = Some(approver);
         self
     }
 
-    /// Lets `rulebook` keep the rules that somebody wants to count from now on.
+    /// Sets the rulebook, which saves the rules that a user adds when answering.
     #[must_use]
     pub fn rulebook(mut self, rulebook: Arc<dyn Rulebook>) -> Self {
         self.asking.rulebook = Some(rulebook);
         self
     }
 
-    /// Lets `hook` see every call before it is judged and after it was answered.
+    /// Adds a hook, which sees every call before its verdict and after its answer.
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.asking.hooks.push(Listed::Ready(hook));
         self
     }
 
-    /// The same with a program of the user's own. Commands that are confined cannot change its files.
+    /// Adds a hook that is a program of the user's. Confined commands cannot change its files.
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn command_hook(mut self, hook: crate::hooks::CommandHook) -> Self {

@@ -1,4 +1,4 @@
-//! Directories, patterns and tools → a tool system, with safe defaults.
+//! Builder of a tool system: directories, patterns, policies and tools, with safe defaults.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tool::{AnyTool, Place, StrictFault, ToolHandler, ToolSource};
 
 use crate::Toolgate;
 
-/// Puts a [`Toolgate`] together.
+/// Builds a [`Toolgate`].
 pub struct Builder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
@@ -44,59 +44,59 @@ struct Watchers {
     keep: Option<Arc<dyn Keep>>,
 }
 
-/// Why a tool system could not be put together.
+/// The reason why a tool system cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildFault {
-    /// A directory that should be worked in or read is not there.
+    /// A working directory or read root does not exist.
     #[error("`{}` is no directory that can be read: {source}", path.display())]
     NoDirectory {
         /// As it was given.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A path that commands may or may not write is not there.
+    /// A path of the confinement does not exist.
     #[error("`{}`, which commands are told to write or to leave alone, cannot be looked at: {source}", path.display())]
     NotThere {
         /// As it was given.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A directory that cannot be given to confined commands.
+    /// A directory that confined commands cannot write to.
     #[error("`{}` cannot be writable for confined commands: what confines them stands on it; name a directory below it", path.display())]
     TooMuch {
-        /// As it was found.
+        /// Its real path.
         path: PathBuf,
     },
-    /// There is no private directory.
+    /// The private scratch directory cannot be created.
     #[error("no private directory could be made for commands: {0}")]
     Scratch(#[source] io::Error),
-    /// Rules about what may not be read below the home cannot be made.
+    /// Deny-read rules below the home cannot be built.
     #[error("the home directory `{}` is no plain path from `/` in UTF-8, so what may not be read in it is unknown; set HOME", path.display())]
     Home {
         /// As the environment gives it.
         path: PathBuf,
     },
-    /// A deny-read pattern cannot be understood.
+    /// A deny-read pattern is invalid.
     #[error(transparent)]
     DenyRead(#[from] DenyReadFault),
-    /// The tools do not go together.
+    /// The tools conflict.
     #[error(transparent)]
     Tools(#[from] RegistryFault),
-    /// A hook could not be run.
+    /// A hook cannot be run.
     #[error("{}the hook `{name}` cannot be run: {why}", if from.is_empty() { String::new() } else { format!("{from}: ") })]
     Hook {
-        /// Which one.
+        /// Name of the hook.
         name: String,
-        /// Where it is configured.
+        /// Its place in the configuration.
         from: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// One of the tools we ship has a schema that is not strict.
+    /// A built-in tool is marked strict but its schema is not.
     #[error("a tool is marked strict, but its schema is not: {0}")]
     Strict(#[from] StrictFault),
 }
@@ -125,35 +125,35 @@ impl Builder {
         }
     }
 
-    /// Adds a tool of yours.
+    /// Adds a tool.
     #[must_use]
     pub fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
         self.tools = self.tools.tool(handler);
         self
     }
 
-    /// Adds a tool from elsewhere, which gives way to every other tool of the same name.
+    /// Adds a foreign tool. Every other tool of the same name takes precedence over it.
     #[must_use]
     pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.tools = self.tools.foreign(tool);
         self
     }
 
-    /// Adds tools that come and go, such as those of servers.
+    /// Adds a source of tools that come and go, such as MCP servers.
     #[must_use]
     pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.tools = self.tools.source(source);
         self
     }
 
-    /// Adds the tools we ship.
+    /// Adds the built-in tools.
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn with_tools(self) -> Self {
         self.with_tools_for(tools::Pictures::default())
     }
 
-    /// Adds the tools we ship, with pictures prepared for the model in use.
+    /// Adds the built-in tools, with image settings for the model in use.
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn with_tools_for(mut self, pictures: tools::Pictures) -> Self {
@@ -168,15 +168,15 @@ impl Builder {
         self
     }
 
-    /// Lets tools read below `directory` too, once it is there: for what [`keep`](Self::keep) keeps.
+    /// Lets tools read below `directory` too, as soon as it exists: for the files that [`keep`](Self::keep) writes.
     #[must_use]
     pub fn read_kept_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.kept_in.push(directory.into());
         self
     }
 
-    /// Has edits recorded in `directory` while they are made, instead of below the home: whatever is stopped half-way is
-    /// mended by the next one.
+    /// Sets the directory for edit records, instead of one below the home. The next edit repairs an edit that was
+    /// interrupted half-way.
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn records(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -184,79 +184,80 @@ impl Builder {
         self
     }
 
-    /// Denies reading what fits `pattern`, beside what is denied already.
+    /// Adds a deny-read pattern.
     #[must_use]
     pub fn deny_read(mut self, pattern: impl Into<String>) -> Self {
         self.deny_read.push(pattern.into());
         self
     }
 
-    /// Denies reading what fits `patterns` instead of [`DEFAULT_DENY_READ`].
+    /// Replaces [`DEFAULT_DENY_READ`] with `patterns`.
     #[must_use]
     pub fn deny_read_only(mut self, patterns: impl IntoIterator<Item = String>) -> Self {
         self.deny_read = patterns.into_iter().collect();
         self
     }
 
-    /// Lets tools do what `sandbox` allows beside reading; nothing if this is not called.
+    /// Sets the sandbox policy, which allows more than reading; read-only if this is not called.
     #[must_use]
     pub fn sandbox(mut self, sandbox: SandboxPolicy) -> Self {
         self.sandbox = sandbox;
         self
     }
 
-    /// Confines commands to this, if the policy confines them: its paths are real ones, or come to be by being looked up
-    /// here. Under workspace-write the working directory is writable too.
+    /// Confines commands to `confinement`, if the policy confines them. Its paths are resolved to real paths here.
+    /// Under workspace-write the working directory is writable too.
     #[must_use]
     pub fn confinement(mut self, confinement: Confinement) -> Self {
         self.confinement = confinement;
         self
     }
 
-    /// Leaves out what `config` does not give to its model.
+    /// Leaves out tools that `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
         self.tools = self.tools.configured(config);
         self
     }
 
-    /// Sets how much a call may take.
+    /// Sets the limits of a call.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Lets `observer` watch.
+    /// Adds an observer.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.watchers.observers.push(observer);
         self
     }
 
-    /// Lets `keep` have what is too long for the model.
+    /// Sets the store for output that is too long for the model.
     #[must_use]
     pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
         self.watchers.keep = Some(keep);
         self
     }
 
-    /// Works in `directory` instead.
+    /// Sets the working directory.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
         self
     }
 
-    /// Judges as `gate` does, whose working directory is the same, and no looser: what was approved there is approved here, and what is approved
-    /// here stays here. Its tool system has to live longer, and the spawner has to be its own.
+    /// Inherits the decisions of `gate`, which has the same working directory, and is never more permissive.
+    /// Approvals of `gate` are valid here; approvals given here stay here. The tool system of `gate` must live
+    /// longer, and this one must use its spawner.
     #[must_use]
     pub fn inheriting(mut self, gate: Gate) -> Self {
         self.inherits = Some(gate);
         self
     }
 
-    /// Puts it together.
+    /// Builds the tool system.
     #[cfg_attr(not(feature = "tools"), expect(unused_mut, reason = "without tools there are none to add"))]
     pub fn build(mut self) -> Result<Toolgate, BuildFault> {
         #[cfg(feature = "tools")]
@@ -314,25 +315,25 @@ impl Builder {
     }
 }
 
-/// What everything stands on.
+/// The resolved policy: gate, working directory and scratch directory.
 pub(crate) struct Grounds {
     pub(crate) gate: Gate,
     pub(crate) place: Place,
-    /// What is private to confined commands.
+    /// The private directory of confined commands.
     pub(crate) scratch: Option<Arc<Scratch>>,
 }
 
-/// The private `/tmp` and `/var/tmp` of `scratch`: what commands write there is what tools find there.
+/// Returns the private `/tmp` and `/var/tmp` in `scratch`, so that tools find the files that commands write there.
 fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [Root; 2] {
     [(scratch.tmp(), "/tmp"), (scratch.var_tmp(), "/var/tmp")].map(|(own, place)| {
-        // A home in there is shown to commands, too.
+        // A home below them is visible to commands too.
         let home = home.filter(|home| *home != Path::new(place)).map(Path::to_owned);
         Root::new(own).spelled(place).unlisted().in_place_of_the_hosts(home)
     })
 }
 
 impl Builder {
-    /// Looks up what the policy names.
+    /// Resolves the paths that the policy names, and builds the gate.
     pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
         let own = root(&self.directory)?;
         let place = Place { cwd: own.path().to_owned() };
@@ -364,7 +365,7 @@ impl Builder {
         let mut scratch = None;
         if self.sandbox.confines() {
             confinement.writable = self.writable(&place.cwd)?;
-            // It need not be there yet.
+            // These paths need not exist yet.
             let of_rules = ruled.read_only.iter().map(|rule| &rule.path);
             let read_only = self.confinement.read_only.iter().chain(of_rules);
             confinement.read_only = read_only.map(|path| exec::fs::real_to_be(path)).collect();
@@ -405,7 +406,7 @@ impl Builder {
     }
 }
 
-/// Directories that hold what confinement itself stands on.
+/// Directories that the confinement itself depends on.
 const SYSTEM: &[&str] = &["/", "/dev", "/proc", "/sys", "/run"];
 
 fn is_too_much(path: &Path) -> bool {
@@ -421,13 +422,14 @@ fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
 
 fn root(directory: &Path) -> Result<Root, BuildFault> {
     let fault = |source| BuildFault::NoDirectory { path: directory.to_owned(), source };
-    // With a `/.` behind it, only a directory resolves.
+    // With `/.` appended, only a directory resolves.
     let real = exec::fs::real(&directory.join(".")).map_err(fault)?;
     let spelled = std::path::absolute(directory).map_err(fault)?;
     Ok(Root::new(real).spelled(spelled))
 }
 
-/// The home without `//` and `.`, which rules about it are made of; none can be made of one that is not text.
+/// Normalises the home: removes `//` and `.`. Fails for a home that is relative, has `..` or is not UTF-8, because no
+/// rules can be built from it.
 fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
     let plain: PathBuf = home.components().collect();
     if plain.to_str().is_none()
@@ -439,12 +441,13 @@ fn plain_home(home: &Path) -> Result<PathBuf, BuildFault> {
     Ok(plain)
 }
 
-/// The home of the account, if `home` is another one: a program that asks the system finds it, whatever HOME says.
+/// Returns the home of the account, if `home` differs from it. Programs that ask the system find that one, whatever
+/// HOME says.
 fn other_home(home: Option<&Path>) -> Option<PathBuf> {
     exec::process::account_home().filter(|account| home.is_some_and(|home| home != account))
 }
 
-/// Adds what is denied below the home for the home of the account.
+/// Repeats the patterns below `~/` for the home of the account.
 fn with_account_home(mut patterns: Vec<String>, account: Option<&Path>) -> Vec<String> {
     let Some(account) = account.and_then(Path::to_str) else { return patterns };
     let own =
@@ -454,7 +457,7 @@ fn with_account_home(mut patterns: Vec<String>, account: Option<&Path>) -> Vec<S
     patterns
 }
 
-/// Adds where denied paths really are, when symbolic links lead there: the door judges real paths.
+/// Adds the real paths of denied paths behind symlinks, because access is checked on real paths.
 fn with_real_paths(patterns: &[String], home: Option<&Path>) -> Vec<String> {
     let real = patterns.iter().filter_map(|pattern| DenyRead::resolved(pattern, home, exec::fs::real_to_be));
     patterns.iter().cloned().chain(real).collect()

@@ -1,4 +1,4 @@
-//! How commands are run: variables, shell, sessions, what they share with other tool systems of the program.
+//! Settings of the command tools: environment, shell, background sessions, and shared processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tools::{Commands, DEFAULT_SESSIONS};
 
 use crate::{Builder, Toolgate};
 
-/// How long the end of all sessions may take.
+/// Time limit for ending all sessions.
 const CLOSE: Duration = Duration::from_secs(5);
 
-/// What the tools that run commands are made with.
+/// The settings that the command tools are built from.
 pub(crate) struct Means {
     environment: Environment,
     shell: Option<Shell>,
@@ -50,35 +50,35 @@ impl Means {
 }
 
 impl Builder {
-    /// Sets which variables commands get.
+    /// Sets the environment variables of commands.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.means.environment = environment;
         self
     }
 
-    /// Has scripts run by `shell` instead of the user's own.
+    /// Runs scripts with `shell` instead of the user's shell.
     #[must_use]
     pub fn shell(mut self, shell: Shell) -> Self {
         self.means.shell = Some(shell);
         self
     }
 
-    /// Sets how many commands may run in the background.
+    /// Sets the maximum number of background sessions.
     #[must_use]
     pub fn sessions(mut self, at_most: usize) -> Self {
         self.means.sessions = at_most;
         self
     }
 
-    /// Shares the spawner, and the sessions that are kept, with other tool systems of this program.
+    /// Shares the spawner and the kept sessions with other tool systems of this program.
     #[must_use]
     pub fn processes(mut self, processes: Arc<Processes>) -> Self {
         self.means.processes = processes;
         self
     }
 
-    /// Lets `spill` have the output that is too long for memory or for the model.
+    /// Sets the spill for output that is too long for memory or for the model.
     #[must_use]
     pub fn spill(mut self, spill: Arc<Spill>) -> Self {
         self.means.spill = Some(spill);
@@ -87,38 +87,39 @@ impl Builder {
 }
 
 impl Toolgate {
-    /// Tells that a turn is over: the sessions that were to live as long are ended.
+    /// Ends a turn and the sessions that live only as long as it.
     pub fn end_turn(&self) {
         if let Some(commands) = &self.commands {
             commands.sessions.end_turn();
         }
     }
 
-    /// The front door to the tools that programs call and models are not told of, if those we ship are there.
+    /// Returns the router of the tools for client programs, which models do not see; `None` without the built-in
+    /// tools.
     pub fn programs(&self) -> Option<&engine::ToolRouter> {
         self.programs.as_ref()
     }
 
-    /// The process of this number, if there is one.
+    /// Returns the process with this number, if it exists.
     pub fn process(&self, id: u32) -> Option<Arc<exec::session::Session>> {
         self.commands.as_ref()?.sessions.find(id)
     }
 
-    /// Forgets a process of which nothing is left.
+    /// Forgets a process that has ended completely.
     pub fn forget_process(&self, id: u32) {
         if let Some(commands) = &self.commands {
             commands.sessions.forget(id);
         }
     }
 
-    /// How many sessions there are.
+    /// Returns the number of sessions.
     pub fn open_sessions(&self) -> usize {
         self.commands.as_ref().map_or(0, |commands| commands.sessions.all().len())
     }
 
-    /// Ends every session but those that are to be kept, and waits until nothing is left of them.
+    /// Ends every session except those to be kept, and waits until nothing of them is left.
     ///
-    /// Dropping the last clone of this ends them too, but does not wait.
+    /// Dropping the last clone of this value ends them too, without waiting.
     pub async fn close(&self) {
         if let Some(commands) = &self.commands {
             commands.sessions.close(CLOSE).await;

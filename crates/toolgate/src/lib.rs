@@ -33,20 +33,20 @@ pub use engine::{
     Limits, Metrics, Observer, Planned, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
     ToolRouter, ToolStats, ToolsConfig, WebSearch,
 };
-/// The way to files: what a tool of yours opens with its permit.
+/// File access: a tool opens files here with its permit.
 pub use exec::fs;
-/// Call this first in `main` if tools are to run commands: processes are started from a small copy of this program.
+/// Call this first in `main` if tools run commands: a small copy of this program starts the processes.
 pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::Processes, shell::Shell, spill::Spill};
 #[cfg(feature = "tools")]
 pub use hooks::{CommandHook, Moment, OnFailure};
-/// Tools of other programs.
+/// MCP client and server.
 #[cfg(feature = "mcp")]
 pub use mcp;
 #[cfg(feature = "tools")]
 pub use own::Own;
-/// The edit engine: patches as models write them, applied all at once or not at all.
+/// The edit engine: applies patches as models write them, all or nothing.
 #[cfg(feature = "tools")]
 pub use patch;
 pub use policy::{
@@ -76,26 +76,26 @@ pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
 pub use wire;
 
-/// A set of tools at a place, ready to answer.
+/// A set of tools in a working directory, ready to answer calls.
 #[derive(Clone)]
 pub struct Toolgate {
     router: ToolRouter,
-    /// Goes with the last of us.
+    /// Removed with the last clone.
     _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
     commands: Option<std::sync::Arc<tools::Commands>>,
-    /// For programs.
+    /// Router of the tools for client programs.
     #[cfg(feature = "tools")]
     programs: Option<ToolRouter>,
 }
 
 impl Toolgate {
-    /// Starts a tool system that works in `directory` and may read what is below it.
+    /// Starts a builder for a tool system that works in `directory` and can read below it.
     pub fn at(directory: impl Into<std::path::PathBuf>) -> Builder {
         Builder::new(directory.into())
     }
 
-    /// Begins to watch what turns change below the working directory.
+    /// Starts tracking the file changes of turns below the working directory.
     #[cfg(feature = "tools")]
     pub fn track(&self) -> TurnDiffTracker {
         TurnDiffTracker::begin(self.router.gate(), &self.router.place().cwd)
@@ -107,12 +107,12 @@ impl Toolgate {
         self.router.dispatch(call, CancellationToken::new()).await
     }
 
-    /// The front door, for calls that are more than a name and arguments.
+    /// Returns the router, for calls that need more than a name and arguments.
     pub fn router(&self) -> &ToolRouter {
         &self.router
     }
 
-    /// Takes the calls of a turn and gives the answers back in their order.
+    /// Returns a runtime that runs the calls of a turn and returns the answers in order.
     pub fn runtime(&self) -> ToolCallRuntime {
         ToolCallRuntime::new(self.router.clone())
     }

@@ -1,4 +1,4 @@
-//! Programs that we run ourselves, for the user and not for a model: git, for a worktree.
+//! Commands that Toolgate runs for itself and not for a model: git, for a worktree.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,34 +10,34 @@ use policy::{Environment, Gate, Intent, Permit, ReviewDecision, Settled, Verdict
 
 use crate::hooks::permit;
 
-/// A program with words of ours, and where it runs.
+/// A command of our own and its working directory.
 pub struct Own<'a> {
     /// The program and its arguments.
     pub argv: &'a [&'a str],
-    /// Variables beside those that commands get.
+    /// Environment variables in addition to those of commands.
     pub env: &'a [(String, String)],
-    /// Where it runs.
+    /// Working directory.
     pub directory: &'a Path,
-    /// When it is ended.
+    /// Time limit.
     pub at_most: Duration,
-    /// Bytes that it may write.
+    /// Maximum bytes of output.
     pub output: u64,
-    /// Where models may write: no program is taken from there, though the PATH leads there.
+    /// Directories that models can write to. A program there is never used, even if it is on the PATH.
     pub but_from: &'a [PathBuf],
 }
 
 impl Own<'_> {
-    /// Runs it to its end, confined as commands are that `gate` lets run.
+    /// Runs it to its end, confined like the commands that `gate` permits.
     ///
     /// # Errors
-    /// Why it could not be run, in a sentence.
+    /// One sentence, if it could not be run.
     pub async fn confined(&self, processes: &Processes, gate: &Gate) -> Result<Ran, String> {
         let argv = self.found()?;
         let gate = gate.for_ourselves();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
             Verdict::Allow(permit) => permit,
             Verdict::Forbid(denial) => return Err(denial.to_string()),
-            // Whoever would be asked did not ask for it, and its words are ours.
+            // The user did not request this command, and its words are our own, so it is not asked about.
             Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
                 Settled::Allow(permit) => permit,
                 Settled::Denied { .. } | Settled::Stop => return Err("it may not be run".to_owned()),
@@ -46,10 +46,10 @@ impl Own<'_> {
         self.run(processes, &argv, &permit).await
     }
 
-    /// Runs it to its end, not confined: only where nothing that a model has written decides what it does.
+    /// Runs it to its end, unconfined. Use this only where no model output decides what it does.
     ///
     /// # Errors
-    /// Why it could not be run, in a sentence.
+    /// One sentence, if it could not be run.
     pub async fn unconfined(&self, processes: &Processes) -> Result<Ran, String> {
         let argv = self.found()?;
         let permit = permit(&argv, self.directory)?;
@@ -68,7 +68,7 @@ impl Own<'_> {
 
     async fn run(&self, processes: &Processes, argv: &[String], permit: &Permit) -> Result<Ran, String> {
         let mut env = Environment::default().build(std::env::vars_os());
-        // Whoever was started by a git hook is told of another repository by these.
+        // If a git hook started this program, these variables point to another repository.
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let Self { directory, at_most, output, .. } = *self;
@@ -77,13 +77,13 @@ impl Own<'_> {
     }
 }
 
-/// The directories of `path` that lie in none of `roots`: a virtual environment of the project's is on many a PATH.
+/// Returns the directories of `path` outside `roots`. A project's virtual environment is often on the PATH.
 fn trusted(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let lies_in_none = |place: &PathBuf| {
         let real = exec::fs::real(place).unwrap_or_else(|_| place.clone());
         !roots.iter().any(|root| place.starts_with(root) || real.starts_with(root))
     };
-    // What was split can be joined.
+    // The directories come from `split_paths`, so joining them cannot fail.
     std::env::join_paths(std::env::split_paths(path).filter(lies_in_none)).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! A server that is a program: started confined, as commands are.
+//! Starts an MCP server program, confined like commands.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -14,31 +14,31 @@ use tool::BoxFuture;
 
 use crate::{Sandbox, SandboxFault, Toolgate};
 
-/// A program of the user's that serves tools, and what it may do: by default write below its directory, and use the network.
+/// A server program of the user and its confinement. By default it can write below its directory and use the network.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// Which variables it gets.
+    /// Its environment variables.
     pub environment: Environment,
-    /// What it may do.
+    /// Its sandbox policy.
     pub sandbox: SandboxPolicy,
-    /// The same in more detail.
+    /// Details of its confinement.
     pub confinement: Confinement,
-    /// What it may not read, beside what nobody may.
+    /// Patterns it cannot read, in addition to the defaults.
     pub deny_read: Vec<String>,
-    /// Shares the spawner with others.
+    /// The shared spawner.
     pub processes: Arc<Processes>,
-    /// Those that share it are confined one after another: many at once would take the machine from whoever works on it.
+    /// Programs that share this queue start one after another, because many at once would overload the machine.
     pub queue: Arc<tokio::sync::Mutex<()>>,
-    /// Held by what was started, until nothing is left of it.
+    /// Held by every started program until nothing of it is left.
     pub alive: Arc<tokio::sync::RwLock<()>>,
 }
 
 impl Program {
-    /// Runs `argv` in `directory`.
+    /// Creates a program that runs `argv` in `directory`.
     pub fn new(argv: Vec<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
             argv,
@@ -64,8 +64,8 @@ impl Program {
         }
         let turn = Arc::clone(&self.queue).lock_owned().await;
         let (program, (sender, receiver)) = (self.clone(), tokio::sync::oneshot::channel());
-        // Confinement makes directories on the host. A start that was given up half-way would leave them behind, so it is
-        // carried out; whatever nobody takes is ended before the next one has its turn.
+        // Confinement creates directories on the host, and a cancelled start would leave them behind. So every start
+        // completes, and a program whose caller is gone ends before the next one starts.
         #[expect(clippy::disallowed_methods, reason = "no call: it ends with the start of the program")]
         tokio::spawn(async move {
             drop(sender.send(program.confined(stdio).await));
@@ -97,13 +97,13 @@ impl Program {
         Ok(Box::new(Started { session, live: Some(live), unseen }))
     }
 
-    /// Why the program, or a file that its arguments name, is not there for it: the host has it in `/tmp`, and the
-    /// program has a `/tmp` of its own.
+    /// Returns the reason why the program, or a file among its arguments, is missing inside. Such a file is in the
+    /// host's `/tmp`, and the program has a private `/tmp`.
     fn unseen(&self, sandbox: &Sandbox) -> Option<String> {
         let program = self.argv.first().and_then(|name| find(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
         let named = program.into_iter().chain(words).map(|path| policy::normal(&path));
-        // A word that names nothing on the host is no path, or one that the program is to make.
+        // A word that names no file on the host is no path, or one that the program creates.
         let mut unseen = named.filter(|path| path.is_file() && sandbox.own_place(path).is_some());
         let path = unseen.next()?;
         let place = sandbox.own_place(&path)?.display();
@@ -132,27 +132,27 @@ fn lasting(why: &str) -> LaunchFault {
     LaunchFault { why: format!("cannot be started: {why}"), passing: false }
 }
 
-/// A program that runs.
+/// A running program.
 struct Started {
     session: Arc<Session>,
     live: Option<Live>,
-    /// Why a file of the host's is not there for it.
+    /// The reason why a host file is missing inside.
     unseen: Option<String>,
 }
 
-/// What lives as long as the program.
+/// Resources that live as long as the program.
 struct Live {
     pump: Pump,
     _sandbox: Sandbox,
     _alive: OwnedRwLockReadGuard<()>,
 }
 
-/// How long a program has to end after it was told to.
+/// Time for a program to end after it was told to.
 const GRACE: Duration = Duration::from_millis(200);
 
 impl Drop for Started {
-    /// Ends the program, and holds what it stands on until it is gone: one that has just been started may still be putting
-    /// up its confinement, for which it makes directories on the host.
+    /// Ends the program and keeps its resources until it is gone. A program that has just started may still be
+    /// setting up its confinement, which creates directories on the host.
     fn drop(&mut self) {
         let (Some(live), Ok(runtime)) = (self.live.take(), tokio::runtime::Handle::try_current()) else {
             return;
@@ -168,7 +168,7 @@ impl Drop for Started {
     }
 }
 
-/// What a server must not be able to do if what it says about itself is to count.
+/// Gaps in the confinement that make a server's own claims untrustworthy.
 const GRAVE: &[Gap] = &[Gap::Writes, Gap::Protected, Gap::DenyRead];
 
 impl Running for Started {

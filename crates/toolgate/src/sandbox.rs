@@ -1,4 +1,4 @@
-//! One command, confined as a tool's would be: for a program that wants the confinement and no tools.
+//! Runs single commands, confined like those of tools: for programs that need the sandbox without the tools.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use policy::{Denial, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
 
 use crate::{BuildFault, Builder};
 
-/// A place to run commands in. Dropping it ends them.
+/// A sandbox for commands. Dropping it ends them.
 pub struct Sandbox {
     gate: Gate,
     directory: PathBuf,
@@ -27,31 +27,31 @@ pub struct Sandbox {
     _scratch: Option<Arc<Scratch>>,
 }
 
-/// A command that runs, and what moves it.
+/// A running command, and the pump that drives it.
 pub type Confined = (Arc<Session>, Pump);
 
-/// Why a command was not run.
+/// The reason why a command was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxFault {
-    /// The policy says no.
+    /// The policy forbids it.
     #[error(transparent)]
     Denied(#[from] Denial),
     /// Its directory cannot be entered.
     #[error(transparent)]
     Directory(#[from] FsError),
-    /// It could not be started, or not be confined.
+    /// It could not be started or confined.
     #[error(transparent)]
     Spawn(#[from] SpawnFault),
-    /// It was started, and did not come to its end by itself.
+    /// It was started and did not finish by itself.
     #[error(transparent)]
     Errand(#[from] ErrandFault),
 }
 
 impl Builder {
-    /// The confinement alone: commands are run with it, no tools are there.
+    /// Builds the sandbox alone, without tools.
     pub fn sandbox_alone(mut self) -> Result<Sandbox, BuildFault> {
         let commands = std::mem::take(&mut self.means).build();
-        // Rules are for models: whoever calls this says what is run.
+        // Rules are for models; here the caller chooses the commands.
         self.asking = crate::asking::Asking::default();
         let crate::build::Grounds { gate, place, scratch } = self.grounds()?;
         if let Some(scratch) = &scratch {
@@ -63,7 +63,7 @@ impl Builder {
 }
 
 impl Sandbox {
-    /// The place, e.g. `/tmp`, of which commands have a directory of their own, if `path` lies in it.
+    /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
     pub(crate) fn own_place(&self, path: &Path) -> Option<&Path> {
         self.gate.reach().own_place(path)
     }
@@ -72,7 +72,7 @@ impl Sandbox {
         match self.gate.decide("sandbox", &Intent::run(argv.to_vec(), &self.directory)) {
             Verdict::Allow(permit) => Ok(permit),
             Verdict::Forbid(denial) => Err(denial),
-            // Whoever calls this says what is run, so there is nobody else to ask.
+            // The caller chose the command, so its approval is implied.
             Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
                 Settled::Allow(permit) => Ok(permit),
                 Settled::Denied { .. } | Settled::Stop => Err(Denial::NotStatedRun { argv: argv.to_vec() }),
@@ -80,7 +80,7 @@ impl Sandbox {
         }
     }
 
-    /// Runs `argv` with this input, output and errors.
+    /// Runs `argv` with the given standard input, output and error.
     pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<Confined, SandboxFault> {
         self.start(argv, Stdio::Given(Arc::new(stdio))).await
     }
@@ -109,13 +109,13 @@ impl Sandbox {
         Ok(self.sessions.start(command, about, &permit).await?)
     }
 
-    /// What will be enforced for `argv`.
+    /// Returns the enforcement for `argv`.
     pub async fn enforcement(&self, argv: &[String]) -> Result<policy::Enforcement, SandboxFault> {
         let permit = self.permit(argv)?;
         Ok(self.sessions.spawner().enforcement(&permit).await?)
     }
 
-    /// Runs `argv` to its end with all of `env` and `input`: for no longer and with no more output than `most` says.
+    /// Runs `argv` to its end with `env` and `input`; `most` limits its time and output.
     pub async fn errand(
         &self,
         argv: &[String],
@@ -129,13 +129,13 @@ impl Sandbox {
         Ok(errand.run(self.sessions.spawner(), &permit).await?)
     }
 
-    /// How `argv` would be confined.
+    /// Explains how `argv` would be confined.
     pub async fn explain(&self, argv: &[String]) -> Result<Explained, SandboxFault> {
         let permit = self.permit(argv)?;
         Ok(self.sessions.spawner().explain(&permit).await?)
     }
 
-    /// What this machine can do, tier by tier, and what would mend what it cannot.
+    /// Probes what this machine supports, tier by tier, and returns advice on missing support.
     pub async fn probe() -> Result<(Vec<exec::sandbox::Able>, Option<String>), io::Error> {
         let spawner = exec::process::Spawner::default();
         exec::sandbox::probe(&spawner).await.map_err(io::Error::other)

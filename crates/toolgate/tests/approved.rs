@@ -1,4 +1,4 @@
-//! Commands that need somebody's yes, in the real sandbox: what is asked, what a yes gives, and what it does not.
+//! Commands that need approval, in the real sandbox: the questions, the effect of an approval, and its limits.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ trials![
 
 struct Bench {
     toolgate: Toolgate,
-    /// Holds the workspace, and beside it what is outside.
+    /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
     approver: Arc<Scripted>,
     runtime: Runtime,
@@ -93,7 +93,7 @@ impl Bench {
         self.call("shell_command", json!({ "command": script, "login": false, "timeout_ms": 60_000 }))
     }
 
-    /// Runs `script`, asking to leave the sandbox.
+    /// Runs `script` with a request to leave the sandbox.
     fn plead(&self, script: &str) -> ToolOutput {
         self.call(
             "shell_command",
@@ -103,7 +103,7 @@ impl Bench {
         )
     }
 
-    /// What each question would have given.
+    /// Returns the grants that each question asked for.
     fn asked(&self) -> Vec<Grants> {
         self.approver.asked().into_iter().map(|question| question.grants).collect()
     }
@@ -131,7 +131,7 @@ fn what_was_refused_is_asked_for_and_just_that_is_given() {
     assert_eq!(fs::read_to_string(&a).unwrap(), "new\n");
     assert_eq!(bench.asked(), [writes(a.clone())]);
     assert!(answer.joined_text().contains("the user let it change"), "{}", answer.joined_text());
-    // What stands beside it was not given: the second refusal is asked for, too, and both are given then.
+    // A file beside it was not granted: the second refusal is asked about too, and then both are granted.
     let answer = bench.sh(&format!("echo 1 > {} && echo 2 > {}", a.display(), b.display()));
     assert!(answer.success, "{}", answer.joined_text());
     let both = &writes(a.clone()) | &writes(b);
@@ -145,7 +145,7 @@ fn a_no_leaves_it_refused() {
     let answer = bench.sh(&format!("echo new > {}", a.display()));
     assert!(!answer.success);
     assert_eq!(fs::read_to_string(&a).unwrap(), "old");
-    // Apart from what the program printed.
+    // The text before the program's output.
     let text = answer.joined_text();
     let (note, _) = text.split_once("\nExit code: ").unwrap();
     assert!(note.ends_with("and said no: keep out."), "{text}");
@@ -160,7 +160,7 @@ fn what_is_not_there_yet_is_made_in_the_directory_that_is() {
 }
 
 fn a_new_file_at_home_needs_more_than_a_path() {
-    // Its directory holds the workspace: to give that is to give everything.
+    // Its directory holds the workspace, so granting that would grant everything.
     let bench = Bench::new(no);
     let new = fs::canonicalize(bench.top.path()).unwrap().join("new");
     let answer = bench.sh(&format!("touch {}", new.display()));
@@ -188,7 +188,7 @@ fn leaving_the_sandbox_is_asked_for() {
     assert!(answer.success && new.exists(), "{}", answer.joined_text());
     assert_eq!(bench.asked(), [Grants::from([Grant::Unconfined])]);
     assert_eq!(answer.facts.enforcement.unwrap().as_str(), "none");
-    // The same without asking for it runs inside.
+    // A denied request has no effect.
     fs::remove_file(&new).unwrap();
     let bench = Bench::new(no);
     let answer = bench.plead(&script);
@@ -204,7 +204,7 @@ fn tried_inside_first_if_the_policy_says_so() {
     let new = bench.outside("there/new");
     let answer = bench.plead(&format!("touch {}", new.display()));
     assert!(answer.success && new.exists(), "{}", answer.joined_text());
-    // The smallest thing that helps.
+    // The smallest sufficient grant.
     assert_eq!(bench.asked(), [writes(bench.outside("there"))]);
 }
 
@@ -224,7 +224,7 @@ fn a_rule_lets_a_command_leave() {
     let new = bench.outside("new");
     let answer = bench.sh(&format!("touch {} && echo done", new.display()));
     assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
-    // Not with something else beside it, nor as part of something else.
+    // Not next to another command, nor as a part of one.
     for script in
         ["touch OUT && make", "X=1 touch OUT", "sh touch OUT", "touch $(echo OUT)", "touch OUT > log"]
     {
@@ -240,7 +240,7 @@ fn a_path_that_a_rule_closes_stays_closed() {
     let new = bench.outside("there/new");
     assert!(!bench.sh(&format!("touch {}", new.display())).success);
     assert!(bench.asked().is_empty() && !new.exists());
-    // And one that a rule opens is open.
+    // A path that a rule allows is writable.
     let rule = "[[rule]]\npath = \"OUTSIDE/there\"\ndecision = \"allow\"\n";
     let bench = Bench::with(ApprovalPolicy::OnRequest, rule, no);
     let new = bench.outside("there/new");
@@ -254,7 +254,7 @@ fn a_path_that_a_rule_asks_about_is_asked_about() {
         let bench = Bench::with(ApprovalPolicy::OnRequest, rule, answer);
         let migrations = bench.top.path().join("w/migrations");
         fs::create_dir_all(&migrations).unwrap();
-        // The gate was made before it was there, which must not matter.
+        // The directory is created after the gate, which must not matter.
         let answer = bench.sh("echo 1 > other && echo x > migrations/1.sql");
         assert_eq!(answer.success, written, "{}", answer.joined_text());
         assert_eq!(migrations.join("1.sql").exists(), written);
@@ -279,7 +279,7 @@ fn a_workspace_below_tmp_is_asked_about_like_any_other() {
             assert_eq!(answer.success, written, "{}", answer.joined_text());
             assert_eq!(fs::read_to_string(w.join("migrations/1.sql")).unwrap() == "2\n", written);
             assert_eq!(bench.asked(), [writes(w.join("migrations/1.sql"))]);
-            // Where nothing may be changed, too.
+            // In a read-only sandbox too.
             let (bench, w) = at(SandboxPolicy::ReadOnly, "");
             fs::write(w.join("x"), "old").unwrap();
             let answer = bench.sh("echo new > ./x");
@@ -289,7 +289,8 @@ fn a_workspace_below_tmp_is_asked_about_like_any_other() {
             if place == "/dev/shm" {
                 continue;
             }
-            // What lies beside it is not there for commands: they have a directory of their own, and say so.
+            // Files beside the workspace do not exist for commands: they have a private directory, and the answer
+            // says so.
             let answer = bench.sh("cat ../outside/there/a").joined_text();
             assert!(answer.contains(&format!("`{place}` is private to this session")), "{answer}");
             assert!(bench.asked().is_empty());
@@ -330,7 +331,7 @@ fn what_a_session_was_told_it_remembers() {
         assert!(bench.sh("rm -rf x").success);
         assert_eq!(bench.asked().len(), usize::from(round == 0));
     }
-    // In another directory, or with another word, it is another command.
+    // A different directory or word makes it a different command.
     bench.sh("rm -rf y");
     assert_eq!(bench.asked().len(), 1);
     fs::create_dir(bench.top.path().join("w/sub")).unwrap();

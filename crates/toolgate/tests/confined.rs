@@ -1,4 +1,4 @@
-//! Commands under a policy that confines them, called as a model would: what they share, what they are refused, what is left.
+//! Confined commands, called as a model would: shared state, refusals, and cleanup.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -64,7 +64,7 @@ impl Bench {
         Self { toolgate, directory, runtime }
     }
 
-    /// Whether there is a name in the workspace that begins so.
+    /// Returns whether the workspace has a name with this prefix.
     fn has(&self, begin: &str) -> bool {
         let path = self.path(begin);
         let begin = path.file_name().unwrap().to_str().unwrap();
@@ -90,7 +90,7 @@ impl Bench {
         text.split_once("Output:\n").unwrap().1.to_owned()
     }
 
-    /// The user's own git, outside.
+    /// Runs the user's own git, outside the sandbox.
     fn git(&self, arguments: &str) -> String {
         let out = Command::new("sh")
             .args(["-c", &format!("git {arguments}")])
@@ -161,8 +161,7 @@ fn what_git_does_lands_and_what_it_must_not_does_not() {
         json!({ "command": ["sh", "-c", "git config user.name other; git config core.fsmonitor 'touch /pwned'; echo x > .git/hooks/pre-commit; cp -r .git evil; echo ../evil > .git/commondir"] }),
     );
     assert!(told.joined_text().contains("Changed in the sandbox only"), "{}", told.joined_text());
-    // The session goes on with what it has changed, and is not told again.
-    // The clock of a file system is coarse.
+    // The session keeps its changes without reporting them again. The sleep covers a coarse file-system clock.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let again =
         bench.call("shell", json!({ "command": ["git", "config", "--file", ".git/config", "user.name"] }));
@@ -231,7 +230,7 @@ fn a_commit_in_a_session_lands_when_it_yields() {
         bench.call("exec_command", json!({ "cmd": "bash --norc", "tty": true, "yield_time_ms": 500 }));
     let id = begun.structured.unwrap()["session_id"].as_u64().unwrap();
     let chars = "echo 2 >> f; git commit -qam 'from a session'; echo do''ne\n";
-    // ends: when the answer has the word, which the shell writes last
+    // ends: when the answer contains the word that the shell writes last
     let mut seen = bench
         .call("write_stdin", json!({ "session_id": id, "chars": chars, "yield_time_ms": 500 }))
         .joined_text();
@@ -254,7 +253,7 @@ fn a_server_of_one_call_is_reached_by_the_next() {
     let begun = bench.call("exec_command", json!({ "cmd": "python3 serve.py", "yield_time_ms": 250 }));
     assert!(begun.success, "{}", begun.joined_text());
     bench.sh("until [ -s port ]; do sleep 0.05; done; python3 -c \"import urllib.request as u; print(u.urlopen('http://localhost:' + open('port').read() + '/serve.py').status)\" | grep 200");
-    // Nobody outside hears it.
+    // The server is not reachable from outside.
     let port: u16 = fs::read_to_string(bench.path("port")).unwrap().parse().unwrap();
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
 }
@@ -271,7 +270,7 @@ fn a_connection_that_is_refused_has_a_name() {
         "{}",
         answer.joined_text()
     );
-    // A name is told as it was asked for; what the command before it asked for is not told again.
+    // A host name is reported as requested; the requests of the previous command are not reported again.
     for host in ["registry.example.org", "other.example.com"] {
         let script = format!("import socket; socket.create_connection(('{host}', 443), 5)");
         let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
@@ -310,7 +309,7 @@ fn a_host_is_reached_by_who_was_given_it() {
     let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: Network::Off };
     assert_eq!(ask(&off, second).facts.denials, [denial]);
     assert!(!ask(&Bench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
-    // With everybody in reach nobody is told apart, and that is said.
+    // With the network on, single hosts cannot be blocked, and the gap is reported.
     let on = Bench::with(Confinement { hosts, network: Network::On, ..Confinement::default() });
     let answer = ask(&on, second);
     assert!(answer.joined_text().contains("hello"));
@@ -318,7 +317,7 @@ fn a_host_is_reached_by_who_was_given_it() {
 }
 
 fn a_socket_is_reached_by_name_only() {
-    // Short: the address of a unix socket holds a hundred bytes.
+    // A short path: the address of a unix socket is limited to about a hundred bytes.
     let outside = tempfile::tempdir_in("/var/tmp").unwrap();
     let (named, unnamed) = (outside.path().join("n"), outside.path().join("u"));
     let listeners = [&named, &unnamed].map(|path| std::os::unix::net::UnixListener::bind(path).unwrap());
@@ -367,13 +366,13 @@ fn what_the_host_replaces_stays_closed() {
         assert!(!answer.success, "{script}: {}", answer.joined_text());
     };
     fails("cat .env");
-    // Whoever renames what lies above would find it under another name.
+    // Renaming a parent directory would expose it under another name.
     fails("mv conf conf2");
-    // As an editor saves.
+    // As an editor saves: write a new file, then rename it.
     fs::write(bench.path(".env.new"), "new").unwrap();
     fs::rename(bench.path(".env.new"), bench.path(".env")).unwrap();
     fails("cat .env");
-    // As `git checkout` of two branches does, and `git clean`.
+    // As `git checkout` and `git clean` do.
     fs::remove_dir_all(bench.path(".claude")).unwrap();
     fails("mkdir .claude/x");
     fs::create_dir_all(bench.path(".claude")).unwrap();
@@ -382,7 +381,7 @@ fn what_the_host_replaces_stays_closed() {
     fs::remove_dir(bench.path(".codex")).unwrap();
     fails("mkdir .codex/x");
     fails("rmdir .codex");
-    // A repository made anew.
+    // A re-created repository.
     fs::remove_dir_all(bench.path(".git")).unwrap();
     bench.repository();
     fails("git config core.fsmonitor x; grep fsmonitor .git/config && exit 1");
@@ -408,7 +407,7 @@ fn a_root_does_not_become_a_repository_of_the_command() {
 fn a_submodule_does_not_become_a_repository_of_the_command() {
     let bench = Bench::new();
     bench.repository();
-    // The place of one, in one command; a repository there, in the next.
+    // The gitlink in one command; a repository in its place in the next.
     bench.sh("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
     assert!(bench.git("ls-files -s sub").starts_with("160000"));
     bench.sh("git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch ../pwned; false'");
@@ -466,7 +465,8 @@ fn limits_hold() {
     assert!(fs::metadata(bench.path("big")).unwrap().len() <= 1 << 20);
     fails("python3 -c 'l=[open(\"/dev/null\") for _ in range(100)]'");
     fails("python3 -c 'x = bytearray(1 << 30)'");
-    // Numbers below 300 are given out once: there may be so many more. Kernels before 6.14 have no limit for one namespace; then it is a gap, and told.
+    // Pids below 300 are given out only once, so that many more processes can exist. Kernels before 6.14 have no
+    // limit per namespace; then this is a gap, and it is reported.
     let forked = bench.call("shell", json!({ "command": ["bash", "-c", "for i in $(seq 500); do sleep 5 & done; wait"], "timeout_ms": 20_000 }));
     let gaps = match forked.facts.enforcement.clone() {
         Some(Enforcement::Partial(gaps)) => gaps,
@@ -505,7 +505,7 @@ fn what_cannot_be_enforced_is_refused() {
     assert!(!answer.success);
     let text = answer.joined_text();
     assert!(text.contains("nothing is run: the policy demands at least namespaces"), "{text}");
-    // Unless the policy makes do with nothing, and says so.
+    // Unless the policy accepts no enforcement; the answer says so.
     let confinement = Confinement {
         at_most: policy::Tier::Nothing,
         at_least: policy::AtLeast(policy::Tier::Nothing),

@@ -1,4 +1,4 @@
-//! Patches and commands together, in the real sandbox: what one writes, the other finds.
+//! Patches and commands together, in the real sandbox: each sees the files that the other writes.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ trials![
 
 struct Bench {
     toolgate: Toolgate,
-    /// Holds the workspace, and beside it what is outside.
+    /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
     approver: Arc<Scripted>,
     runtime: Runtime,
@@ -38,7 +38,7 @@ impl Bench {
         Self::with(testkit::seen_tempdir(), approval, answer)
     }
 
-    /// Nobody says yes, and the workspace is in `top`.
+    /// Every question is denied, and the workspace is in `top`.
     fn at(top: tempfile::TempDir) -> Self {
         Self::with(top, ApprovalPolicy::OnRequest, ReviewDecision::Denied { note: None })
     }
@@ -60,7 +60,7 @@ impl Bench {
         Self { toolgate, top, approver, runtime: runtime.unwrap() }
     }
 
-    /// Nobody says yes, and nobody should be asked.
+    /// Every question is denied, and none is expected.
     fn quiet() -> Self {
         Self::new(ApprovalPolicy::OnRequest, ReviewDecision::Denied { note: None })
     }
@@ -101,7 +101,7 @@ fn a_patch_in_tmp_is_where_commands_find_it() {
     assert!(!Path::new("/tmp").join(&name).exists() && !Path::new("/var/tmp").join(&name).exists());
     let seen = bench.sh(&format!("cat /tmp/{name}/a.txt /var/tmp/{name}")).joined_text();
     assert!(seen.trim_end().ends_with("one\ntwo"), "{seen}");
-    // The other way round, and by the name that the model knows.
+    // In the other direction, and with the path that the model knows.
     assert!(bench.sh(&format!("echo 1 > /tmp/{name}/a.txt")).success);
     let answer = bench.patch(&format!("*** Update File: /tmp/{name}/a.txt\n-1\n+2\n"));
     let told = format!("Applied:\nM /tmp/{name}/a.txt\n`/tmp/{name}/a.txt` had changed since you read it");
@@ -120,9 +120,9 @@ fn a_patch_in_tmp_says_that_it_does_not_last() {
         );
         assert_eq!(answer.joined_text(), told);
         assert!(!beside.exists() && bench.path("w/in.txt").exists());
-        // Commands have it where the patch has put it.
+        // Commands find the file at the same path.
         assert!(bench.sh(&format!("cat ../evil {}", beside.display())).success);
-        // And what the host has there is not there for either of them.
+        // Host files there do not exist for either of them.
         fs::write(bench.path("outside/a.txt"), "1\n").unwrap();
         let answer = bench.patch("*** Update File: ../outside/a.txt\n-1\n+2\n");
         let told = format!("`{place}` is private to this session");
@@ -168,7 +168,7 @@ fn a_patch_by_shell_is_asked_about_like_any_other() {
     let question = bench.approver.asked().remove(0);
     assert_eq!(question.tool, "apply_patch");
     assert!(question.intent.diff.unwrap().contains("+it costs $HOME `date`\n"));
-    // Outside, it is outside.
+    // A patch outside the workspace needs a grant.
     let bench = Bench::quiet();
     let answer = bench.sh(&heredoc.replace("cd src", "cd ../outside"));
     assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());

@@ -1,4 +1,4 @@
-//! Hooks that are real programs: what each outcome does to a call, and that nothing of them is left.
+//! Command hooks with real programs: the effect of each outcome on a call, and complete cleanup.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ impl Bench {
         Self { workspace, runtime }
     }
 
-    /// A hook that is a shell script. It is outside of the workspace.
+    /// Creates a hook that is a shell script outside the workspace.
     fn script(&self, name: &str, text: &str) -> CommandHook {
         let path = self.workspace.outside().join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -94,7 +94,7 @@ impl Bench {
         self.runtime.block_on(self.toolgate(hook).call("read_file", json!({ "path": "a.txt" })))
     }
 
-    /// What the answer is with such a script before the call.
+    /// Returns the answer to a call with this script as a "before" hook.
     fn said(&self, text: &str) -> String {
         self.workspace.normal(&self.read(self.before(text)).joined_text())
     }
@@ -134,7 +134,7 @@ fn a_hook_denies_asks_and_annotates() {
     assert_eq!(asked.asked()[0].why[0].to_string(), "the hook `guard` asks: look at it");
 }
 
-/// Ways to fail, each with what is said of it.
+/// Failing scripts, each with the expected message.
 fn failures() -> Vec<(&'static str, &'static str)> {
     vec![
         ("echo broken >&2; exit 1", "it ended with exit code 1: broken"),
@@ -165,14 +165,14 @@ fn a_failure_is_a_no() {
             assert_eq!(output.facts.error, Some(ErrorKind::Forbidden), "{text}");
         }
     }
-    // It was there when it was looked for.
+    // The program existed when the hook was prepared.
     let toolgate = bench.toolgate(bench.before("exit 0"));
     fs::remove_file(bench.workspace.outside().join("before.sh")).unwrap();
     let said = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" }))).joined_text();
     assert!(said.contains("counts as a no: there is no program"), "{said}");
 }
 
-/// Long enough on a busy machine for whatever is not about time.
+/// Generous, except for the test of the timeout itself.
 fn patience(why: &str) -> Duration {
     if why.contains("300 ms") { Duration::from_millis(300) } else { Duration::from_secs(30) }
 }
@@ -190,7 +190,7 @@ fn a_failure_can_be_ignored_with_a_warning() {
         let warned = warnings.0.lock().unwrap().concat();
         assert!(warned.starts_with("the hook `guard` was ignored: ") && warned.contains(why), "{warned}");
     }
-    // Saying no is no failure.
+    // A denial is no failure.
     let hook = CommandHook { on_failure: OnFailure::Ignore, ..bench.before("exit 2") };
     assert_eq!(bench.read(hook).facts.error, Some(ErrorKind::Forbidden));
 }
@@ -209,7 +209,7 @@ fn a_hook_reads_the_call_and_the_answer() {
     "#);
 }
 
-/// How many processes have `mark` in their arguments.
+/// Returns the number of processes with `mark` in their arguments.
 fn running(mark: &str) -> usize {
     let pids =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
@@ -226,7 +226,7 @@ fn gone(mark: &str) {
     }
 }
 
-/// A number of seconds that nobody else sleeps for.
+/// Returns a unique number of seconds, which marks the processes of one test.
 fn mark(number: u32) -> String {
     format!("7{number}{}.25", std::process::id())
 }
@@ -279,7 +279,7 @@ fn a_hook_need_not_read() {
     let path = "x".repeat(5 << 20);
     let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": path })));
     assert!(output.joined_text().starts_with("Note of the hook `guard`: unread\n"));
-    // And one that does read gets all of it.
+    // A hook that does read gets the whole event.
     let toolgate = bench.toolgate(bench.before(r#"n=$(wc -c); echo "{\"note\": \"$n\"}""#));
     let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": path })));
     let text = output.joined_text();
@@ -351,7 +351,7 @@ fn a_hook_gets_no_credentials_but_those_it_names() {
     let env = bench.outside("heard");
     let pwd = format!("PWD={}", bench.workspace.path().display());
     assert!(env.lines().any(|line| line == pwd) && env.lines().any(|line| line == "TOOLGATE=1"), "{env}");
-    // Cargo sets this one, and it is no secret.
+    // Cargo sets this variable, and it is no secret.
     assert!(env.contains("CARGO_MANIFEST_DIR=") == std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "{env}");
     let hook = CommandHook { pass: vec!["OPENAI_API_KEY".to_owned()], ..hook };
     let fault = bench.builder().command_hook(hook).build().err().unwrap();
@@ -402,7 +402,7 @@ fn a_command_cannot_change_the_hook() {
     }
 }
 
-/// What a hook may print, and calls that are refused without it.
+/// Random output of a hook never permits a call that is refused without it.
 fn whatever_a_hook_prints_it_loosens_nothing() {
     let bench = Bench::new();
     let printed = bench.workspace.outside().join("printed");

@@ -1,4 +1,4 @@
-//! Files that take effect on the user's machine by themselves: who may change them, who is asked, and what is told.
+//! Files that take effect on the user's machine by themselves: protection, approval and messages.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -96,7 +96,7 @@ impl Desk {
         self.runtime.block_on(self.toolgate.call("shell_command", arguments))
     }
 
-    /// Starts a command that runs on, and returns its session.
+    /// Starts a command that keeps running, and returns its session id.
     fn begin(&self, cmd: &str) -> u64 {
         let arguments = json!({ "cmd": cmd, "login": false, "yield_time_ms": 400 });
         let text = self.runtime.block_on(self.toolgate.call("exec_command", arguments)).joined_text();
@@ -104,7 +104,7 @@ impl Desk {
         id.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
-    /// How many questions there were since this was asked last.
+    /// Returns the number of questions since the last call of this function.
     fn questions(&self) -> usize {
         self.approver.asked().len()
     }
@@ -332,7 +332,7 @@ fn a_link_with_the_name_of_a_secret_does_not_show_it() {
     fs::create_dir(desk.path("conf")).unwrap();
     fs::write(desk.path("conf/prod.txt"), "SECRET").unwrap();
     std::os::unix::fs::symlink("conf/prod.txt", desk.path(".env")).unwrap();
-    // A link that a command makes takes no program away.
+    // A symlink that a command makes must not hide a program.
     fs::create_dir(desk.path("sub")).unwrap();
     std::os::unix::fs::symlink("/usr/bin/env", desk.path("sub/.env")).unwrap();
     let text = desk.sh("cat .env conf/prod.txt; /usr/bin/env true && echo ran").joined_text();
@@ -345,7 +345,7 @@ fn a_directory_that_cannot_be_listed_stays_closed() {
     fs::create_dir_all(desk.path("app/conf")).unwrap();
     fs::write(desk.path("app/conf/.env"), "SECRET").unwrap();
     fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o000)).unwrap();
-    // Root lists it all the same, and hides the file alone.
+    // Root can list it anyway, and then only the file is hidden.
     let text = desk.sh("chmod 755 app; cat app/conf/.env").joined_text();
     fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o755)).unwrap();
     assert!(!text.contains("SECRET"), "{text}");

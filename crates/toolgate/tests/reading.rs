@@ -1,4 +1,4 @@
-//! A tool of somebody else's reads through the door like ours; what is denied stays denied behind links.
+//! Custom tools read files through the same checks as built-in ones; denied files stay denied behind symlinks.
 #![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 use std::path::Path;

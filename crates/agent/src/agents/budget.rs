@@ -1,4 +1,4 @@
-//! A model of which only so many requests are under way at a time, of all agents together.
+//! Wraps a model so that all agents share one limit on concurrent requests.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use wire::{Dialect, ModelError};
 
 use crate::{Events, Model};
 
-/// How many requests of agents may be under way at a time. The session that nobody started is not counted: it must not wait for them.
+/// Limits the concurrent requests of all agents. The root session is not counted, because it must not wait for its
+/// agents.
 #[derive(Clone)]
 pub struct Budget(Arc<Semaphore>);
 
@@ -19,7 +20,7 @@ impl Budget {
         Self(Arc::new(Semaphore::new(requests.max(1))))
     }
 
-    /// `model`, whose requests count.
+    /// Returns `model` with its requests counted against the limit.
     pub fn share(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Budgeted { model, requests: Arc::clone(&self.0) })
     }
@@ -37,10 +38,11 @@ impl Model for Budgeted {
 
     fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
         Box::pin(async move {
-            // Nobody closes it.
+            // `None` only if the semaphore is closed, and no code closes it.
             let permit = Arc::clone(&self.requests).acquire_owned().await.ok();
             let events = self.model.respond(body).await?;
-            // Held until the response is over, or given up: never while something else is waited for.
+            // The permit is held until the response ends or is dropped, so it is never held while waiting for
+            // anything else.
             let held = move |event: Result<Value, ModelError>| {
                 let _held = &permit;
                 event

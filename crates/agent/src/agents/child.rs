@@ -1,4 +1,4 @@
-//! One agent: its tasks, one after another, in a task of its own.
+//! One agent: runs its tasks one after another in its own tokio task.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,30 +9,30 @@ use tokio_util::sync::CancellationToken;
 use super::{Agents, Changes, Diff, Place, Raised, Status, Task};
 use crate::{AgentFault, Ended, Handle};
 
-/// How long the end of an agent may take.
+/// Time limit for closing an agent.
 const CLOSE: Duration = Duration::from_secs(10);
 
 /// An agent that was started.
 pub(crate) struct Child {
     id: String,
     task: Task,
-    /// It counts as one as long as this is held.
+    /// The agent counts against the limit while this slot is held.
     place: Mutex<Option<Place>>,
     stop: Mutex<CancellationToken>,
     status: watch::Sender<Status>,
     work: Mutex<Option<Work>>,
-    /// What its journal is called, once it has one.
+    /// Id of its journal, once it has one.
     session: Mutex<Option<String>>,
-    /// Looks what it changed in a worktree of its own, which stays when it is closed.
+    /// Computes the changes in the agent's own worktree. The worktree remains after the agent is closed.
     changed: Mutex<Option<Changes>>,
 }
 
-/// The way to an agent that works.
+/// Access to an agent whose session runs.
 #[derive(Clone)]
 struct Work {
     handle: Handle,
     inbox: mpsc::UnboundedSender<String>,
-    /// Nothing is left of it when this is closed.
+    /// Closed when everything of the agent has ended.
     over: watch::Receiver<()>,
 }
 
@@ -50,7 +50,7 @@ impl Child {
         })
     }
 
-    /// What it is called.
+    /// Its id.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -67,18 +67,18 @@ impl Child {
         self.status.borrow().clone()
     }
 
-    /// What its journal is called, once it has one.
+    /// Id of its journal, once it has one.
     pub(crate) fn session(&self) -> Option<String> {
         lock(&self.session).clone()
     }
 
-    /// Its session could not be made.
+    /// Records that its session could not be created.
     pub(super) fn gave_up(&self, why: &str) {
         self.status.send_replace(Status::Errored(why.to_owned()));
         lock(&self.place).take();
     }
 
-    /// Works in `raised` from now on; with its task first, if it `begins`.
+    /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
     pub(super) fn work(self: &Arc<Self>, raised: Raised, agents: Option<Arc<Agents>>, begins: bool) {
         let (inbox, told) = mpsc::unbounded_channel();
         let (alive, over) = watch::channel(());
@@ -111,7 +111,7 @@ impl Child {
         agents: Option<Arc<Agents>>,
     ) {
         let handle = raised.session.handle();
-        // ends: when it is closed, or whoever started it is
+        // ends: when the agent or its parent is closed
         loop {
             let message = tokio::select! {
                 biased;
@@ -135,7 +135,7 @@ impl Child {
         }
         drop(raised.session);
         if let Some(agents) = agents {
-            // Those that it started end with it.
+            // The agents that it started end with it.
             Box::pin(agents.closed()).await;
         }
         (raised.close)().await;
@@ -143,7 +143,8 @@ impl Child {
         self.status.send_replace(Status::Shutdown);
     }
 
-    /// Says how a turn ended. What was added at the last moment is the next task, and nobody is told that all is done before that is; nor while more waits.
+    /// Publishes the result of a turn. Input that arrived at the last moment becomes the next task.
+    /// The status stays `Running` while messages wait, so a waiting caller never sees a premature final status.
     fn settle(
         &self,
         raised: &mut Raised,
@@ -166,9 +167,10 @@ impl Child {
         });
     }
 
-    /// Tells it something: what it does next, or beside what it does. `None` if it is closed.
+    /// Sends a message: as the next task if the agent is idle, otherwise as steering input. `None` if the agent is
+    /// closed.
     pub(crate) fn tell(&self, message: String, interrupt: bool) -> Option<()> {
-        // Held to the end: whoever looks whether more waits looks before it or after it.
+        // The lock is held to the end, so `settle` checks for waiting messages either before or after this send.
         let work = lock(&self.work);
         let work = work.as_ref()?;
         let running = !self.status().is_final();
@@ -183,27 +185,27 @@ impl Child {
         Some(())
     }
 
-    /// Stops what it does; it waits for what it is told next.
+    /// Interrupts the current turn. The agent then waits for its next message.
     pub(super) fn interrupt(&self) {
         if let Some(work) = lock(&self.work).as_ref() {
             work.handle.interrupt();
         }
     }
 
-    /// Resolves when nothing more comes of it by itself.
+    /// Resolves when the agent is idle: its status is final until it receives a message.
     pub(crate) async fn settled(&self) -> Status {
         let mut status = self.status.subscribe();
         let settled = status.wait_for(Status::is_final).await.map(|status| status.clone());
         settled.unwrap_or(Status::Shutdown)
     }
 
-    /// What it changed in a worktree of its own; nothing if it has none.
+    /// Returns the changes in its own worktree; `None` if it has no worktree.
     pub(crate) async fn changes(&self) -> Option<Result<Diff, String>> {
         let changed = lock(&self.changed).clone()?;
         Some(changed().await)
     }
 
-    /// Ends it; what it was before.
+    /// Closes the agent and returns its previous status.
     pub(crate) async fn close(&self) -> Status {
         let before = self.status();
         self.stop().cancel();
@@ -217,7 +219,7 @@ impl Child {
         before
     }
 
-    /// Lets it be started anew, in a place of its own.
+    /// Prepares a closed agent for a restart, in a slot of its own.
     pub(crate) fn reopen(&self, agents: &Agents) -> Result<(), String> {
         let place = Place::take(&agents.family)?;
         *lock(&self.place) = Some(place);
@@ -228,6 +230,6 @@ impl Child {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these guard is right between any two statements.
+    // The guarded values are consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,26 +1,26 @@
-//! What an agent changed in a worktree of its own.
+//! The changes of an agent in its own worktree, and their JSON for the model.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-/// What an agent changed.
+/// The changes of an agent in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Diff {
-    /// Nothing.
+    /// No changes.
     Nothing,
-    /// This, as a diff that `apply_patch` takes.
+    /// A diff that `apply_patch` accepts.
     Short(String),
-    /// More than a model should have to repeat, or more than text: a file with a diff that git takes.
+    /// A diff file for `git apply`: the diff is too long for the model to repeat, or contains more than text.
     Kept {
-        /// The file.
+        /// Path of the diff file.
         path: PathBuf,
-        /// Which files it changes, and how much.
+        /// The changed files and the size of the changes.
         about: String,
     },
 }
 
-/// Puts what changed, or why nobody knows, beside what a model is told already.
+/// Adds the changes, or the reason why they are unknown, to the JSON for the model.
 pub(crate) fn put(changes: Result<Diff, String>, told: &mut Map<String, Value>) {
     let members = match changes {
         Ok(Diff::Nothing) => vec![("diff", Value::Null)],

@@ -1,7 +1,7 @@
-//! Agents that a model starts: each a session of its own, with no more rights than whoever started it.
+//! Agents that a model starts. Each is a session of its own, with no more rights than the session that started it.
 //!
-//! [`Agents`] is what one session knows of those that it started; the [`Nursery`] makes their sessions. All agents of one root share a number of
-//! requests that may be under way at a time, and end with whoever started them.
+//! [`Agents`] tracks the agents that one session started; the [`Nursery`] creates their sessions. All agents of one
+//! root share a limit on concurrent requests, and end with the session that started them.
 
 mod budget;
 mod child;
@@ -23,14 +23,14 @@ pub use diff::Diff;
 pub(crate) use diff::put;
 pub use status::Status;
 
-/// How many agents there may be.
+/// Limits on the number of agents.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentLimits {
-    /// At a time, of one root.
+    /// Concurrent agents of one root.
     pub agents: usize,
-    /// How deep: 1 means that those that are started start no others.
+    /// Nesting depth; 1 means that agents cannot start agents.
     pub depth: usize,
-    /// Requests to models that are under way at a time, of all of them.
+    /// Concurrent model requests of all agents together.
     pub requests: usize,
 }
 
@@ -40,27 +40,27 @@ impl Default for AgentLimits {
     }
 }
 
-/// Where an agent works.
+/// The directory in which an agent works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Workspace {
-    /// Where whoever started it works.
+    /// The directory of its parent.
     #[default]
     Shared,
-    /// In a git worktree of its own; what it changed comes back as a diff.
+    /// A git worktree of its own. Its changes come back as a diff.
     Worktree,
 }
 
-/// What an agent may do, beside what whoever started it may.
+/// Restrictions of an agent, in addition to those of its parent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// It changes nothing.
+    /// The agent cannot change anything.
     pub read_only: bool,
-    /// Of the tools, only these.
+    /// Allow-list of tools; all tools if `None`.
     pub tools: Option<Vec<String>>,
 }
 
 impl Bounds {
-    /// Both of them.
+    /// Combines both restrictions.
     fn narrowed(&self, other: &Self) -> Self {
         let tools = match (&self.tools, &other.tools) {
             (Some(one), Some(other)) => {
@@ -72,51 +72,51 @@ impl Bounds {
     }
 }
 
-/// An agent that is to be.
+/// Specification of an agent to create.
 pub struct Rearing {
-    /// Its name and those above it, from the first agent down.
+    /// The ids of its ancestors and its own id, from the first agent down.
     pub path: Vec<String>,
-    /// What it is for, in the words of whoever starts it.
+    /// Its role, in the words of its parent.
     pub role: Option<String>,
-    /// What it may do.
+    /// Its restrictions.
     pub bounds: Bounds,
-    /// Where it works.
+    /// Its working directory.
     pub workspace: Workspace,
-    /// The session that it goes on with, if it was there before.
+    /// The session to resume, if the agent existed before.
     pub resume: Option<String>,
-    /// What its requests count towards.
+    /// The limit that its requests count against.
     pub budget: Budget,
-    /// What it knows of the agents that it starts itself; nothing if it may start none.
+    /// Registry for the agents that it starts itself; `None` if it cannot start any.
     pub agents: Option<Arc<Agents>>,
 }
 
-/// An agent's session.
+/// The session of an agent.
 pub struct Raised {
-    /// With its model.
+    /// The session with its model.
     pub session: Session,
-    /// What its journal is called.
+    /// Id of its journal.
     pub id: String,
-    /// Says what it said last.
+    /// Returns its last message.
     pub last: Box<dyn Fn() -> String + Send + Sync>,
-    /// What it changed in a worktree of its own, as a diff.
+    /// Computes the changes in its own worktree as a diff.
     pub changed: Option<Changes>,
-    /// Ends what runs in it.
+    /// Ends everything that runs in the session.
     pub close: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>,
 }
 
-/// Looks what changed.
+/// Computes the changes in a worktree.
 pub type Changes = Arc<dyn Fn() -> BoxFuture<'static, Result<Diff, String>> + Send + Sync>;
 
-/// Makes the sessions of agents.
+/// Creates the sessions of agents.
 pub trait Nursery: Send + Sync {
-    /// Makes one, or says why not.
+    /// Creates a session, or returns the reason why it cannot.
     fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>>;
 
-    /// Those that the agent at `path` started are closed, and never opened again: nothing has to be kept for them.
+    /// Releases everything kept for the agents that the agent at `path` started: they are closed for good.
     fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;
 }
 
-/// What all agents of one root share.
+/// State that all agents of one root share.
 struct Family {
     limits: AgentLimits,
     requests: Budget,
@@ -124,19 +124,19 @@ struct Family {
     named: AtomicUsize,
 }
 
-/// The agents that one session has started. Dropping it ends them.
+/// The agents that one session has started. Dropping this value ends them.
 pub struct Agents {
     family: Arc<Family>,
     nursery: Arc<dyn Nursery>,
     path: Vec<String>,
-    /// What the session itself may do.
+    /// Restrictions of the session itself.
     bounds: Bounds,
     children: Mutex<BTreeMap<String, Arc<Child>>>,
     stop: CancellationToken,
 }
 
 impl Agents {
-    /// Those of a session that nobody started.
+    /// Creates the registry of the root session, which no model started.
     pub fn root(nursery: Arc<dyn Nursery>, limits: AgentLimits) -> Arc<Self> {
         let family = Family {
             limits,
@@ -154,7 +154,7 @@ impl Agents {
         })
     }
 
-    /// Ends all of them, and waits until nothing is left of them.
+    /// Closes all agents and waits until nothing of them is left.
     pub async fn closed(&self) {
         self.stop.cancel();
         let all = self.all();
@@ -162,22 +162,22 @@ impl Agents {
         self.nursery.forget(&self.path).await;
     }
 
-    /// Stops what all of them do; each waits for what it is told next.
+    /// Interrupts the turns of all agents. Each agent then waits for its next message.
     pub fn interrupt(&self) {
         self.all().iter().for_each(|child| child.interrupt());
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Child>>> {
-        // A map is whole between any two statements.
+        // The map is consistent between any two statements.
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The agent of that name, if this session started it.
+    /// Returns the agent with this id, if this session started it.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Child>> {
         self.lock().get(id).cloned()
     }
 
-    /// All that this session started.
+    /// Returns all agents that this session started.
     pub(crate) fn all(&self) -> Vec<Arc<Child>> {
         self.lock().values().cloned().collect()
     }
@@ -192,14 +192,14 @@ impl Agents {
         let id = format!("a{}", family.named.fetch_add(1, Ordering::Relaxed) + 1);
         let child = Child::new(id.clone(), task, place, self.stop.child_token());
         self.lock().insert(id, Arc::clone(&child));
-        // Whoever starts it may be stopped meanwhile.
+        // The parent's call may be cancelled during the start.
         let unfinished = Unfinished(&child);
         let started = self.start(&child, None).await;
         drop(unfinished);
         started.map(|()| child)
     }
 
-    /// Makes the session of `child`, and has it work.
+    /// Creates the session of `child` and runs it.
     pub(crate) async fn start(&self, child: &Arc<Child>, resume: Option<String>) -> Result<(), String> {
         let mut path = self.path.clone();
         path.push(child.id().to_owned());
@@ -244,7 +244,7 @@ impl Drop for Agents {
     }
 }
 
-/// An agent whose session is being made: if that is given up, so is the agent.
+/// Guard for an agent whose session is being created. If the creation is cancelled, the agent is marked as failed.
 struct Unfinished<'a>(&'a Child);
 
 impl Drop for Unfinished<'_> {
@@ -255,7 +255,7 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-/// What an agent is started with.
+/// The arguments of a new agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) message: String,
@@ -264,7 +264,7 @@ pub(crate) struct Task {
     pub(crate) workspace: Workspace,
 }
 
-/// One of the places that a family has.
+/// One slot of the shared agent limit.
 pub(crate) struct Place(Arc<Family>);
 
 impl Place {

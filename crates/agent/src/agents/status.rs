@@ -1,26 +1,26 @@
-//! How far an agent is.
+//! Status of an agent, and its JSON for the model.
 
 use serde_json::{Value, json};
 
-/// How far an agent is, in the words that models know.
+/// Status of an agent, named with the words that models know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// Its session is being made.
+    /// Its session is being created.
     PendingInit,
-    /// It works.
+    /// A turn runs.
     Running,
-    /// It was stopped, and waits for what it is told next.
+    /// Its turn was interrupted; it waits for the next message.
     Interrupted,
-    /// It is done, and said this; it waits for what it is told next.
+    /// Its turn is done, with this last message; it waits for the next message.
     Completed(String),
-    /// It could not go on.
+    /// Its turn failed.
     Errored(String),
-    /// It was closed.
+    /// It is closed.
     Shutdown,
 }
 
 impl Status {
-    /// Whether nothing more comes of it by itself.
+    /// Returns whether the status changes only after new input.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::PendingInit | Self::Running => false,
@@ -28,7 +28,7 @@ impl Status {
         }
     }
 
-    /// As a model reads it.
+    /// Returns the JSON that the model reads.
     pub(crate) fn told(&self) -> Value {
         match self {
             Self::PendingInit => json!("pending_init"),

@@ -1,4 +1,4 @@
-//! A search engine behind a URL that answers with JSON, such as SearXNG: `GET URL?q=…&format=json`.
+//! Client of a search engine that answers with JSON, such as SearXNG: `GET URL?q=…&format=json`.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{SearchHit, SearchProvider, SearchQuery, search_hits};
 use crate::post::{cause, client, is_here};
 use crate::stream::body;
 
-/// Bytes that are read of an answer.
+/// Maximum number of response bytes that are read.
 const ANSWER: usize = 4 << 20;
 
-/// A search engine behind a URL. No redirect is followed.
+/// A search engine behind a URL. Redirects are not followed.
 pub struct SearchEndpoint {
     http: reqwest::Client,
     url: Url,
@@ -23,17 +23,17 @@ pub struct SearchEndpoint {
 }
 
 impl SearchEndpoint {
-    /// An engine at `url`, which knows the user by `bearer`, and is waited for no longer than `at_most`.
+    /// Creates a client for the engine at `url`, which sends `bearer` as the token and waits at most `at_most`.
     ///
     /// # Errors
-    /// In one sentence, if the URL or the token cannot be used.
+    /// One sentence, if the URL or the token is invalid.
     pub fn new(url: &str, bearer: Option<&str>, at_most: Duration) -> Result<Self, String> {
         let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let parsed = parsed.filter(Url::has_host).ok_or(format!("`{url}` is no http or https URL"))?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err("the URL has a user name or a password in it; use `bearer_token_env_var`".to_owned());
         }
-        // A search in the open is the user's choice; a token in the open would be everybody's.
+        // The user may choose plain HTTP for searches. A token is never sent over plain HTTP to another machine.
         if bearer.is_some() && parsed.scheme() == "http" && !is_here(&parsed) {
             return Err("the token would be shown to everybody on the way: use https".to_owned());
         }

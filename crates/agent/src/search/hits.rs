@@ -1,13 +1,13 @@
-//! What a search provider prints → results. Every word of it is hostile: it is cut, cleaned and put on one line.
+//! Parses search provider output into results. All text is untrusted: truncated, cleaned and put on one line.
 
 use reqwest::Url;
 use serde_json::Value;
 
-/// Letters of a title and of an excerpt, bytes of an address.
+/// Maximum characters of a title and of a snippet, and bytes of a URL.
 const TITLE: usize = 200;
 const SNIPPET: usize = 500;
 const ADDRESS: usize = 2000;
-/// Where results stand, in what search engines and their programs print.
+/// JSON pointers to the result list, in the output of known search engines.
 const LISTS: &[&str] = &[
     "/results",
     "/items",
@@ -19,21 +19,21 @@ const LISTS: &[&str] = &[
     "/hits",
 ];
 
-/// One result.
+/// One search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// The page's title; its address if it has none.
+    /// Title of the page; its URL if it has none.
     pub title: String,
-    /// An `http` or `https` address.
+    /// An `http` or `https` URL.
     pub url: String,
-    /// What the engine shows of it.
+    /// The excerpt that the engine shows.
     pub snippet: String,
 }
 
-/// Reads the first `most` results of what a provider printed: a list of objects, or an object with a list in it.
+/// Parses the first `most` results: from a list of objects, or from an object that contains one.
 ///
 /// # Errors
-/// In one sentence, if there is no such list.
+/// One sentence, if there is no such list.
 pub fn search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
     let value: Value =
         serde_json::from_slice(printed).map_err(|error| format!("it did not print JSON ({error})"))?;
@@ -54,7 +54,7 @@ fn hit(value: &Value) -> Option<SearchHit> {
     Some(SearchHit { title: if title.is_empty() { url.clone() } else { title }, url, snippet })
 }
 
-/// A text on one line, without what nobody sees.
+/// Returns a text on one line, without invisible characters.
 fn line(text: &str, most: usize) -> String {
     let visible = text.chars().take(most * 8).map(|letter| if letter.is_whitespace() { ' ' } else { letter });
     let visible: String = visible.filter(|letter| !policy::invisible(*letter)).collect();

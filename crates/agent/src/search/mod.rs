@@ -1,4 +1,4 @@
-//! `web_search`: a search by a provider that the user has configured, for models whose own provider has none.
+//! `web_search`: searches with a provider that the user has configured, for models whose API has no search.
 
 mod endpoint;
 mod hits;
@@ -14,38 +14,38 @@ use tool::{BoxFuture, Cx, Lane, Place, ToolError, ToolHandler, ToolOutput, ToolP
 pub use endpoint::SearchEndpoint;
 pub use hits::{SearchHit, search_hits};
 
-/// Results that a search returns if the call does not say, and at most.
+/// Default and maximum number of results.
 const USUAL: u32 = 5;
 const MOST: u32 = 20;
-/// Bytes of a query.
+/// Maximum bytes of a query.
 const LONGEST_QUERY: usize = 2000;
 
-/// Answers searches.
+/// A provider of web searches.
 pub trait SearchProvider: Send + Sync {
-    /// The hosts that a search talks to, e.g. `example.org:443`.
+    /// The hosts that a search contacts, e.g. `example.org:443`.
     fn hosts(&self) -> Vec<String>;
 
     /// Searches. The error is one sentence.
     fn search<'a>(&'a self, query: &'a SearchQuery) -> BoxFuture<'a, Result<Vec<SearchHit>, String>>;
 }
 
-/// What is searched for.
+/// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// The words, never empty.
+    /// The search words, never empty.
     pub text: String,
-    /// How many results are wanted at most.
+    /// Maximum number of results.
     pub most: usize,
 }
 
-/// The tool.
+/// The `web_search` tool.
 pub struct WebSearchTool(pub Arc<dyn SearchProvider>);
 
 impl WebSearchTool {
-    /// Reads what a call of it searches for.
+    /// Parses the query of a call.
     ///
     /// # Errors
-    /// If the arguments do not fit.
+    /// If the arguments are invalid.
     pub fn read(payload: &ToolPayload) -> Result<SearchQuery, ToolError> {
         let args = <Args as tool::Args>::read(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
         args.query()
@@ -100,7 +100,7 @@ impl ToolHandler for WebSearchTool {
     }
 }
 
-/// The results as a model reads them, and as data.
+/// Returns the results as text for the model, and as structured data.
 fn answer(query: &SearchQuery, hits: &[SearchHit]) -> ToolOutput {
     let results: Vec<_> = hits
         .iter()

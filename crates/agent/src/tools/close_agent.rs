@@ -1,4 +1,4 @@
-//! `close_agent`: an agent ends.
+//! `close_agent`: closes an agent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 use super::list_agents::child;
 use crate::agents::{Agents, put};
 
-/// The tool.
+/// The `close_agent` tool.
 pub struct CloseAgent(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

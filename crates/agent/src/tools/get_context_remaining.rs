@@ -1,4 +1,4 @@
-//! `get_context_remaining`: how much more the model can read.
+//! `get_context_remaining`: reports the remaining context tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-/// How long a conversation is, and how long it may be, in tokens.
+/// The length of a conversation and its limit, in tokens.
 #[derive(Debug, Default)]
 pub struct Gauge {
     used: AtomicU64,
@@ -22,7 +22,7 @@ impl Gauge {
     }
 }
 
-/// The tool.
+/// The `get_context_remaining` tool.
 pub struct GetContextRemaining(pub Arc<Gauge>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

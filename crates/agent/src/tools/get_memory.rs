@@ -1,4 +1,4 @@
-//! `get_memory`: what was kept in an earlier session.
+//! `get_memory`: reads a memory of an earlier session.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 use crate::memory::{Memories, Scope, is_name};
 
-/// The tool.
+/// The `get_memory` tool.
 pub struct GetMemory(pub Arc<Memories>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `list_agents`: which agents there are, and how far each is.
+//! `list_agents`: lists agents with their status. Also holds helpers of the other agent tools.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 use crate::agents::{Agents, Child};
 
-/// Letters of a task that are listed.
+/// Characters of a task that are listed.
 const LETTERS: usize = 80;
 
-/// The tool.
+/// The `list_agents` tool.
 pub struct ListAgents(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ impl ToolHandler for ListAgents {
     }
 }
 
-/// The agent of that name, which the argument at `path` gives.
+/// Returns the agent with this id; `path` is the argument that names it.
 pub(super) fn child(agents: &Agents, path: &str, id: &str) -> Result<Arc<Child>, ToolError> {
     agents.find(id).ok_or_else(|| {
         let known: Vec<String> = agents.all().iter().map(|child| child.id().to_owned()).collect();
@@ -49,7 +49,7 @@ pub(super) fn child(agents: &Agents, path: &str, id: &str) -> Result<Arc<Child>,
     })
 }
 
-/// How far an agent is.
+/// Returns the id and status of an agent as tool output.
 pub(super) fn told(child: &Child) -> ToolOutput {
     let told = json!({ "agent_id": child.id(), "status": child.status().told() });
     ToolOutput::text(told.to_string()).with_structured(told)

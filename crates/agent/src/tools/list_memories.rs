@@ -1,4 +1,4 @@
-//! `list_memories`: what there is to remember.
+//! `list_memories`: lists the names of memories.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 use crate::memory::{Memories, Scope};
 
-/// The tool.
+/// The `list_memories` tool.
 pub struct ListMemories(pub Arc<Memories>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! The tools that only a session can have: somebody to ask, a conversation with a length, something to remember, other agents.
+//! Tools that need a session: user questions, context length, memories, and agents.
 
 mod close_agent;
 mod get_context_remaining;

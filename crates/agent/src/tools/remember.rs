@@ -1,4 +1,4 @@
-//! `remember`: the model keeps something for later sessions.
+//! `remember`: saves a memory for later sessions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::memory::{LONGEST, Memories, Scope, is_name};
 
-/// The tool.
+/// The `remember` tool.
 pub struct Remember(pub Arc<Memories>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ impl ToolHandler for Remember {
     const NAME: &'static str = "remember";
     const ABOUT: &'static str = "Keeps a fact that the user wants you to know in later sessions.";
 
-    /// What is remembered steers every session to come, so somebody has to want it, and to see it.
+    /// A memory affects every later session, so the user must see and approve it.
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let Args { name, text, scope } = args;
         if !is_name(name) {
@@ -40,7 +40,7 @@ impl ToolHandler for Remember {
             Scope::Project => "this project",
             Scope::User => "all of your projects",
         };
-        // For programs that are asked: they show a diff.
+        // Clients that approve calls show this diff.
         let diff = text.lines().map(|line| format!("+{line}\n")).collect();
         let (name, scope, text) = (name.clone(), scope.to_owned(), text.clone());
         let intent = Intent::of(vec![Effect::Remember(Remembering { name, scope, text })]);

@@ -1,4 +1,4 @@
-//! `request_user_input`: the model asks the user, with answers to choose from; any other answer is always possible.
+//! `request_user_input`: asks the user questions with optional choices. A free-form answer is always possible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{BoxFuture, Cx, ToolError, ToolHandler, ToolOutput};
 
-/// More questions at once, and more answers to one, help nobody.
+/// Limits on questions at once and options of one question; more would not help the user.
 const MOST_QUESTIONS: usize = 4;
 const MOST_OPTIONS: usize = 8;
 
-/// Somebody who can be asked anything.
+/// Asks the user free-form questions.
 pub trait Person: Send + Sync {
-    /// Asks; `None` if nobody answered. Dropping the future takes the question back.
+    /// Asks; `None` if the user did not answer. Dropping the future withdraws the question.
     fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>>;
 }
 
-/// A question of a model's.
+/// A question from the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inquiry {
-    /// The question.
+    /// The question text.
     pub question: String,
-    /// Answers to choose from, each with what it means.
+    /// Suggested answers, each with its meaning.
     pub options: Vec<(String, String)>,
 }
 
-/// The tool.
+/// The `request_user_input` tool.
 pub struct RequestUserInput(pub Option<Arc<dyn Person>>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl ToolHandler for RequestUserInput {
     const NAME: &'static str = "request_user_input";
     const ABOUT: &'static str = "Asks the user for a decision that you cannot go on without, and waits.";
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("questions[].header", "id")];
-    // Whoever gives an id beside it means it as a title.
+    // If `id` is given too, `header` is meant as a title.
     const UNTOLD: &'static [&'static str] = &["questions[].header"];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
@@ -98,7 +98,7 @@ impl ToolHandler for RequestUserInput {
     }
 }
 
-/// An answer for which a person was waited for.
+/// Adds the time spent waiting for the user to an output.
 fn after(mut output: ToolOutput, waited: Duration) -> ToolOutput {
     output.facts.waited = waited;
     output

@@ -1,4 +1,4 @@
-//! `resume_agent`: an agent that was closed goes on.
+//! `resume_agent`: reopens a closed agent.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 use super::list_agents::{child, told};
 use crate::agents::{Agents, Status};
 
-/// The tool.
+/// The `resume_agent` tool.
 pub struct ResumeAgent(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `send_input`: an agent is told more.
+//! `send_input`: sends a message to an agent.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 use super::list_agents::{child, told};
 use crate::agents::Agents;
 
-/// The tool.
+/// The `send_input` tool.
 pub struct SendInput(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

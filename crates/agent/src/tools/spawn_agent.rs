@@ -1,4 +1,4 @@
-//! `spawn_agent`: another agent takes a task.
+//! `spawn_agent`: starts an agent on a task.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
 use crate::agents::{Agents, Bounds, Task, Workspace};
 
-/// The tool.
+/// The `spawn_agent` tool.
 pub struct SpawnAgent(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! `wait`: until agents are done.
+//! `wait`: waits until agents are done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 use super::list_agents::child;
 use crate::agents::{Agents, Child, put};
 
-/// How long is waited if the call does not say, at the least and at the most.
+/// Default, minimum and maximum timeout in milliseconds.
 const DEFAULT_TIMEOUT: u64 = 30_000;
 const MIN_TIMEOUT: u64 = 1_000;
 const MAX_TIMEOUT: u64 = 300_000;
 
-/// The tool.
+/// The `wait` tool.
 pub struct Wait(pub Arc<Agents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ impl ToolHandler for Wait {
     }
 }
 
-/// How far an agent is and, if it is done and has a worktree, what it changed there.
+/// Returns the status of an agent and, if it is done and has a worktree, its changes.
 async fn described(child: &Child) -> Value {
     let status = child.status();
     let changes = if status.is_final() { child.changes().await } else { None };

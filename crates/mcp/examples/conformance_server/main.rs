@@ -1,8 +1,7 @@
-//! A server with what the conformance suite of the protocol wants to find, on our own code.
+//! The server under test of the MCP conformance suite, on our own code.
 //!
-//! `cargo run -p toolgate-mcp --example conformance_server -- 127.0.0.1:3900`, then
-//! `conformance server --url http://127.0.0.1:3900/mcp --requirements 2026-07-28`. `cargo test -p toolgate-mcp --test conformance`
-//! does both.
+//! `cargo run -p toolgate-mcp --example conformance_server -- 127.0.0.1:3900`, then `conformance server --url
+//! http://127.0.0.1:3900/mcp --requirements 2026-07-28`. `cargo test -p toolgate-mcp --test conformance` does both.
 
 mod fixtures;
 

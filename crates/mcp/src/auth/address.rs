@@ -1,13 +1,13 @@
-//! Addresses that secrets may be sent to and people may be sent to.
+//! URL policy of OAuth: the URLs that receive tokens and that users are sent to.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// A longer address is none.
+/// Maximum length of a URL.
 const LONGEST: usize = 8 << 10;
 
-/// Why an address is not used.
+/// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AddressFault {
     #[error("is no URL")]
@@ -20,7 +20,7 @@ pub(super) enum AddressFault {
     Inside,
 }
 
-/// The address of a server to which a token may be sent: `https`, or on this machine.
+/// Parses the URL of a server that receives a token: `https`, or loopback.
 pub(super) fn server(text: &str) -> Result<Url, AddressFault> {
     let url = Url::parse(text).map_err(|_| AddressFault::Unreadable)?;
     let host = url.host_str().filter(|_| text.len() <= LONGEST).ok_or(AddressFault::Unreadable)?;
@@ -35,7 +35,7 @@ pub(super) fn server(text: &str) -> Result<Url, AddressFault> {
     Ok(url)
 }
 
-/// An address that `server` named: the same, and on this machine only if the server is.
+/// Parses a URL that the server named, with the same policy; loopback only if the server itself is on loopback.
 pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, AddressFault> {
     let url = server(text)?;
     let here = |url: &Url| url.host_str().is_some_and(is_here);
@@ -45,7 +45,7 @@ pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, AddressFault> {
     Ok(url)
 }
 
-/// Whether whoever is behind a URL is on this machine.
+/// Returns whether a URL points to this machine (loopback).
 pub(super) fn is_on_this_machine(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_here))
 }

@@ -1,4 +1,4 @@
-//! What a user is told whom a server does not let in.
+//! Hints for a user whom a server rejects as unauthorized.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientSco
 use super::Keys;
 use crate::server::Http;
 
-/// How one gets in at a server.
+/// The authentication method of a server, for hints.
 #[derive(Default)]
 pub(crate) struct Door {
     server: String,
@@ -17,12 +17,12 @@ pub(crate) struct Door {
 
 #[derive(Default)]
 enum Way {
-    /// Nobody said.
+    /// Not configured.
     #[default]
     Unknown,
-    /// With a token that is written down.
+    /// A configured token.
     Token,
-    /// By logging in.
+    /// OAuth login.
     Login,
 }
 
@@ -36,7 +36,7 @@ impl Door {
         Self { server: server.to_owned(), way }
     }
 
-    /// What is shown there, if one logs in.
+    /// Returns the token provider, if the server uses OAuth login.
     pub(crate) fn keys(&self, http: &Http) -> Result<Option<Keys>, String> {
         match (&self.way, &http.auth) {
             (Way::Login, Some(auth)) => {
@@ -47,7 +47,7 @@ impl Door {
         }
     }
 
-    /// What the user can do, if `error` says that they were not let in.
+    /// Returns a hint for the user, if `error` is an authorization failure.
     pub(crate) fn shut(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let lacks = match turned_away(error)? {
             Away::Unknown => "wants to know who you are",
@@ -69,7 +69,7 @@ enum Away {
 
 fn turned_away(error: &(dyn Error + 'static)) -> Option<Away> {
     let mut source = Some(error);
-    // ends: an error has so many sources
+    // ends: an error has a finite chain of sources
     while let Some(cause) = source {
         if cause.is::<InsufficientScopeError>() {
             return Some(Away::Rights);

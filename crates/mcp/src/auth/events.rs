@@ -1,4 +1,4 @@
-//! The events that a server behind a URL sends, within bounds.
+//! Reads the SSE events of an HTTP server, with size limits and reconnect backoff.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,15 +14,16 @@ use crate::measure::{self, Excess, LONGEST_MESSAGE};
 
 pub(super) type Events = BoxStream<'static, Result<Sse, Error>>;
 
-/// The shortest pause before a stream that was closed is opened again, and the longest.
+/// The shortest and the longest pause before a closed stream is reopened.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A stream that lived as long may be opened again.
+/// A stream that lived this long resets the reconnect counter.
 const LIVED: Duration = Duration::from_secs(30);
-/// How often streams are opened on which nothing is said.
+/// Maximum number of consecutive streams without an event.
 const MOST_SILENT: u32 = 20;
 
-/// The events of an answer to that request. One that is too much is the last, and is answered in the server's place.
+/// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
+/// event.
 pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> Events {
     let events = SseStream::from_bytes_stream(bytes(answer).boxed());
     let read = move |event: Result<Sse, Error>| {
@@ -51,7 +52,7 @@ fn excess(error: &Error) -> Option<Excess> {
     }
 }
 
-/// An event that can be read, and that lets nobody hurry.
+/// Checks the size of an event, and clamps its retry pause.
 fn bounded(mut event: Sse) -> Result<Sse, Excess> {
     event.retry =
         event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
@@ -63,7 +64,7 @@ fn millis(pause: Duration) -> u64 {
     u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Why there is no more of a stream.
+/// The error that ends a stream.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error(transparent)]
@@ -72,7 +73,7 @@ enum Cut {
     Failed(#[from] reqwest::Error),
 }
 
-/// The bytes of an answer, until an event is too long.
+/// Returns the bytes of an answer, until an event is too long.
 fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
     unfold(Some((answer, Event::default())), |open| async {
         let (mut answer, mut event) = open?;
@@ -87,7 +88,7 @@ fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
     })
 }
 
-/// An event that is being received: it ends with an empty line.
+/// Size of the event that is being received. An empty line ends an event.
 #[derive(Default)]
 struct Event {
     bytes: usize,
@@ -111,7 +112,7 @@ impl Event {
     }
 }
 
-/// How often streams were opened since one said something or lived for a while, and when the last was.
+/// Counts the streams opened since the last event or long-lived stream, and holds the time of the last one.
 #[derive(Clone, Default)]
 pub(super) struct Silence(Arc<Mutex<(u32, Option<Instant>)>>);
 
@@ -120,7 +121,7 @@ impl Silence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits before the next is opened; `false`: there were too many.
+    /// Waits before the next stream is opened. Returns `false` if there were too many.
     pub(super) async fn goes_on(&self) -> bool {
         let before = {
             let mut kept = self.kept();
@@ -134,7 +135,7 @@ impl Silence {
             return false;
         }
         let pause = Self::pause(before);
-        // Even no time at all would cost a tick of the clock, and what is said meanwhile is lost.
+        // Even a zero sleep costs a timer tick, and events during it would be lost.
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
@@ -142,13 +143,13 @@ impl Silence {
         true
     }
 
-    /// The first two are a stream and its continuation: neither waits here.
+    /// The first two streams are a stream and its continuation, so neither waits.
     fn pause(before: u32) -> Duration {
         let doubled = before.checked_sub(2).map(|more| PAUSE * 2_u32.saturating_pow(more.min(16)));
         doubled.unwrap_or_default().min(LONGEST_PAUSE)
     }
 
-    /// The events of a stream, of which those that are too much are left out.
+    /// Returns the events of a stream without the oversized ones. An event resets the counter.
     pub(super) fn broken_by(&self, events: Events) -> Events {
         let silence = self.clone();
         let read = move |event: Result<Sse, Error>| {

@@ -1,4 +1,4 @@
-//! Files that nobody else reads: 0600 from their first moment, never through a link, whole or not at all.
+//! Private files: mode 0600 from creation, symlinks never followed, writes atomic.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-/// A longer file is none of ours.
+/// Maximum size of a file.
 const LONGEST: u64 = 1 << 20;
 
-/// A directory of such files.
+/// A directory of private files.
 pub(super) struct Directory(OwnedFd);
 
 impl Directory {
-    /// Opens it, and makes it if it is not there.
+    /// Opens the directory and creates it if it does not exist.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -33,9 +33,9 @@ impl Directory {
         Ok(directory)
     }
 
-    /// What is in a file; `None` if it is not there.
+    /// Returns the content of a file; `None` if it does not exist.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        // Not to wait for whoever writes into a pipe.
+        // Non-blocking, so that opening a FIFO does not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
             Ok(file) => file,
@@ -49,7 +49,7 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// Puts `bytes` in the place of what was there.
+    /// Replaces the content of a file atomically.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Directory {
         renamed
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -73,7 +73,7 @@ impl Directory {
         }
     }
 
-    /// Locks a file for as long as what it gives lives; `None` if somebody else has it.
+    /// Locks a file until the returned descriptor is dropped; `None` if another process holds the lock.
     pub(super) fn try_lock(&self, name: impl AsRef<OsStr>) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name.as_ref(), flags, Mode::RUSR | Mode::WUSR)?;
@@ -86,7 +86,7 @@ impl Directory {
     }
 }
 
-/// Whether a file is one, and is nobody else's.
+/// Checks that a file is regular, owned by this user, and private.
 fn private(file: &OwnedFd) -> io::Result<()> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

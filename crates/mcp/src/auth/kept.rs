@@ -1,4 +1,4 @@
-//! What is kept for a server, as `rmcp` wants it.
+//! Adapts the token store to the credential store interface of `rmcp`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tokens::{Entry, Key, Token, Tokens, TokensFault, now};
 
-/// The tokens of one server. Whoever refreshes them holds them already.
+/// The tokens of one server. The caller of a refresh holds the lock already.
 pub(super) struct Kept {
     pub(super) tokens: Arc<Tokens>,
     pub(super) key: Key,
@@ -29,7 +29,7 @@ impl CredentialStore for Kept {
         self.tokens.forget(&self.key).map_err(fault)
     }
 
-    /// What is not taken once is not shown again.
+    /// Removes a rejected refresh token, so it is not sent again.
     async fn on_refresh_token_rejected(&self, credentials: &StoredCredentials) -> Result<(), AuthError> {
         let refused = token(credentials)?.and_then(|token| token.refresh);
         let forget = |entry: &mut Entry| {
@@ -44,7 +44,7 @@ pub(super) fn fault(fault: TokensFault) -> AuthError {
     AuthError::CredentialStoreError(fault.to_string())
 }
 
-/// Our words for theirs; they go through JSON, which both speak.
+/// Converts the credentials of `rmcp` to a token, through their JSON form.
 pub(super) fn token(credentials: &StoredCredentials) -> Result<Option<Token>, AuthError> {
     let Some(response) = &credentials.token_response else { return Ok(None) };
     let json = serde_json::to_value(response).map_err(|error| AuthError::InternalError(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What is shown to one server, and renewed when it does not last.
+//! Provides the access token of one server, and renews it when it expires.
 
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
@@ -9,7 +9,7 @@ use super::kept::{Kept, fault};
 use super::tokens::{Entry, Key, Token};
 use super::{Auth, Network, address};
 
-/// What one server is shown.
+/// Provides the access token of one server.
 pub(crate) struct Keys {
     auth: Auth,
     pub(super) key: Key,
@@ -17,14 +17,14 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Those for the server of that name at that URL; an error says why none is shown there.
+    /// Creates the provider for the server with this name and URL. The error says why no token may be sent there.
     pub(crate) fn of(name: &str, url: &str, auth: &Auth) -> Result<Self, String> {
         let server = address::server(url).map_err(|fault| format!("its address {fault}"))?;
         let key = Key { server: name.to_owned(), url: url.to_owned() };
         Ok(Self { auth: auth.clone(), key, server })
     }
 
-    /// What it is shown, renewed if it does not last; nothing if the user has nothing to show.
+    /// Returns the access token, renewed if it has expired; `None` if the user has none.
     pub(super) async fn token(&self) -> Result<Option<String>, AuthError> {
         let Some(token) = self.kept()? else { return Ok(None) };
         if token.is_fresh() {
@@ -33,7 +33,8 @@ impl Keys {
         self.renewed(&token.access, None).await
     }
 
-    /// Another than `stale`, which it does not take, as it says with `challenge`: once, whatever the reason.
+    /// Returns a token other than `stale`, which the server rejected with `challenge`. Renews at most once, whatever
+    /// the reason.
     pub(super) async fn renewed(
         &self,
         stale: &str,
@@ -43,7 +44,7 @@ impl Keys {
         let _held = tokens.hold(&self.key).await.map_err(fault)?;
         let Some(entry) = tokens.load(&self.key).map_err(fault)? else { return Ok(None) };
         let Some(token) = &entry.token else { return Ok(None) };
-        // Somebody else was faster.
+        // Another process has renewed it already.
         if token.access != stale && token.is_fresh() {
             return Ok(Some(token.access.clone()));
         }
@@ -57,7 +58,7 @@ impl Keys {
         }
     }
 
-    /// Remembers rights that the server misses, so that the user is asked for them at the next login.
+    /// Stores scopes that the server found missing, so the next login requests them.
     pub(super) async fn misses(&self, scopes: &str) -> Result<(), AuthError> {
         let scopes: Vec<String> = scopes.split_whitespace().map(str::to_owned).collect();
         let want = |entry: &mut Entry| {
@@ -75,7 +76,7 @@ impl Keys {
         Ok(self.auth.tokens.load(&self.key).map_err(fault)?.and_then(|entry| entry.token))
     }
 
-    /// What speaks to whoever lets users in.
+    /// Creates the client of the authorization server.
     pub(super) async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.as_str();
         match self.auth.network {
@@ -84,7 +85,7 @@ impl Keys {
         }
     }
 
-    /// Gets a new token from whoever gave the old one, if that is still who lets users in here.
+    /// Requests a new token from the issuer of the old one, if it is still the authorization server here.
     async fn refresh(&self, entry: &Entry, challenge: Option<&str>) -> Result<(), AuthError> {
         let mut manager = self.manager().await?;
         let metadata = manager.resolve_metadata_from_challenge(challenge).await?.metadata;
@@ -101,12 +102,12 @@ impl Keys {
         }
         let (tokens, key) = (self.auth.tokens.clone(), self.key.clone());
         manager.set_credential_store(Kept { tokens, key });
-        // Nobody needs to hear what `rmcp` has to say about a token.
+        // `rmcp` would log token details.
         manager.refresh_token().with_subscriber(NoSubscriber::default()).await.map(|_| ())
     }
 }
 
-/// What a token is for, as the address says where a user is asked for it.
+/// Returns the `resource` parameter of an authorization URL: the resource that the token is for.
 pub(super) fn resource(authorization: &str) -> Option<String> {
     let url = Url::parse(authorization).ok()?;
     url.query_pairs().find(|(name, _)| name == "resource").map(|(_, value)| value.into_owned())

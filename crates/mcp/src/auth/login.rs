@@ -1,4 +1,4 @@
-//! A user logs in to a server: in a browser, once.
+//! OAuth login to a server in the user's browser.
 
 use std::time::Duration;
 
@@ -19,63 +19,63 @@ use super::{Auth, ClientId, address, kept};
 use crate::link::Link;
 use crate::server::{Http, Server, Transport};
 
-/// How long a user may take in the browser.
+/// Time limit for the user in the browser.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// What we call ourselves where we register.
+/// Our client name at registration.
 const NAME: &str = "Toolgate";
-/// The right to renew a token without the user.
+/// The scope for refresh tokens.
 const OFFLINE: &str = "offline_access";
-/// Letters of what somebody else says that are passed on.
+/// Maximum characters of a remote message that are shown.
 const LONGEST: usize = 300;
 
-/// Shows a user where to go.
+/// Shows the login page to the user.
 pub trait Opener: Send + Sync {
-    /// Shows this address, or has a browser open it: as one argument of a program, never through a shell. It is an
-    /// `https` address, or one of this machine, and nothing in it is invisible. An error ends the login.
+    /// Shows this URL, or opens it in a browser: as one argument of a program, never through a shell. The URL is
+    /// `https` or loopback, and has no invisible characters. An error ends the login.
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>>;
 }
 
-/// What came of it.
+/// The result of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
-    /// Who let the user in.
+    /// The authorization server.
     pub issuer: String,
-    /// The rights that were given, as far as they were told.
+    /// The granted scopes, as far as the server reports them.
     pub scopes: Vec<String>,
 }
 
-/// Why nobody is logged in.
+/// The reason why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginFault {
-    /// There is nothing to log in to.
+    /// This server has no login.
     #[error("nobody logs in to `{0}`: {1}")]
     Nothing(String, String),
-    /// The server does not say who lets users in, or says nothing that can be used.
+    /// The server does not name a usable authorization server.
     #[error("it does not say who lets users in: {0}")]
     Discovery(String),
-    /// Whoever lets users in, or came back from there, is not who it should be.
+    /// The authorization server or the callback does not match; the login was aborted.
     #[error("this is not safe, and was given up: {0}")]
     Unsafe(String),
-    /// Nobody there knows us.
+    /// The authorization server does not know this client and does not register it.
     #[error(
         "whoever lets users in does not know this program, and does not register it ({0}); ask them for a client id"
     )]
     Unknown(String),
-    /// The user could not be shown where to go.
+    /// The login page could not be shown.
     #[error("{0}")]
     Opener(String),
-    /// The user did not come back.
+    /// The browser did not return in time.
     #[error("nobody came back from the browser")]
     Nobody,
-    /// The user was not let in.
+    /// The authorization server refused.
     #[error("it was refused: {0}")]
     Refused(String),
-    /// What was given cannot be kept.
+    /// The token cannot be saved.
     #[error(transparent)]
     Tokens(#[from] TokensFault),
 }
 
-/// Has a user log in to a server, and keeps what comes of it. Asks for the rights that the server has missed, too.
+/// Logs a user in to a server and saves the token. Also requests the scopes that the server found missing earlier.
 pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
@@ -99,7 +99,7 @@ pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, Log
     flow.finish(&keys, auth, &visited).await
 }
 
-/// Forgets what is kept for a server.
+/// Deletes the saved token of a server.
 pub async fn logout(server: &Server) -> Result<(), LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
@@ -118,15 +118,15 @@ fn behind(server: &Server) -> Result<(&Http, &Auth), LoginFault> {
     Ok((http, auth))
 }
 
-/// A login that has begun.
+/// A login in progress.
 struct Flow {
     manager: AuthorizationManager,
     caught: InMemoryCredentialStore,
     issuer: Option<String>,
     client: Known,
-    /// Where the user goes.
+    /// The login page.
     page: Url,
-    /// What has to come back.
+    /// The `state` value that must come back.
     state: String,
     resource: String,
     challenge: Option<String>,
@@ -162,7 +162,7 @@ impl Flow {
         Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource, challenge })
     }
 
-    /// Makes a token of what the browser came back with.
+    /// Exchanges the authorization code from the callback for a token.
     async fn finish(self, keys: &Keys, auth: &Auth, visited: &Url) -> Result<LoggedIn, LoginFault> {
         let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| only(visited, name));
         if state?.is_none_or(|state| state != self.state) {
@@ -171,7 +171,7 @@ impl Flow {
         }
         let issuer = issuer?;
         if let Some(error) = error? {
-            // Only whoever lets users in may say why one was not.
+            // Only the authorization server may explain a refusal.
             let known = issuer.is_none() || issuer == self.issuer;
             return Err(LoginFault::Refused(if known {
                 plain(&error)
@@ -182,7 +182,7 @@ impl Flow {
         let code = code?.unwrap_or_default();
         let exchanged =
             self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref());
-        // `rmcp` logs the code, and whatever comes with the token.
+        // `rmcp` would log the code and the token response.
         exchanged.with_subscriber(NoSubscriber::default()).await.map_err(|error| match error {
             AuthError::AuthorizationServerMismatch { .. }
             | AuthError::AuthorizationServerMissingIssuer { .. }
@@ -209,7 +209,7 @@ impl Flow {
     }
 }
 
-/// Whether what somebody says about themselves is what a user can be sent to.
+/// Checks that the metadata of the authorization server is safe: allowed URLs, and PKCE with S256.
 fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFault> {
     let endpoints = [
         ("the page where users log in", Some(&metadata.authorization_endpoint)),
@@ -228,7 +228,7 @@ fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFa
     Ok(())
 }
 
-/// The rights to ask for: what the user says, or the server; and what it had and missed before.
+/// Returns the scopes to request: the configured ones or the server's, plus earlier granted and missing ones.
 async fn scopes(
     keys: &Keys,
     auth: &Auth,
@@ -253,7 +253,7 @@ async fn scopes(
     Ok(scopes)
 }
 
-/// Who we are there.
+/// Returns our client identity there: configured, by metadata document, or newly registered.
 async fn client(
     auth: &Auth,
     manager: &mut AuthorizationManager,
@@ -277,7 +277,7 @@ async fn client(
     }
 }
 
-/// The value of a name that an address has once.
+/// Returns the value of a query parameter; an error if it occurs twice.
 fn only(url: &Url, name: &str) -> Result<Option<String>, LoginFault> {
     let mut values = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     let value = values.next();
@@ -296,7 +296,7 @@ fn discovery(error: AuthError) -> LoginFault {
     }
 }
 
-/// What somebody else says, so that it can be shown.
+/// Returns a remote message without invisible characters, truncated.
 fn plain(text: &str) -> String {
     text.chars().filter(|letter| !policy::invisible(*letter)).take(LONGEST).collect()
 }

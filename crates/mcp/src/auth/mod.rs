@@ -1,4 +1,4 @@
-//! Who the user is to a server behind a URL: OAuth 2.1, as the protocol asks for it.
+//! OAuth 2.1 authorization for HTTP servers, as the protocol specifies it.
 
 mod address;
 mod door;
@@ -21,50 +21,51 @@ pub use login::{LoggedIn, LoginFault, Opener, login, logout};
 pub(crate) use sent::Sent;
 pub use tokens::{Tokens, TokensFault};
 
-/// How a server gets to know who its user is.
+/// OAuth configuration of a server.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// Where what the user was given is kept.
+    /// The store of its tokens.
     pub tokens: Arc<Tokens>,
-    /// Who we are to whoever lets users in.
+    /// Our identity at the authorization server.
     pub client: ClientId,
-    /// The rights that are asked for; what the server says it needs if nothing is said.
+    /// The scopes to request; those that the server requires if empty.
     pub scopes: Vec<String>,
-    /// Where whoever lets users in may be.
+    /// The network in which the authorization server may be.
     pub network: Network,
 }
 
-/// Where whoever lets users in may be. Addresses of this machine are used only for servers of this machine, and those
-/// that mean something to a cloud never.
+/// The network in which the authorization server may be. Loopback addresses are allowed only for servers on loopback,
+/// and cloud metadata addresses never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Network {
-    /// Where everybody can reach them; a server at an address of a private network may name others there.
+    /// A public network. A server at a private address may name others in its private network.
     #[default]
     Public,
-    /// In a private network, too.
+    /// A private network, too.
     Private,
 }
 
 impl Auth {
-    /// With nothing else said: we are whoever the other side says we are, and ask for what the server needs.
+    /// Default configuration: dynamic client registration, and the scopes that the server requires.
     pub fn new(tokens: Arc<Tokens>) -> Self {
         Self { tokens, client: ClientId::Any, scopes: Vec::new(), network: Network::default() }
     }
 }
 
-/// Who we are to whoever lets users in.
+/// Our identity at the authorization server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ClientId {
-    /// Whoever they say we are: we register ourselves.
+    /// None: we register ourselves.
     Any,
-    /// Somebody they know already.
+    /// A client that is registered there already.
     Registered {
-        /// What they call us.
+        /// The client id.
         id: String,
-        /// How they know that it is us, if they gave us something.
+        /// The client secret, if there is one.
         secret: Option<String>,
     },
-    /// Whoever the document behind this `https` URL describes, if they read such documents; anybody if not.
+    /// A client metadata document at this `https` URL, if the authorization server supports it; otherwise we register
+    /// ourselves.
     Document(String),
 }
 

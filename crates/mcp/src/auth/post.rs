@@ -1,4 +1,4 @@
-//! A message that is sent to a server behind a URL, and its answer, read within bounds.
+//! Posts one message to an HTTP server and reads its answer, with size limits.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::events;
 use super::sent::{Failure, Headers};
 use crate::measure::{self, Excess, LONGEST_MESSAGE, UNREAD};
 
-/// The kinds of answers.
+/// The content types of answers.
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
-/// What a server knows a session by.
+/// The session id header.
 const SESSION: &str = "mcp-session-id";
-/// Headers that are ours to set.
+/// Reserved headers: configuring one is an error.
 const RESERVED: &[&str] = &["accept", "last-event-id", SESSION];
-/// Bytes of what is read of a refusal, and letters of what is said of it.
+/// Maximum bytes read of an error response, and maximum characters of it that are shown.
 const LONGEST_REFUSAL: usize = 64 << 10;
 const SAID: usize = 500;
 
-/// A message that is sent.
+/// A message to send.
 pub(super) struct Post {
     pub(super) uri: Arc<str>,
     pub(super) message: ClientJsonRpcMessage,
@@ -35,7 +35,7 @@ pub(super) struct Post {
 }
 
 impl Post {
-    /// Sends it, and reads the answer.
+    /// Sends the message and reads the answer.
     pub(super) async fn send(
         &self,
         http: &reqwest::Client,
@@ -65,7 +65,7 @@ impl Post {
         }
     }
 
-    /// The request that wants an answer, if it is one.
+    /// Returns the id of the request; `None` for messages that expect no answer.
     fn asks(&self) -> Option<&RequestId> {
         match &self.message {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
@@ -76,7 +76,7 @@ impl Post {
     }
 
     async fn read(&self, answer: Response) -> Result<Answer, Failure> {
-        // There are servers that say so instead of "accepted".
+        // Some servers answer like this instead of with "202 Accepted".
         if self.asks().is_none() && answer.content_length() == Some(0) {
             return Ok(Answer::Accepted);
         }
@@ -105,7 +105,7 @@ impl Post {
         }
     }
 
-    /// A refusal may say more than its status.
+    /// Handles an error status, whose body may hold a JSON-RPC error.
     async fn refused(&self, answer: Response) -> Result<Answer, Failure> {
         let (status, session) = (answer.status(), header(&answer, SESSION));
         let is_json = header(&answer, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(JSON));
@@ -137,7 +137,7 @@ impl Post {
         }
     }
 
-    /// The request that asks which era a server is of, if it is that one; servers of the older era refuse it in many ways.
+    /// Returns the request id if this is the discovery probe. Servers of the older era reject the probe in many ways.
     fn probes(&self) -> Option<&RequestId> {
         match &self.message {
             ClientJsonRpcMessage::Request(request)
@@ -150,7 +150,7 @@ impl Post {
     }
 }
 
-/// What is answered in a server's place if its answer is not read.
+/// Returns the error response that replaces an oversized answer.
 pub(super) fn unread(id: RequestId, excess: Excess) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREAD), excess.to_string(), None), Some(id))
 }
@@ -171,7 +171,7 @@ fn header(answer: &Response, name: &str) -> Option<String> {
     answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Whether a server wants to know who asks, or wants them to have more rights.
+/// Returns an error if the server demands authorization or more scopes.
 fn turned_away(answer: &Response) -> Result<(), Failure> {
     let Some(challenge) = header(answer, WWW_AUTHENTICATE.as_str()) else { return Ok(()) };
     match answer.status() {
@@ -184,7 +184,7 @@ fn turned_away(answer: &Response) -> Result<(), Failure> {
     }
 }
 
-/// The rights that a challenge names.
+/// Returns the scopes that a challenge names.
 fn scope(challenge: &str) -> Option<String> {
     let at = challenge.to_ascii_lowercase().find("scope=")?;
     let rest = challenge.get(at + "scope=".len()..)?;

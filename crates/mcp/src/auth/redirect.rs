@@ -1,4 +1,4 @@
-//! Where a browser comes back to: a port of this machine, for one visit.
+//! Loopback listener for the browser's OAuth callback, for one visit.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -9,36 +9,36 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 const PATH: &str = "/callback";
-/// Bytes of a request that are read, and how long one may take.
+/// Maximum bytes and time of a request.
 const LONGEST: usize = 16 << 10;
 const SLOWEST: Duration = Duration::from_secs(10);
-/// Visits that are none before nobody is waited for any more.
+/// Maximum number of unrelated requests before the listener gives up.
 const STRANGERS: usize = 100;
 
-/// What every browser is shown, whatever came with it.
+/// The page for every visit, whatever its parameters.
 const PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><title>toolgate</title>\
     <p>You can close this page. Toolgate says whether it worked.</p>";
 
-/// A port that waits for a browser.
+/// A listener for the callback.
 pub(super) struct Redirect {
     listener: TcpListener,
     address: String,
 }
 
 impl Redirect {
-    /// Listens on a port that nobody can know before.
+    /// Listens on a random port.
     pub(super) async fn listen() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
         Ok(Self { listener, address })
     }
 
-    /// Where the browser is to come back to.
+    /// Returns the redirect URI.
     pub(super) fn address(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Waits for the first visit, and gives where it went. Nothing listens any more after that.
+    /// Waits for the first callback and returns its URL. The port is closed after that.
     pub(super) async fn visited(self) -> Option<Url> {
         for _ in 0..STRANGERS {
             let (stream, _) = self.listener.accept().await.ok()?;
@@ -56,7 +56,7 @@ impl Redirect {
         let (method, target) = (words.next()?, words.next()?);
         let host =
             lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        // A page elsewhere that has its own name point here is none of our visitors.
+        // A Host header with another name indicates DNS rebinding.
         let is_ours = host.is_some_and(|(_, host)| host.trim() == self.address);
         let url = Url::parse(&format!("http://{}{target}", self.address)).ok();
         let url = url.filter(|url| is_ours && method == "GET" && url.path() == PATH);
@@ -68,14 +68,14 @@ impl Redirect {
              connection: close\r\n\r\n{body}",
             body.len()
         );
-        // Whether the browser hears it changes nothing.
+        // It does not matter whether the browser receives the answer.
         let _heard = stream.write_all(answer.as_bytes()).await;
         let _closed = stream.shutdown().await;
         url
     }
 }
 
-/// The head of a request, as text.
+/// Reads the head of a request as text.
 async fn head(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 2 << 10];

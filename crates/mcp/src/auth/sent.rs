@@ -1,4 +1,4 @@
-//! Requests to a server, with what it is shown.
+//! HTTP client of a server: sends the token, renews it once on 401, and follows redirects only within the origin.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -20,10 +20,10 @@ use crate::measure::LONGEST_MESSAGE;
 pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// How often a server may say that it is elsewhere at the same origin.
+/// Maximum number of redirects within the origin.
 const HOPS: usize = 10;
 
-/// Sends requests. What is shown to the server goes to no other: nothing is sent on to another origin.
+/// Sends requests to one server. Tokens never go to another origin, because redirects to one are not followed.
 #[derive(Clone)]
 pub(crate) struct Sent {
     http: reqwest::Client,
@@ -32,11 +32,11 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Sends to the server at `url`.
+    /// Creates a client for the server at `url`.
     pub(crate) fn new(url: &str, keys: Option<Keys>) -> Result<Self, String> {
         crate::tls::install();
         let mut http = reqwest::Client::builder().redirect(at_home());
-        // What is said on this machine is nothing for whoever stands between it and others.
+        // Loopback traffic must not go through a proxy.
         if address::is_on_this_machine(url) {
             http = http.no_proxy();
         }
@@ -44,7 +44,7 @@ impl Sent {
         Ok(Self { http, keys: keys.map(Arc::new), silence: Silence::default() })
     }
 
-    /// Sends with `fixed` or with what is kept; if that is not taken, once more with what is new.
+    /// Sends with the token `fixed` or the stored one. If the stored one is rejected, renews it and sends once more.
     async fn with<T, F>(
         &self,
         fixed: Option<String>,
@@ -73,7 +73,7 @@ impl Sent {
     }
 }
 
-/// Follows a server within its own origin, and only where the request stays what it is.
+/// Follows redirects only within the origin, and only those that keep the method and the body.
 fn at_home() -> Policy {
     Policy::custom(|attempt| {
         let same = |a: &Url, b: &Url| a.origin() == b.origin();
@@ -112,7 +112,7 @@ impl StreamableHttpClient for Sent {
         headers: Headers,
         _: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        // It has bounds of its own, of which this is one.
+        // Our own limits include this one.
         self.post_message(uri, message, session, token, headers).await
     }
 

@@ -1,4 +1,4 @@
-//! What users were given to show to servers, kept in files that nobody else reads.
+//! Store of OAuth tokens, in private files.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,32 +11,32 @@ use tokio::time::{Instant, sleep};
 
 use super::file::Directory;
 
-/// The directory below the one for state.
+/// The directory below the state directory.
 const DIRECTORY: &str = "mcp-tokens";
-/// How long somebody else may refresh a token before we give up, and how often we look.
+/// Time limit for another process's lock, and the polling interval.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(25);
-/// Clocks differ: a token that lasts no longer than this is taken for one that does not last.
+/// Tolerance for clock skew: a token counts as expired this many seconds early.
 const SKEW: u64 = 60;
 
-/// Where tokens are kept: one file for each server and its URL.
+/// Stores tokens in one file for each pair of server and URL.
 #[derive(Debug)]
 pub struct Tokens {
     directory: PathBuf,
 }
 
-/// Why tokens cannot be kept or found.
+/// The reason why a token file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}` cannot be used: {source}")]
 pub struct TokensFault {
-    /// Where.
+    /// Path of the file.
     pub path: String,
-    /// Why.
+    /// The cause.
     #[source]
     pub source: io::Error,
 }
 
-/// Whose tokens: those of one server at one URL. A server of the same name elsewhere has none of them.
+/// Key of a stored login: one server at one URL. A server of the same name at another URL has a different key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) server: String,
@@ -53,28 +53,28 @@ impl Key {
     }
 }
 
-/// What a user was given for a server: by whom, for what, to whom.
+/// A stored login: the token with its issuer, resource and client.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) server: String,
     pub(super) url: String,
-    /// Who gave it.
+    /// The authorization server.
     pub(super) issuer: Option<String>,
-    /// What it is for.
+    /// The resource that the token is for.
     pub(super) resource: String,
-    /// Who we are to them.
+    /// Our client identity there.
     pub(super) client: Known,
-    /// What was given; nothing if it is not taken any more.
+    /// The token; `None` if it was rejected.
     pub(super) token: Option<Token>,
-    /// What the server said when it was asked by nobody: it tells where to look for who lets users in.
+    /// The server's challenge to an unauthenticated request, which names the authorization server.
     #[serde(default)]
     pub(super) challenge: Option<String>,
-    /// Rights that the server has missed since.
+    /// Scopes that the server has found missing since.
     #[serde(default)]
     pub(super) wanted: Vec<String>,
 }
 
-/// Who we are to whoever gave it.
+/// Our client identity at the issuer.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) id: String,
@@ -82,19 +82,19 @@ pub(super) struct Known {
     pub(super) redirect: String,
 }
 
-/// What is shown to a server.
+/// An OAuth token.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Token {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
-    /// Seconds since 1970 when it came, and how many it lasts.
+    /// Unix time of receipt, and lifetime in seconds.
     pub(super) received: u64,
     pub(super) lasts: Option<u64>,
     pub(super) scopes: Vec<String>,
 }
 
 impl Token {
-    /// Whether it can still be shown, as far as anybody knows. If the clock went back, the server knows better.
+    /// Returns whether the token has not expired by our clock. If the clock went back, the server decides.
     pub(super) fn is_fresh(&self) -> bool {
         let age = now().saturating_sub(self.received);
         self.lasts.is_none_or(|lasts| age.saturating_add(SKEW) < lasts)
@@ -105,13 +105,13 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The right to change what is kept for a server. It ends when this is dropped, or with the process.
+/// An exclusive lock on the login of a server. It ends when this value is dropped, or with the process.
 pub(super) struct Held {
     _file: OwnedFd,
 }
 
 impl Tokens {
-    /// Those in a directory of their own below `state`.
+    /// Creates a store in its own directory below `state`.
     pub fn below(state: &Path) -> Self {
         Self { directory: state.join(DIRECTORY) }
     }
@@ -133,7 +133,7 @@ impl Tokens {
         })
     }
 
-    /// Changes what is kept for a server, if something is.
+    /// Updates the stored login of a server, if there is one.
     pub(super) fn change(&self, key: &Key, change: impl FnOnce(&mut Entry)) -> Result<(), TokensFault> {
         let Some(mut entry) = self.load(key)? else { return Ok(()) };
         change(&mut entry);
@@ -144,10 +144,10 @@ impl Tokens {
         self.with(key, |files, name| files.remove(name))
     }
 
-    /// Waits for the right to change what is kept for a server, in this process and all others.
+    /// Waits for the lock on the login of a server, across processes.
     pub(super) async fn hold(&self, key: &Key) -> Result<Held, TokensFault> {
         let until = Instant::now() + PATIENCE;
-        // ends: when it is ours, or patience does
+        // ends: when the lock is ours, or at the time limit
         loop {
             let lock = self.with(key, |files, name| files.try_lock(format!("{name}.lock")))?;
             if let Some(file) = lock {

@@ -1,4 +1,4 @@
-//! What `rmcp` says, in our own words.
+//! Converts the types of `rmcp` to ours.
 
 use std::error::Error;
 
@@ -30,10 +30,10 @@ pub(super) fn listed(tool: Tool) -> Listed {
     }
 }
 
-/// Tools of a page that cannot be read and are told of.
+/// Maximum number of unreadable tools on a page that are reported.
 const MOST_UNREAD: usize = 50;
 
-/// A page of tools, without those that are none.
+/// Parses a page of tools and skips invalid ones.
 pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
         return Err(Trouble::Nonsense("it does not list its tools".to_owned()));
@@ -57,7 +57,7 @@ pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
     Ok(Page { items, unread, next })
 }
 
-/// What is wrong with the definition of a tool.
+/// Describes the error in the definition of a tool.
 fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
     match tool.get("inputSchema") {
         _ if !tool.is_object() => "it is not a JSON object".to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn answer(result: CallToolResult) -> Answer {
     }
 }
 
-/// An answer that `rmcp` does not know: a block of an unknown kind must not take the others with it.
+/// Parses an answer that `rmcp` cannot, so that a block of an unknown type does not invalidate the others.
 pub(super) fn unknown_answer(result: &Value) -> Result<Answer, Trouble> {
     let content = result.get("content").and_then(Value::as_array);
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
@@ -129,13 +129,13 @@ pub(super) fn contents(result: ReadResourceResult) -> Value {
     Value::Array(values(result.contents))
 }
 
-/// What an error says, and what it says it comes from.
+/// Joins the messages of an error and its sources.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let said = error.to_string();
-    // Which of our types it came from is nobody's business.
+    // Removes the names of our Rust types.
     let mut said = said.split_once("] error: ").map_or(said.clone(), |(_, why)| why.to_owned());
     let mut source = error.source();
-    // ends: an error has so many sources
+    // ends: an error has a finite chain of sources
     while let Some(cause) = source {
         let more = cause.to_string();
         if !said.contains(&more) {

@@ -1,4 +1,4 @@
-//! What a server says without being asked, and what it asks.
+//! Handles the notifications and requests of a server: progress, tool changes, elicitation, roots.
 #![expect(deprecated, reason = "servers of the older era still ask for roots")]
 
 use std::collections::HashMap;
@@ -21,24 +21,24 @@ use super::Client;
 use crate::elicit::{Elicitation, Elicited, Wants, address, secret};
 use crate::peer::{Progress, Trouble};
 
-/// Steps of one call that wait to be told; of more, some are left out.
+/// Maximum number of queued progress steps of one call; further ones are dropped.
 const STEPS: usize = 64;
-/// Questions of one call; further ones are declined.
+/// Maximum number of questions of one call; further ones are declined.
 const MOST_ASKED: usize = 10;
 
 type Followed = Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>;
 
-/// Hears a server.
+/// Handles the messages of a server.
 pub(crate) struct Ears {
     client: Client,
     followed: Arc<Followed>,
     changed: Arc<Notify>,
-    /// Calls that are on their way, and questions since there were none.
+    /// The number of running calls, and of questions since the last time there were none.
     calls: AtomicUsize,
     asked: AtomicUsize,
 }
 
-/// A call on its way.
+/// A running call.
 pub(crate) struct OnItsWay<'a>(&'a Ears);
 
 impl Drop for OnItsWay<'_> {
@@ -47,7 +47,7 @@ impl Drop for OnItsWay<'_> {
     }
 }
 
-/// The steps of one call.
+/// Receives the progress of one call.
 pub(crate) struct Steps {
     token: ProgressToken,
     steps: mpsc::Receiver<Progress>,
@@ -72,7 +72,7 @@ impl Ears {
         Self { client, followed: Arc::default(), changed: Arc::default(), calls, asked }
     }
 
-    /// A call begins: it may ask so and so often.
+    /// Begins a call, which resets the number of questions if it is the only one.
     pub(crate) fn call(&self) -> OnItsWay<'_> {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             self.asked.store(0, Ordering::Relaxed);
@@ -80,7 +80,8 @@ impl Ears {
         OnItsWay(self)
     }
 
-    /// Whether there were too many questions for the calls that there are: nobody says which question is of which.
+    /// Counts a question and returns whether there are too many for the running calls. The protocol does not say
+    /// which call a question belongs to.
     fn asks_too_much(&self) -> bool {
         let calls = self.calls.load(Ordering::Relaxed).max(1);
         self.asked.fetch_add(1, Ordering::Relaxed) >= MOST_ASKED.saturating_mul(calls)
@@ -90,14 +91,14 @@ impl Ears {
         Arc::clone(&self.changed)
     }
 
-    /// The steps of the call that has this token.
+    /// Returns the progress of the call with this token.
     pub(crate) fn follow(&self, token: ProgressToken) -> Steps {
         let (sender, steps) = mpsc::channel(STEPS);
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
         Steps { token, steps, followed: Arc::clone(&self.followed) }
     }
 
-    /// Answers what a server of the newer era wants to know before it answers.
+    /// Answers an input request of the newer era, which a server needs before its answer.
     pub(crate) async fn input(&self, request: InputRequest) -> Result<Value, Trouble> {
         let answer = match request {
             InputRequest::Elicitation(request) => serde_json::to_value(self.elicited(request.params).await),
@@ -163,7 +164,7 @@ impl ClientHandler for Ears {
         let step = Progress { done: params.progress, of: params.total, message: params.message };
         let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = followed.get(&params.progress_token) {
-            // Whoever has so many steps to tell can do without one.
+            // If the queue is full, the step is dropped.
             let _full = sender.try_send(step);
         }
     }
@@ -184,7 +185,7 @@ impl ClientHandler for Ears {
             capabilities.elicitation = Some(elicitation);
         }
         ClientConfig::new(capabilities, Implementation::new("toolgate", env!("CARGO_PKG_VERSION")))
-            // What the older era is greeted with; the newer says it with every request.
+            // The version for the handshake of the older era; the newer era sends it with every request.
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }
 }

@@ -1,7 +1,7 @@
-//! The handshake with a program that may be slow: its late answer to the probe is no answer to the greeting.
+//! Handshake with a slow program: ignores a late answer to the discovery probe.
 //!
-//! `rmcp` asks first whether a server speaks the newer protocol, and greets it in the older one after ten seconds
-//! without an answer. A program that reads only then answers both, in that order.
+//! `rmcp` first probes whether a server speaks the newer protocol. After ten seconds without an answer it sends the
+//! `initialize` request of the older one. A program that starts reading only then answers both, in that order.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ pub(super) struct Handshakes<T> {
 struct Lent<T> {
     /// The transport, while no handshake uses it.
     transport: Option<T>,
-    /// The server answered that it speaks the newer protocol, when it had been greeted in the older one already.
+    /// The server answered the probe after the `initialize` request was sent: it speaks the newer protocol.
     is_newer: bool,
 }
 
@@ -27,26 +27,26 @@ impl<T> Handshakes<T> {
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// Lends the transport to a handshake; `None` while another has it.
+    /// Lends the transport to a handshake; `None` while another one has it.
     pub(super) fn lend(&self) -> Option<Handshake<T>> {
         let transport = self.inner.lock().unwrap_or_else(PoisonError::into_inner).transport.take()?;
         let owner = Arc::clone(&self.inner);
         Some(Handshake { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
     }
 
-    /// Says whether a late answer told that the server speaks the newer protocol.
+    /// Returns whether a late answer showed that the server speaks the newer protocol.
     pub(super) fn is_newer(&self) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).is_newer
     }
 }
 
-/// The transport of one handshake, and of the connection that comes of it. Dropping it gives the transport back.
+/// The transport of one handshake and of its connection. Dropping it returns the transport.
 pub(super) struct Handshake<T> {
     transport: Option<T>,
     owner: Arc<Mutex<Lent<T>>>,
-    /// The ids of probes that were sent.
+    /// The ids of the probes that were sent.
     probes: Vec<RequestId>,
-    /// The greeting in the older protocol was sent: nobody waits for answers to probes any more.
+    /// The `initialize` request of the older protocol was sent, so answers to probes are ignored.
     greeted: bool,
 }
 
@@ -61,7 +61,7 @@ impl<T> Handshake<T> {
         }
     }
 
-    /// Says whether `message` answers a probe that nobody waits for.
+    /// Returns whether `message` is a late answer to a probe.
     fn is_late(&mut self, message: &ServerJsonRpcMessage) -> bool {
         let (id, is_newer) = match message {
             ServerJsonRpcMessage::Response(response) => (Some(&response.id), true),
@@ -100,7 +100,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Handshake<T> 
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        // ends: there are only so many probes, and a server that repeats an answer is measured by its line
+        // ends: there are only so many probes, and the line limits a server that repeats an answer
         loop {
             let message = self.transport.as_mut()?.receive().await?;
             if !self.is_late(&message) {
@@ -127,7 +127,8 @@ mod tests {
     use super::super::{Client, Link, pipes};
     use crate::peer::Peer;
 
-    /// Starts a server that reads nothing for `asleep` and answers by `answer`; says which protocol was agreed on.
+    /// Starts a server that reads nothing for `asleep` and answers with `answer`. Returns the negotiated protocol
+    /// version.
     async fn agreed(asleep: Duration, answer: fn(&str) -> Value) -> String {
         let (ends, [stdin, stdout, _stderr]) = pipes().unwrap();
         let input = tokio::net::unix::pipe::Receiver::from_owned_fd(stdin).unwrap();

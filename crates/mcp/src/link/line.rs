@@ -1,4 +1,4 @@
-//! The line to a program: what it says is measured before it is read, and it has to read what we say.
+//! Stdio transport to a server program: limits the size of messages, and cuts off programs that do not read.
 
 use std::future::Future;
 use std::io;
@@ -14,22 +14,22 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::measure::{LONGEST_MESSAGE, Measure};
 
-/// How long a program may leave what we say unread.
+/// Time limit for a program to read our messages.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much it may say meanwhile: each of its questions has an answer that waits.
+/// Maximum bytes it may write meanwhile, because each of its requests queues an answer.
 const MOST_MEANWHILE: usize = LONGEST_MESSAGE;
 
-/// A line, and why it was cut if it was.
+/// The shared state of both directions, and the reason if the line was cut.
 #[derive(Default)]
 pub(super) struct Line {
     why: OnceLock<String>,
     cut: CancellationToken,
-    /// Bytes that were heard while something could not be said, and one more; none if nothing waits.
+    /// Bytes received while a write is blocked, plus one; zero if no write is blocked.
     meanwhile: AtomicUsize,
 }
 
 impl Line {
-    /// Listens and speaks within bounds.
+    /// Wraps both directions with limits.
     pub(super) fn around<R, W>(self: &Arc<Self>, output: R, input: W) -> (Heard<R>, Said<W>) {
         let cut = || Box::pin(self.cut.clone().cancelled_owned());
         let heard = Heard { inner: output, line: Arc::clone(self), cut: cut(), message: Measure::default() };
@@ -37,7 +37,7 @@ impl Line {
         (heard, said)
     }
 
-    /// Why it was cut.
+    /// Returns the reason if the line was cut.
     pub(super) fn why(&self) -> Option<String> {
         self.why.get().cloned()
     }
@@ -48,7 +48,7 @@ impl Line {
         io::Error::other(why.clone())
     }
 
-    /// Something was heard.
+    /// Counts received bytes.
     fn hears(&self, bytes: usize) -> io::Result<()> {
         let waits = |before: usize| (before > 0).then(|| before.saturating_add(bytes));
         match self.meanwhile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits) {
@@ -63,7 +63,7 @@ impl Line {
 
 type Cut = Pin<Box<WaitForCancellationFutureOwned>>;
 
-/// What a program says.
+/// The output of a program.
 pub(super) struct Heard<R> {
     inner: R,
     line: Arc<Line>,
@@ -72,7 +72,7 @@ pub(super) struct Heard<R> {
 }
 
 impl<R> Heard<R> {
-    /// How much of what was heard may be read; the rest is too much, which is why the line is cut.
+    /// Returns the number of bytes that may be read. If the rest is too much, cuts the line.
     fn measured(&mut self, heard: &[u8]) -> usize {
         for (at, byte) in heard.iter().enumerate() {
             if *byte == b'\n' {
@@ -108,24 +108,24 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
     }
 }
 
-/// What a program is told.
+/// The input of a program.
 pub(super) struct Said<W> {
     inner: W,
     line: Arc<Line>,
     cut: Cut,
-    /// Until when it has to read.
+    /// The deadline for a blocked write.
     waits: Option<Pin<Box<Sleep>>>,
 }
 
 impl<W> Said<W> {
-    /// What became of saying something: whoever has read for too long nothing is left.
+    /// Handles the result of a write, and cuts the line if a write is blocked for too long.
     fn told<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if told.is_ready() {
             self.waits = None;
             self.line.meanwhile.store(0, Ordering::Relaxed);
             return told;
         }
-        // One that counts already goes on to.
+        // Keeps an existing count.
         let _counts = self.line.meanwhile.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
         let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
         if waits.as_mut().poll(cx).is_ready() {
@@ -194,7 +194,7 @@ mod tests {
         let (mut heard, mut said) = line.around(tokio::io::repeat(b'\n'), ours);
         let mut buffer = vec![0; 1 << 20];
         let reading = async {
-            // ends: it is left after 16 of them
+            // ends: the line is cut after 16 of them
             while heard.read(&mut buffer).await.is_ok() {}
         };
         let words = [b'x'; 100];

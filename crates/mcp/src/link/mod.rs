@@ -1,4 +1,4 @@
-//! A server that is spoken to by `rmcp`, in whichever era it speaks: nothing of `rmcp` gets out of here.
+//! Connection to a server through `rmcp`, in either protocol era. No type of `rmcp` leaves this module.
 
 mod convert;
 mod ears;
@@ -40,16 +40,16 @@ pub(crate) use ears::Ears;
 use handshake::Handshakes;
 use line::Line;
 
-/// Rounds in which a server may want to know something before it answers.
+/// Maximum rounds in which a server may request input before it answers.
 const ROUNDS: usize = 10;
-/// How long a server of neither era may leave us in doubt before the older one is tried.
+/// Timeout of a control request, after which the older era is tried.
 const CONTROL: Duration = Duration::from_secs(5);
 
-/// How often a stream that cannot be opened is tried again, and how long is waited in between at the most.
+/// Maximum number of attempts to open a stream, and the longest pause between them.
 const MOST_TRIES: usize = 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Our ends of a program's input, output and errors, and its own.
+/// Creates the pipes of a program: our ends, and its standard input, output and error.
 pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
     let (stdin, to_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (from_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -62,14 +62,14 @@ pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
     Ok((ends, [stdin, stdout, stderr]))
 }
 
-/// Our ends of a program's input, output and errors.
+/// Our ends of a program's standard input, output and error.
 pub(crate) struct Ends {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
     pub(crate) errors: pipe::Receiver,
 }
 
-/// What a server is told about us, and whom it may ask.
+/// Our profile for a server, and the handler of its questions.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) server: String,
@@ -77,7 +77,7 @@ pub(crate) struct Client {
     pub(crate) elicit: Option<Arc<dyn Elicit>>,
 }
 
-/// A server that is connected.
+/// A connected server.
 pub(crate) struct Link {
     peer: RmcpPeer<RoleClient>,
     ears: Arc<Ears>,
@@ -88,7 +88,7 @@ pub(crate) struct Link {
     way: Way,
 }
 
-/// How a server is reached, for whoever says why it is not.
+/// Translates transport errors, with the hints of this transport.
 struct Way {
     door: Door,
     line: Arc<Line>,
@@ -117,7 +117,7 @@ impl Way {
         }
     }
 
-    /// Why nothing more is said, if that was our doing; `otherwise` if not.
+    /// Returns the reason if we cut the line; `otherwise` if not.
     fn gone(&self, otherwise: &str) -> Trouble {
         match self.line.why() {
             Some(why) => Trouble::Nonsense(why),
@@ -157,7 +157,7 @@ fn lifecycle() -> ClientLifecycleMode {
 }
 
 impl Link {
-    /// Speaks to a program through its input and output.
+    /// Connects to a program through its standard input and output.
     pub(crate) async fn to_program(
         client: Client,
         output: pipe::Receiver,
@@ -170,12 +170,12 @@ impl Link {
         let handshakes = Handshakes::over(transport);
         let ears = Arc::new(Ears::new(client));
         let mut mode = lifecycle();
-        // ends: it is asked once more at the most
+        // ends: after one more attempt at most
         loop {
             let lent = handshakes.lend().ok_or_else(|| way.gone("it is gone"))?;
             match Arc::clone(&ears).serve_with_lifecycle(lent, mode.clone()).await {
                 Ok(running) => return Self::of(ears, running, way).await,
-                // It has said too late that it speaks only the newer protocol.
+                // The program said too late that it speaks only the newer protocol.
                 Err(ClientInitializeError::JsonRpcError(_))
                     if handshakes.is_newer() && matches!(mode, ClientLifecycleMode::Auto { .. }) =>
                 {
@@ -187,7 +187,7 @@ impl Link {
         }
     }
 
-    /// Speaks to a server behind a URL.
+    /// Connects to a server behind a URL.
     pub(crate) async fn to_http(client: Client, http: &Http) -> Result<Self, Trouble> {
         let door = Door::of(&client.server, http);
         let keys = door.keys(http).map_err(Trouble::Gone)?;
@@ -199,7 +199,7 @@ impl Link {
             Arc::clone(&ears).serve_with_lifecycle(transport, mode)
         };
         let mut running = serve(lifecycle()).await;
-        // There are servers of the older era that answer whatever they are asked.
+        // Some servers of the older era give a result to any request.
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
@@ -207,7 +207,7 @@ impl Link {
         Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
     }
 
-    /// What a server says when it is asked by nobody in particular, if it wants to know who asks.
+    /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
     pub(crate) async fn challenge(http: &Http) -> Option<String> {
         let client = Client { server: String::new(), roots: Vec::new(), elicit: None };
         let sent = Sent::new(&http.url, None).ok()?;
@@ -239,7 +239,7 @@ impl Link {
         Ok(Self { peer, ears, about, changed, over, stop: Some(stop), way })
     }
 
-    /// Sends one request, and tells the server if nobody waits for its answer any more.
+    /// Sends one request. If the caller stops waiting, the server gets a cancellation.
     async fn request(
         &self,
         request: ClientRequest,
@@ -267,7 +267,7 @@ impl Link {
         answer.map_err(|error| self.way.trouble(error))
     }
 
-    /// Gives a server what it wants to know before it answers.
+    /// Answers the input requests of a server.
     async fn inputs(
         &self,
         wants: InputRequiredResult,
@@ -307,7 +307,7 @@ impl Link {
     }
 }
 
-/// Tells a server that nobody waits for its answer.
+/// Sends a cancellation to the server when the caller stops waiting.
 struct Abandoned<'a> {
     peer: &'a RmcpPeer<RoleClient>,
     request: Option<RequestId>,
@@ -327,7 +327,7 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-/// How messages are sent to a server behind a URL.
+/// Returns the transport configuration of an HTTP server.
 fn config(http: &Http) -> Result<StreamableHttpClientTransportConfig, Trouble> {
     let mut headers = HashMap::new();
     for (name, value) in &http.headers {
@@ -349,7 +349,7 @@ fn config(http: &Http) -> Result<StreamableHttpClientTransportConfig, Trouble> {
     Ok(config)
 }
 
-/// Hears that tools have changed, as servers of the newer era tell it.
+/// Subscribes to tool changes, as servers of the newer era report them.
 fn listen(peer: RmcpPeer<RoleClient>, changed: Arc<Notify>) {
     crate::task::spawn(async move {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
@@ -377,7 +377,7 @@ impl Peer for Link {
                     let items = found.tools.into_iter().map(convert::listed).collect();
                     Ok(Page { items, unread: Vec::new(), next: found.next_cursor })
                 }
-                // One tool that is none must not take the others with it.
+                // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
                     let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
@@ -447,7 +447,7 @@ impl Peer for Link {
     fn ended(&self) -> BoxFuture<'_, Option<String>> {
         let mut over = self.over.clone();
         Box::pin(async move {
-            // The task that tells it is gone only when there is no runtime any more.
+            // The watched task is gone only if there is no runtime any more.
             let _gone = over.wait_for(|over| *over).await;
             self.way.line.why()
         })

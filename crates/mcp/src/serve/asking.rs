@@ -1,4 +1,4 @@
-//! What a client can be asked, and asking it the older way: with a request of its own while the call waits.
+//! Requests of the server to its client: capability checks, and requests of the older era while the call waits.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::convert;
 use super::host::{Ask, Request};
 
-/// Whether a client that can do this much can be asked for that.
+/// Returns whether a client with these capabilities supports the request.
 pub(super) fn can(capabilities: &ClientCapabilities, request: &Request) -> bool {
     match request {
         Request::Form { .. } => takes_forms(capabilities),
@@ -19,13 +19,14 @@ pub(super) fn can(capabilities: &ClientCapabilities, request: &Request) -> bool 
     }
 }
 
-/// Whether it shows forms; one that only says that it elicits does.
+/// Returns whether the client supports forms. A client that declares elicitation without details does.
 pub(super) fn takes_forms(capabilities: &ClientCapabilities) -> bool {
     let forms = |how: &ElicitationCapability| how.form.is_some() || how.url.is_none();
     capabilities.elicitation.as_ref().is_some_and(forms)
 }
 
-/// Asks for one after the other, and hands the answers on. When nobody wants them any more, the client is told so.
+/// Sends the requests one after another and returns the answers. If the call no longer needs them, cancels the
+/// request at the client.
 pub(super) async fn ask(peer: Peer<RoleServer>, ask: Ask) {
     let Ask { requests, mut answer } = ask;
     let mut answers = BTreeMap::new();
@@ -50,7 +51,7 @@ pub(super) async fn ask(peer: Peer<RoleServer>, ask: Ask) {
     let _nobody_waits = answer.send(answers);
 }
 
-/// Asks for one thing, and gives the answer as the protocol writes it.
+/// Sends one request and returns the answer as protocol JSON.
 pub(super) async fn one(peer: &Peer<RoleServer>, request: &Request) -> Result<Value, ServiceError> {
     read(begin(peer, request).await?.rx.await)
 }

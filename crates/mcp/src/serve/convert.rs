@@ -1,4 +1,4 @@
-//! Our own words → what `rmcp` says, and back.
+//! Converts our server types to those of `rmcp`, and host JSON to typed results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::course::Era;
 use super::host::{DATA, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
 
-/// The methods that are understood.
+/// The supported methods.
 const METHODS: &[&str] = &[
     "server/discover",
     "tools/list",
@@ -29,11 +29,11 @@ const METHODS: &[&str] = &[
     "subscriptions/listen",
     "completion/complete",
 ];
-/// Those that the newer era has no more.
+/// Methods that only the older era has.
 const OLDER: &[&str] =
     &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
-/// What a server says about itself.
+/// Returns the self-description of the server.
 pub(super) fn config(host: &dyn Host) -> ServerConfig {
     let Identity { name, title, version, instructions } = host.identity();
     let config = ServerConfig::new(capabilities(host.extras()))
@@ -90,7 +90,7 @@ fn block(piece: Piece) -> Option<ContentBlock> {
     }
 }
 
-/// A request within a result, as the stateless era has them.
+/// Returns the input requests of a result, as the stateless era has them.
 pub(super) fn inputs(requests: &BTreeMap<String, Request>) -> Result<InputRequests, ErrorData> {
     let one = |(name, request): (&String, &Request)| {
         let (method, params) = match request {
@@ -104,7 +104,7 @@ pub(super) fn inputs(requests: &BTreeMap<String, Request>) -> Result<InputReques
     requests.iter().map(one).collect()
 }
 
-/// The refusal of a call for a client that cannot be asked for this.
+/// Returns the error for a client that lacks the capability for this request.
 pub(super) fn needs(request: &Request) -> ErrorData {
     let name = match request {
         Request::Form { .. } => "elicitation",
@@ -117,7 +117,7 @@ pub(super) fn needs(request: &Request) -> ErrorData {
     }
 }
 
-/// The parameters of a form; nothing for any other request.
+/// Returns the parameters of a form; null for any other request.
 pub(super) fn form(request: &Request) -> Value {
     match request {
         Request::Form { message, schema } => {
@@ -127,7 +127,7 @@ pub(super) fn form(request: &Request) -> Value {
     }
 }
 
-/// What a host wrote, as `rmcp` types it.
+/// Parses the JSON of a host as a type of `rmcp`.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| {
         ErrorData::internal_error(format!("what the host wrote makes no sense: {error}"), None)
@@ -144,7 +144,7 @@ pub(super) fn fault(fault: &ExtraFault, method: &'static str) -> ErrorData {
     }
 }
 
-/// Why a request was not read: its method is not known, or its parameters are not those of its method.
+/// Returns the error for a request that was not parsed: an unknown method, or invalid parameters.
 pub(super) fn misfit(method: &str, params: Option<Value>, era: Era) -> ErrorData {
     let older = era == Era::Sessions && OLDER.contains(&method);
     if !older && !METHODS.contains(&method) {

@@ -1,4 +1,4 @@
-//! One call of a client: what it says is passed on, what it wants is asked for, until it is answered.
+//! Drives one call of a client: forwards its updates, requests its input, and returns its answer.
 #![expect(deprecated, reason = "only the older era has logs, and it is served too")]
 
 use std::collections::BTreeMap;
@@ -18,15 +18,15 @@ use super::host::{Ask, Running, Step, Tell};
 use super::parked::{About, Waiting};
 use super::{Shared, asking, convert};
 
-/// How long a client may take to hear that it need not answer.
+/// Time limit for cancelling a request at the client.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How a client is asked for something.
+/// The protocol era, which determines how a client is asked for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// With a request of the server's own, while the call waits.
+    /// With a request of the server, while the call waits.
     Sessions,
-    /// With the result of the call, which the client then makes again.
+    /// With the result of the call; the client then repeats the call with its input.
     Stateless,
 }
 
@@ -39,23 +39,23 @@ impl Era {
     }
 }
 
-/// A call and the request that it is answered to.
+/// A call and the request that it answers.
 pub(super) struct Course<'a> {
     pub(super) shared: &'a Shared,
     pub(super) context: &'a RequestContext<RoleServer>,
     pub(super) about: About,
-    /// Answers that came with the request.
+    /// Input that came with the request.
     pub(super) brought: BTreeMap<String, Value>,
 }
 
 impl Course<'_> {
-    /// Goes on with a call until it is answered, or needs the client to come again.
+    /// Drives a call until it is answered, or parks it until the client returns with its input.
     pub(super) async fn run(mut self, waiting: Waiting) -> Result<CallToolResponse, ErrorData> {
         let Waiting { mut running, ask } = waiting;
         let era = Era::of(self.context);
         let mut asking: Option<BoxFuture<'_, ()>> = None;
         let mut step = ask.map(Step::Ask);
-        // ends: with the call, which is dropped when the request is given up
+        // ends: with the call, which is dropped when the request is cancelled
         loop {
             let next = match step.take() {
                 Some(step) => step,
@@ -90,7 +90,8 @@ impl Course<'_> {
         }
     }
 
-    /// Answers what need not be asked for: what nobody wants any more, what the client cannot do, what it brought along.
+    /// Resolves requests that need no client: those no longer needed, unsupported by the client, or answered with the
+    /// request.
     fn settle(&mut self, mut ask: Ask) -> Result<Option<Ask>, ErrorData> {
         if ask.answer.is_closed() {
             return Ok(None);
@@ -111,7 +112,7 @@ impl Course<'_> {
         Ok(None)
     }
 
-    /// Keeps the call until its client comes again.
+    /// Parks the call until its client returns.
     fn park(&self, running: Box<dyn Running>, ask: Ask) -> Result<CallToolResponse, ErrorData> {
         let inputs = convert::inputs(&ask.requests)?;
         let waiting = Waiting { running, ask: Some(ask) };
@@ -129,7 +130,7 @@ impl Course<'_> {
                 (progress.total, progress.message) = (total, text);
                 peer.notify_progress(progress).await
             }
-            // A client of the stateless era would have to ask for them.
+            // Clients of the stateless era would have to request logs.
             Tell::Log { .. } if Era::of(self.context) == Era::Stateless => return,
             Tell::Log { level, data } => {
                 let Ok(level) = serde_json::from_value(Value::String(level)) else { return };
@@ -142,14 +143,14 @@ impl Course<'_> {
     }
 }
 
-/// Lets a client hear that it need not answer any more: the call is over, so nobody wants the answer.
+/// Lets the client receive the cancellation of a request whose call is over.
 async fn withdrawn(asking: Option<BoxFuture<'_, ()>>) {
     if let Some(asking) = asking {
         let _too_late = tokio::time::timeout(LAST_WORDS, asking).await;
     }
 }
 
-/// Resolves when whoever is asked has answered; never if nobody is.
+/// Resolves when the client has answered; never if no request is open.
 async fn answered(asking: &mut Option<BoxFuture<'_, ()>>) {
     match asking {
         Some(asking) => asking.await,

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP. Decided by the head of a request, before a byte of its body is read.
+//! Access control of the HTTP server. It decides by the head of a request, before any byte of its body is read.
 
 use std::fmt;
 use std::io;
@@ -13,19 +13,19 @@ use sha2::{Digest, Sha256};
 use super::http::PATH;
 use super::parked::{hex, random};
 
-/// The shortest token that is taken: 128 bits in hexadecimal.
+/// Minimum length of a token: 128 bits in hexadecimal.
 const SHORTEST: usize = 32;
 
-/// What a client must bring.
+/// The access requirement for clients.
 pub enum Entry {
     /// This token, in an `Authorization: Bearer` header.
     Token(Token),
-    /// Nothing: for servers whose tools touch nothing, in tests.
+    /// None: for tests with servers whose tools touch nothing.
     Anyone,
 }
 
 impl Entry {
-    /// Whether somebody who brings `token` may come in.
+    /// Returns whether a client with `token` is admitted.
     pub fn admits(&self, token: &[u8]) -> bool {
         match self {
             Self::Token(known) => known.is(token),
@@ -34,23 +34,23 @@ impl Entry {
     }
 }
 
-/// A secret that lets in whoever has it. Only a digest of it is kept.
+/// A bearer token. Only its digest is kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// 256 random bits, as text; the text is for the client.
+    /// Returns 256 random bits as text, for the client.
     pub fn fresh() -> io::Result<String> {
         Ok(hex(&random()?))
     }
 
-    /// The token of that text; `None` if it could be guessed, or cannot stand in a header.
+    /// Returns the token for a text; `None` if it could be guessed, or is invalid in a header.
     pub fn of(text: &str) -> Option<Self> {
         let fits = text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Self(Sha256::digest(text.as_bytes()).into()))
     }
 
-    /// Whether `text` is it; takes as long whether it is or not.
+    /// Compares in constant time.
     fn is(&self, text: &[u8]) -> bool {
         let other: [u8; 32] = Sha256::digest(text).into();
         self.0.iter().zip(other).fold(0, |differ, (one, other)| differ | (one ^ other)) == 0
@@ -63,14 +63,14 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Lets in who belongs here.
+/// Admits or rejects requests.
 pub(super) struct Guard {
     entry: Entry,
-    /// As they stand in a `Host` header, in small letters.
+    /// Lower-case values of accepted `Host` headers.
     hosts: Vec<String>,
 }
 
-/// Why somebody is not let in.
+/// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Host,
@@ -105,12 +105,12 @@ impl Refusal {
 }
 
 impl Guard {
-    /// A guard of a server at `address` that is also known by `names`.
+    /// Creates the guard of a server at `address` that also has the host names `names`.
     pub(super) fn new(entry: Entry, address: SocketAddr, names: &[String]) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> =
             ["localhost", "127.0.0.1", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
-        // Who listens everywhere is at no address.
+        // An unspecified address (listening on all interfaces) is no host name.
         if !address.ip().is_unspecified() {
             hosts.push(address.to_string());
         }
@@ -121,12 +121,12 @@ impl Guard {
         Self { entry, hosts }
     }
 
-    /// The names that this server answers to.
+    /// Returns the accepted host names.
     pub(super) fn hosts(&self) -> &[String] {
         &self.hosts
     }
 
-    /// Looks at the head of a request.
+    /// Checks the head of a request.
     pub(super) fn admit(&self, head: &Parts) -> Result<(), Refusal> {
         if !self.knows_host(head) {
             return Err(Refusal::Host);
@@ -149,7 +149,7 @@ impl Guard {
         Ok(())
     }
 
-    /// One `Host` header, and it names this server; so does the request line, if it names one.
+    /// Returns whether there is exactly one `Host` header and it names this server, and the request line agrees.
     fn knows_host(&self, head: &Parts) -> bool {
         let known = |host: &str| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
         let mut named = head.headers.get_all(HOST).iter();
@@ -169,7 +169,7 @@ impl Guard {
     }
 }
 
-/// Whether a page of this origin comes from this machine.
+/// Returns whether an origin is on loopback.
 fn is_loopback(origin: &str) -> bool {
     let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     let Some(Ok(authority)) = rest.map(str::parse::<Authority>) else { return false };

@@ -1,4 +1,4 @@
-//! What a client asks, answered by a host.
+//! Answers the requests of a client with a host.
 #![expect(deprecated, reason = "only the older era has logs, and it is served too")]
 
 use std::borrow::Cow;
@@ -24,10 +24,10 @@ use super::parked::{About, Waiting};
 use super::site::Site;
 use super::{Shared, asking, convert};
 
-/// How long a client may keep a list of tools: it stays as it is for as long as the server runs.
+/// Cache lifetime of the tool list, which never changes while the server runs.
 const TOOLS_KEPT_MS: u64 = 300_000;
 
-/// Answers the requests of one session; in the stateless era, of one request.
+/// Handles the requests of one session; in the stateless era, of one request.
 pub(super) struct Handler {
     shared: Arc<Shared>,
     site: Site,
@@ -38,7 +38,7 @@ impl Handler {
         Self { shared: Arc::clone(shared), site: Site::default() }
     }
 
-    /// What the host says to a request about what it has beside tools.
+    /// Asks the host about a feature other than tools, and parses its answer.
     fn extra<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -51,7 +51,7 @@ impl Handler {
         let params = serde_json::to_value(params).unwrap_or_default();
         let said = self.shared.host.extra(Extra { method, params });
         let mut said = said.map_err(|fault| convert::fault(&fault, method))?;
-        // The stateless era wants to know; for the older one it is taken out again.
+        // The stateless era requires this field; it is removed again for the older era.
         if let Some(result) = said.as_object_mut() {
             result.entry("resultType").or_insert_with(|| "complete".into());
         }

@@ -1,4 +1,4 @@
-//! What is served, in our own words: whatever speaks the protocol is on the other side of this.
+//! The interface of a program whose tools are served, independent of the protocol library.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,34 +8,34 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tool::{BoxFuture, Item, ToolOutput};
 
-/// A program with tools for others.
+/// A program with tools for MCP clients.
 pub trait Host: Send + Sync + 'static {
-    /// What it says about itself.
+    /// Its self-description.
     fn identity(&self) -> Identity;
 
-    /// Its tools, in an order that stays.
+    /// Its tools, in a stable order.
     fn tools(&self) -> Vec<Offer>;
 
-    /// Starts a call. It goes on by itself, and is given up when what comes back is dropped.
+    /// Starts a call. The call runs by itself, and is cancelled when the returned value is dropped.
     fn start(&self, call: Call) -> Box<dyn Running>;
 
-    /// The same host where a client works; `None` if it stays where it is.
+    /// Returns this host for the client's directories; `None` if it stays in its own.
     fn at(&self, _roots: &[PathBuf]) -> Option<Arc<dyn Host>> {
         None
     }
 
-    /// What it has beside tools.
+    /// Its features besides tools.
     fn extras(&self) -> Extras {
         Extras::default()
     }
 
-    /// Answers a request about what it has beside tools, with the result as the protocol writes it.
+    /// Answers a request about another feature, with the result as protocol JSON.
     fn extra(&self, _request: Extra) -> Result<Value, ExtraFault> {
         Err(ExtraFault::NoSuchMethod)
     }
 }
 
-/// What a server says about itself.
+/// The self-description of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Its name, for programs.
@@ -44,140 +44,140 @@ pub struct Identity {
     pub title: String,
     /// Its version.
     pub version: String,
-    /// What a model should know before it calls anything.
+    /// Instructions for the model before its first call.
     pub instructions: Option<String>,
 }
 
-/// A tool as a client is told of it.
+/// A tool as clients see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
     /// Its name, for programs.
     pub name: String,
     /// Its name, for people.
     pub title: Option<String>,
-    /// What it does, for the model.
+    /// Its description, for the model.
     pub description: String,
-    /// What its arguments look like.
+    /// Schema of its arguments.
     pub input: Map<String, Value>,
-    /// What the data of its answers looks like, if every answer has some.
+    /// Schema of its structured answers, if every answer has one.
     pub output: Option<Map<String, Value>>,
-    /// What may be said of every call of it; nothing if nobody knows.
+    /// Hints that hold for every call of it; `None` if unknown.
     pub hints: Option<Hints>,
 }
 
-/// What may be said of every call of a tool.
+/// Hints that hold for every call of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hints {
     /// It changes nothing.
     pub read_only: bool,
-    /// It may undo or overwrite what was there.
+    /// It may undo or overwrite existing data.
     pub destructive: bool,
-    /// Twice is the same as once.
+    /// Repeating a call has no further effect.
     pub idempotent: bool,
-    /// It may talk to others than this machine.
+    /// It may contact other machines.
     pub open_world: bool,
 }
 
-/// A call that a client makes.
+/// A call of a client.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The tool.
     pub tool: String,
-    /// What it is called with, unchecked.
+    /// The arguments, unchecked.
     pub arguments: Map<String, Value>,
-    /// Whose call it is.
+    /// The client.
     pub client: Client,
 }
 
-/// What is known about whoever calls.
+/// The client of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
-    /// Its name, as it says.
+    /// Its name, as it reports it.
     pub name: Option<String>,
-    /// Whether its user can be asked with a form.
+    /// Its user can be asked with a form.
     pub takes_forms: bool,
-    /// Whether it wants to hear how far a call is.
+    /// It wants progress updates.
     pub wants_progress: bool,
 }
 
-/// A call on its way. Dropping it gives it up.
+/// A running call. Dropping it cancels the call.
 pub trait Running: Send {
-    /// Waits for what it does next. Safe to drop and call again; nothing comes after [`Step::Done`].
+    /// Waits for the next step. Cancel-safe; nothing follows [`Step::Done`].
     fn next(&mut self) -> BoxFuture<'_, Step>;
 }
 
-/// What a call does next.
+/// The next step of a call.
 pub enum Step {
-    /// It says something.
+    /// An update.
     Tell(Tell),
-    /// It wants something from the client.
+    /// A request for input from the client.
     Ask(Ask),
-    /// It is over: there is nothing to be done for a client that cannot be asked for this.
+    /// The end: the client lacks a capability that the call requires.
     Needs(Request),
-    /// It is answered.
+    /// The answer.
     Done(Reply),
 }
 
-/// What a call says while it runs.
+/// An update of a running call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tell {
-    /// How far it is.
+    /// Progress.
     Progress {
-        /// Grows with every one of them.
+        /// Grows with every update.
         done: f64,
-        /// What `done` will be in the end, if that is known.
+        /// The final value of `done`, if it is known.
         total: Option<f64>,
-        /// In words.
+        /// A description.
         text: Option<String>,
     },
-    /// A line for a log, of a server of the older era.
+    /// A log line, for clients of the older era.
     Log {
         /// E.g. `info`.
         level: String,
-        /// What there is to log.
+        /// The logged data.
         data: Value,
     },
 }
 
-/// What a call wants from its client.
+/// Requests of a call for input from its client.
 pub struct Ask {
-    /// Each under a name of the host's choice.
+    /// The requests, by names that the host chooses.
     pub requests: BTreeMap<String, Request>,
-    /// Takes the answers under the same names; those that the client cannot be asked for are left out. Whoever drops the
-    /// other end does not want them any more.
+    /// Takes the answers under the same names, without those that the client does not support. The host drops the
+    /// receiver if it no longer needs them.
     pub answer: oneshot::Sender<BTreeMap<String, Value>>,
 }
 
-/// One thing that a call wants from its client.
+/// One request for input from the client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// Values for a form: answered with `action` and `content`.
     Form {
-        /// What the user reads.
+        /// The message for the user.
         message: String,
         /// A flat schema.
         schema: Value,
     },
-    /// A message of the client's model, as the protocol writes it.
+    /// A message of the client's model, as protocol JSON.
     Sample(Value),
-    /// Where the client works.
+    /// The client's workspace directories.
     Roots,
 }
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// What the model reads, in order.
+    /// The content for the model, in order.
     pub pieces: Vec<Piece>,
-    /// The answer as data, which a client may show a model in place of the pieces.
+    /// The answer as data, which a client may show to a model instead of the pieces.
     pub structured: Option<Value>,
-    /// Data for programs, which no client shows a model: in `_meta`, as [`DATA`].
+    /// Data for programs, which clients do not show to a model: in `_meta`, as [`DATA`].
     pub data: Option<Value>,
-    /// Whether the tool did not do what was asked.
+    /// The tool did not do its task.
     pub failed: bool,
 }
 
-/// The key of `_meta` that holds the data of an answer for programs.
+/// The key of `_meta` for the data for programs.
 pub const DATA: &str = "toolgate/data";
 
 /// A piece of an answer.
@@ -185,14 +185,14 @@ pub const DATA: &str = "toolgate/data";
 pub enum Piece {
     /// Text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image {
         /// E.g. `image/png`.
         mime: String,
         /// The encoded file.
         bytes: Vec<u8>,
     },
-    /// Anything else, as the protocol writes it.
+    /// Any other content, as protocol JSON.
     Other(Value),
 }
 
@@ -206,41 +206,41 @@ impl From<ToolOutput> for Reply {
     }
 }
 
-/// What a host has beside tools.
+/// The features of a host besides tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extras {
     /// Prompts.
     pub prompts: bool,
     /// Resources.
     pub resources: bool,
-    /// Values to complete arguments with.
+    /// Argument completions.
     pub completions: bool,
-    /// Lines for a log, in the older era.
+    /// Log lines, in the older era.
     pub logging: bool,
 }
 
-/// A request about what a host has beside tools.
+/// A request about a feature other than tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extra {
     /// E.g. `resources/read`.
     pub method: &'static str,
-    /// As the protocol writes it.
+    /// The parameters, as protocol JSON.
     pub params: Value,
 }
 
-/// Why there is no answer to such a request.
+/// The reason why such a request fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExtraFault {
-    /// The host has nothing of the kind.
+    /// The host does not have the feature.
     #[error("there is nothing of the kind here")]
     NoSuchMethod,
-    /// There is no such resource.
+    /// The resource does not exist.
     #[error("there is no resource `{uri}`")]
     NoSuchResource {
-        /// As it was asked for.
+        /// As requested.
         uri: String,
     },
-    /// What was asked makes no sense.
+    /// The parameters are invalid.
     #[error("{0}")]
     BadParams(String),
 }

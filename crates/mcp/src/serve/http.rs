@@ -1,4 +1,4 @@
-//! Many clients over HTTP, each request looked at before it is read, each read within bounds.
+//! HTTP server for many clients: checks each request before reading it, and reads it with limits.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,43 +29,43 @@ use super::host::Host;
 use super::lobby::{Guest, Lobby};
 use super::message;
 
-/// Where the server is.
+/// The path of the server.
 pub const PATH: &str = "/mcp";
 
-/// What a client names its session in.
+/// The session id header.
 const SESSION: &str = "mcp-session-id";
-/// The largest body of a request.
+/// Maximum size of a request body.
 const LARGEST_BODY: usize = 4 << 20;
-/// The largest head of a request.
+/// Maximum size of a request head.
 const LARGEST_HEAD: usize = 64 << 10;
-/// How long the head of a request may take to come.
+/// Time limit for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// How long its body may.
+/// Time limit for the body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Where clients come in.
+/// The endpoint of the server.
 pub struct Door {
-    /// Bound already: whoever binds it decides who can reach it.
+    /// A bound listener. Its owner decides who can reach it.
     pub listener: std::net::TcpListener,
-    /// What they must bring.
+    /// The access requirement for clients.
     pub entry: Entry,
-    /// Names and addresses by which it is known beyond this machine, as clients write them.
+    /// Host names and addresses of the server beyond this machine, as clients write them.
     pub names: Vec<String>,
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
-/// Serves everybody who is let in, until `stop`.
+/// Serves all admitted clients until `stop`.
 pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken) -> io::Result<()> {
     let Door { listener, entry, names } = door;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let inside = Arc::new(Inside::new(host, Guard::new(entry, listener.local_addr()?, &names), &stop)?);
     let lobby = Lobby::new();
-    // Dropped with all that is in it.
+    // Dropping the set ends all connections.
     let mut connections = JoinSet::new();
-    // ends: when it is told to stop
+    // ends: at `stop`
     loop {
         let (stream, from) = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -89,7 +89,7 @@ pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken
     }
 }
 
-/// What is behind the door.
+/// State that all connections share.
 struct Inside {
     guard: Guard,
     service: Service,
@@ -131,7 +131,7 @@ impl Inside {
         if !guest.comes_in() {
             return full();
         }
-        // Nobody behind the door needs it, and what is not there is not logged.
+        // The handlers do not need the header, and removing it keeps the token out of logs.
         head.headers.remove(AUTHORIZATION);
         let ends = head.method == Method::DELETE;
         let body = match head.method {
@@ -150,7 +150,7 @@ impl Inside {
             return short(StatusCode::NOT_FOUND, "there is no such session");
         }
         let mut answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
-        // A session that is ended is ended now; clients take "accepted" for a failure.
+        // A deleted session has ended already, and some clients take "202 Accepted" for a failure.
         if ends && answer.status() == StatusCode::ACCEPTED {
             *answer.status_mut() = StatusCode::NO_CONTENT;
         }
@@ -159,7 +159,7 @@ impl Inside {
 }
 
 impl Inside {
-    /// Whether there is a session that the head of a request names; who names none is told so further in.
+    /// Returns whether the session named in a request head exists. A head without a session is rejected later.
     async fn knows_session(&self, head: &Parts) -> bool {
         let Some(session) = head.headers.get(SESSION) else { return true };
         let Ok(session) = session.to_str() else { return false };
@@ -167,7 +167,7 @@ impl Inside {
     }
 }
 
-/// The body of a request, within bounds.
+/// Reads the body of a request, with limits.
 async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
     let collected = tokio::time::timeout(BODY_TIME, Limited::new(body, LARGEST_BODY).collect()).await;
     match collected {
@@ -178,7 +178,7 @@ async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
     }
 }
 
-/// Says that there is no room.
+/// Returns "429 Too Many Requests".
 fn full() -> Answer {
     let mut answer = short(StatusCode::TOO_MANY_REQUESTS, "there are too many connections; come again");
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -205,7 +205,7 @@ fn refused(refusal: Refusal) -> Answer {
     answer
 }
 
-/// A few words. The rest of the request is not read, so the connection ends.
+/// Returns a short text. The rest of the request is not read, so the connection is closed.
 fn short(status: StatusCode, words: &'static str) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from_static(words.as_bytes())).boxed());
     *answer.status_mut() = status;
@@ -224,7 +224,7 @@ mod tests {
 
     const PING: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#;
 
-    /// A server that lets everybody in, until it is dropped.
+    /// Starts a server that admits everyone, until the guard is dropped.
     fn served() -> (SocketAddr, tokio_util::sync::DropGuard) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
@@ -234,7 +234,7 @@ mod tests {
         (address, stop.drop_guard())
     }
 
-    /// The status and the body that a request is answered with.
+    /// Sends a request; returns the status and the body of the response.
     async fn told(address: SocketAddr, method: &str, session: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(

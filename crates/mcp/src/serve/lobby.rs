@@ -1,4 +1,4 @@
-//! Connections: those of whom nobody knows yet who they are give way to one another, never somebody who was let in.
+//! Limits connections: a new unauthenticated one evicts the oldest unauthenticated one, never an authenticated one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// Connections at a time of those who were let in; whoever comes when there are more is told to come again.
+/// Maximum number of authenticated connections; a further one gets "429 Too Many Requests".
 const INSIDE: usize = 256;
-/// Connections at a time of all others; when there are more, the oldest ends.
+/// Maximum number of unauthenticated connections; a further one evicts the oldest.
 const WAITING: usize = 64;
 
-/// Where connections wait to be let in.
+/// Limits connections.
 pub(super) struct Lobby {
     waiting: Mutex<Waiting>,
     room: Arc<Semaphore>,
@@ -26,7 +26,7 @@ struct Waiting {
 /// A connection.
 pub(super) struct Guest {
     number: u64,
-    /// It has to leave.
+    /// Cancelled when the connection is evicted.
     pub(super) out: CancellationToken,
     lobby: Arc<Lobby>,
     place: OnceLock<OwnedSemaphorePermit>,
@@ -41,7 +41,7 @@ impl Lobby {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody comes; whoever has waited longest leaves if there are too many.
+    /// Registers a connection, and evicts the longest-waiting one if there are too many.
     pub(super) fn enter(self: &Arc<Self>) -> Guest {
         let mut waiting = self.waiting();
         if waiting.guests.len() >= WAITING
@@ -57,7 +57,7 @@ impl Lobby {
 }
 
 impl Guest {
-    /// Lets it in, for as long as it lasts; `false`: there is no room.
+    /// Marks the connection as authenticated, for its lifetime. Returns `false` if the limit is reached.
     pub(super) fn comes_in(&self) -> bool {
         if self.place.get().is_some() {
             return true;

@@ -1,16 +1,16 @@
-//! What the body of a request must be before anybody behind the door sees it: one message.
+//! Validates a request body before `rmcp` parses it: exactly one JSON-RPC message.
 
 use serde_json::{Value, json};
 
 use crate::measure;
 
-/// How deep objects and lists may lie in one another.
+/// Maximum nesting depth.
 const DEEPEST: usize = 64;
-/// The codes of JSON-RPC for what is no JSON, and for what is no message.
+/// The JSON-RPC error codes for invalid JSON and for an invalid message.
 const NO_JSON: i32 = -32_700;
 const NO_MESSAGE: i32 = -32_600;
 
-/// Why a body is no message.
+/// The reason why a body is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     code: i32,
@@ -18,13 +18,13 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// The answer to it, as the protocol writes it: nobody knows which request it is to.
+    /// Returns the JSON-RPC error response. Its id is null, because the request id is unknown.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": null, "error": { "code": self.code, "message": self.why } })
     }
 }
 
-/// Looks at a body.
+/// Checks a body.
 pub(super) fn check(body: &[u8]) -> Result<(), Fault> {
     let none = |why: &str| Err(Fault { code: NO_MESSAGE, why: why.to_owned() });
     if depth(body) > DEEPEST {
@@ -45,7 +45,7 @@ pub(super) fn check(body: &[u8]) -> Result<(), Fault> {
         None => {}
         Some(Value::String(_)) => {}
         Some(Value::Number(id)) if id.is_i64() || id.is_u64() => {}
-        // Whoever says that it could not read something does not know what.
+        // An error about an unreadable request has no id.
         Some(Value::Null) if message.contains_key("error") => {}
         Some(_) => return none("`id` must be a text or a whole number"),
     }
@@ -57,7 +57,7 @@ pub(super) fn check(body: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// How deep objects and lists lie in one another.
+/// Returns the nesting depth.
 fn depth(json: &[u8]) -> usize {
     let (mut deep, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
     for &byte in json {

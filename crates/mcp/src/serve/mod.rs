@@ -1,7 +1,6 @@
-//! Ours for others: a server of the Model Context Protocol, of both its eras, at a pipe or over HTTP.
+//! MCP server for the tools of a [`Host`], in both protocol eras, over stdio or HTTP.
 //!
-//! What is served is a [`Host`]. Everything here is about how it is asked and answered: nothing knows which tools there
-//! are, and no type of the library that speaks the protocol gets out.
+//! This module only handles requests and answers: it does not know the tools, and no type of `rmcp` leaves it.
 
 mod asking;
 mod convert;
@@ -29,7 +28,7 @@ pub use http::{Door, PATH, serve_http};
 use parked::Parked;
 pub use stdio::{ServeFault, serve_stdio};
 
-/// What all sessions of a server have in common.
+/// State that all sessions of a server share.
 pub(crate) struct Shared {
     host: Arc<dyn Host>,
     parked: Parked,

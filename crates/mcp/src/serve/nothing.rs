@@ -1,11 +1,11 @@
-//! A host for tests: it has no tools, and is another in every place.
+//! A host for tests: it has no tools, and a different instance for each set of roots.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::host::{Call, Host, Identity, Offer, Running};
 
-/// The number of a place; where it was started is the first.
+/// The number of roots; zero for the host that was started.
 pub(super) struct Nothing(pub(super) usize);
 
 impl Host for Nothing {

@@ -1,8 +1,8 @@
-//! Calls that wait for what only their client can say, between two requests of the stateless era.
+//! Parks calls of the stateless era between two requests, until their client returns with its input.
 //!
-//! The client holds a signed note about its call, and comes back with it. The note names the call and is bound to the tool
-//! and its arguments; it counts once. The call itself stays here and goes on by itself: whoever else answers need not
-//! wait for the client.
+//! The client gets a signed `requestState` and sends it back. It names the call, is bound to the tool and its
+//! arguments, and is valid once. The call stays here and keeps running, so another source of the answer need not wait
+//! for the client.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,19 +15,19 @@ use sha2::{Digest, Sha256};
 
 use super::host::{Ask, Running};
 
-/// Calls that wait at a time; the oldest gives way.
+/// Maximum number of parked calls; a further one evicts the oldest.
 const MOST: usize = 64;
-/// How long a client may take to come back.
+/// Time limit for a client to return.
 const KEPT: Duration = Duration::from_secs(15 * 60);
 
 /// A call between two requests.
 pub(super) struct Waiting {
     pub(super) running: Box<dyn Running>,
-    /// What it wants to know; `None` if somebody else has said it.
+    /// The requested input; `None` if it came from elsewhere.
     pub(super) ask: Option<Ask>,
 }
 
-/// Why a note is worth nothing.
+/// The reason why a `requestState` is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoteFault {
     #[error("the requestState is not one that this server gave for this call")]
@@ -36,7 +36,7 @@ pub(super) enum NoteFault {
     Gone,
 }
 
-/// The calls that wait.
+/// The parked calls.
 pub(super) struct Parked {
     codec: RequestStateCodec,
     calls: Mutex<HashMap<String, (Instant, Waiting)>>,
@@ -48,7 +48,7 @@ impl Parked {
         Ok(Self { codec, calls: Mutex::default() })
     }
 
-    /// Keeps a call, and gives the note about it.
+    /// Parks a call and returns its `requestState`.
     pub(super) fn keep(&self, about: &About, waiting: Waiting) -> io::Result<String> {
         let id = hex(&random()?[..16]);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl Parked {
         Ok(note)
     }
 
-    /// Gives the call back that a note is about.
+    /// Returns the call that a `requestState` names.
     pub(super) fn take(&self, about: &About, note: &str) -> Result<Waiting, NoteFault> {
         let id = self.codec.open_with(note, &about.0).map_err(|_| NoteFault::Forged)?;
         let id = String::from_utf8(id).map_err(|_| NoteFault::Forged)?;
@@ -73,7 +73,7 @@ impl Parked {
     }
 }
 
-/// What a note is bound to: the tool and its arguments.
+/// The digest of tool and arguments that a `requestState` is bound to.
 pub(super) struct About(Vec<u8>);
 
 impl About {
@@ -84,11 +84,11 @@ impl About {
     }
 }
 
-/// 256 random bits.
+/// Returns 256 random bits.
 pub(super) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let mut filled = 0;
-    // ends: each round fills some, or fails
+    // ends: each round fills some bytes, or fails
     while filled < bytes.len() {
         filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }

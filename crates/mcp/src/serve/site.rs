@@ -1,4 +1,4 @@
-//! Where a session works: where the server was started, or where its client says that it does.
+//! Chooses the host of a session: in the server's directory, or in the directories (roots) of its client.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +11,22 @@ use super::asking;
 use super::course::Era;
 use super::host::{Host, Request};
 
-/// How long a client may take to say where it works.
+/// Time limit for a client to list its roots.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Found = Arc<OnceCell<Arc<dyn Host>>>;
 type Last = (Vec<PathBuf>, Arc<dyn Host>);
 
-/// The host of one session, once it is known which.
+/// The host of one session, resolved at the first call.
 #[derive(Default)]
 pub(super) struct Site {
     found: Mutex<Found>,
-    /// What the client said last, and the host there: what runs there goes on if it says the same again.
+    /// The last roots and their host. If the roots are unchanged, the host stays and its work continues.
     last: Mutex<Option<Last>>,
 }
 
 impl Site {
-    /// The host for a call. The first one asks the client where it works, if it is one that says so.
+    /// Returns the host for a call. The first call requests the client's roots, if the client supports that.
     pub(super) async fn host(
         &self,
         base: &Arc<dyn Host>,
@@ -41,7 +41,7 @@ impl Site {
         Arc::clone(looked.await)
     }
 
-    /// The host where the client says that it works; the last if it does not say.
+    /// Returns the host for `roots`; the last host if the client gives none.
     fn at(&self, base: &Arc<dyn Host>, roots: Option<Vec<PathBuf>>) -> Arc<dyn Host> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*last, roots) {
@@ -57,13 +57,13 @@ impl Site {
         }
     }
 
-    /// The next call asks again.
+    /// Forgets the host, so that the next call requests the roots again.
     pub(super) fn forget(&self) {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Found::default();
     }
 }
 
-/// The directories that a client says it works in; `None` if it does not say.
+/// Requests the roots of a client; `None` if it does not answer.
 async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
     let asked = asking::one(&context.peer, &Request::Roots);
     match tokio::time::timeout(PATIENCE, asked).await {
@@ -82,7 +82,7 @@ async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
     }
 }
 
-/// The path in a `file:` URI of this machine.
+/// Returns the path of a `file:` URI on this machine.
 fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -91,7 +91,7 @@ fn path(uri: &str) -> Option<PathBuf> {
     }
     let mut bytes = Vec::with_capacity(rest.len());
     let mut letters = rest.bytes();
-    // ends: each round takes a letter
+    // ends: each round takes a byte
     while let Some(letter) = letters.next() {
         bytes.push(match letter {
             b'%' => {

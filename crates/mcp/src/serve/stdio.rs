@@ -1,4 +1,4 @@
-//! One client at our standard input and output.
+//! Serves one client over standard input and output.
 
 use std::future::Future;
 use std::io;
@@ -15,18 +15,18 @@ use super::Shared;
 use super::handler::Handler;
 use super::host::Host;
 
-/// Why a client was not served to its end.
+/// The reason why serving a client failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFault {
-    /// The machine does not let us.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It does not begin as the protocol says.
+    /// The client does not begin as the protocol requires.
     #[error("the client does not speak the protocol: {0}")]
     Client(String),
 }
 
-/// Serves the client at standard input and output until it leaves, or until `stop`.
+/// Serves the client until it leaves, or until `stop`.
 pub async fn serve_stdio(host: Arc<dyn Host>, stop: CancellationToken) -> Result<(), ServeFault> {
     let (input, output) = stdio_pipes();
     serve_at(host, AsyncRwTransport::new(input, output), &stop).await
@@ -44,7 +44,7 @@ where
             running.waiting().await.map_err(io::Error::other)?;
             Ok(())
         }
-        // It left before it said anything, or before it heard anything.
+        // The client left before its first request, or before the answer.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(_) if over.is_cancelled() => Ok(()),
         Err(ServerInitializeError::InitializeFailed(error)) => {
@@ -54,8 +54,8 @@ where
     }
 }
 
-/// A client at the other end of a pipe: gone when it cannot be told anything, and nothing of it counts before its first
-/// request does.
+/// The transport of a client at a pipe. A failed write counts as its departure, and messages before its first request
+/// are ignored.
 struct AtPipe<T> {
     inner: T,
     over: CancellationToken,
@@ -93,7 +93,7 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for AtPipe<T> {
     }
 }
 
-/// Whether a request begins a session: in the newer era each does that says which revision it is of.
+/// Returns whether a request begins a session. In the newer era, any request with a protocol version does.
 fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
@@ -115,7 +115,7 @@ mod tests {
 
     const ENOUGH: Duration = Duration::from_secs(20);
 
-    /// Serves a client that says `lines`; gives what it is told, as far as it is told something with an id.
+    /// Serves a client that sends `lines`. Returns the first `answers` responses, and the result.
     async fn told(lines: &[Value], answers: usize) -> (Vec<Value>, Result<(), ServeFault>) {
         let (ours, theirs) = duplex(1 << 20);
         let stop = CancellationToken::new();

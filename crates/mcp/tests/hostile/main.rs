@@ -1,4 +1,4 @@
-//! Servers that misbehave: each is survived, and the next call of another is answered.
+//! Misbehaving servers: the client survives each, and calls to other servers are answered.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 #[path = "../support/call.rs"]
@@ -22,7 +22,7 @@ use modes::{echo, started};
 const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);
 
-/// Passes on why a server failed.
+/// Forwards the reason why a server failed.
 struct Failures(mpsc::UnboundedSender<String>);
 
 impl WatchServers for Failures {
@@ -33,7 +33,7 @@ impl WatchServers for Failures {
     }
 }
 
-/// Passes on that tools have changed.
+/// Forwards tool changes.
 struct Changes(mpsc::UnboundedSender<usize>);
 
 impl WatchServers for Changes {
@@ -174,7 +174,7 @@ async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
     let before = servers.find("mcp__h__echo").unwrap();
     assert_eq!(read(&echo(&servers).await), "hi");
     changes.recv().await.unwrap();
-    // ends: it is said a moment before it is so
+    // ends: the event precedes the change by a moment
     while Arc::ptr_eq(&before, &servers.find("mcp__h__echo").unwrap()) {
         tokio::task::yield_now().await;
     }
@@ -183,7 +183,7 @@ async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
     assert_eq!(read(&echo(&servers).await), "hi");
 }
 
-/// Says yes to whatever it is asked.
+/// Accepts every question.
 #[derive(Default)]
 struct Yes(Mutex<Vec<String>>);
 

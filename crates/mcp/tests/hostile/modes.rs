@@ -1,4 +1,4 @@
-//! The hostile server in its modes.
+//! Starts the hostile server in one of its modes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::program::program;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/server.py");
 
-/// The server in a mode, as `h`, which may take so long to start and to answer a call.
+/// Starts the server as `h` in a mode; `limit` is its time limit for starting and for a call.
 pub(crate) fn started(mode: &'static str, limit: Duration, means: &Means) -> Arc<Servers> {
     let command = ["python3", SCRIPT, mode].map(Into::into).to_vec();
     Servers::start(vec![program("h", command, limit)], means)
 }
 
-/// Has its tool `echo` say `hi`.
+/// Calls its tool `echo` with `hi`.
 pub(crate) async fn echo(servers: &Servers) -> ToolOutput {
     call(servers, "mcp__h__echo", &json!({"text": "hi"})).await
 }

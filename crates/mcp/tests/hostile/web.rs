@@ -1,4 +1,4 @@
-//! Servers behind a URL that misbehave.
+//! Misbehaving servers behind a URL.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::modes::echo;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/web.py");
 
-/// The server in a mode. It ends with this.
+/// The server process in a mode. Dropping it kills the process.
 struct Web(Child);
 
 impl Drop for Web {
@@ -62,7 +62,7 @@ async fn an_answer_over_http_has_bounds() {
 async fn a_stream_that_is_closed_is_not_opened_in_a_hurry() {
     let (_web, servers) = served("hurries");
     servers.settled(None).await;
-    // Nothing else tells that nothing happens.
+    // The absence of reconnects has no event to wait for.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let opened: u32 = read(&echo(&servers).await).parse().unwrap();
     assert!((1..=4).contains(&opened), "{opened}");

@@ -1,4 +1,4 @@
-//! Where tokens are kept: nobody else reads them, and nothing else is taken for them.
+//! Token files: private to the user, and anything else in their place is rejected.
 #![expect(clippy::disallowed_methods, reason = "tests look at files")]
 
 use std::fs::{self, Permissions};
@@ -33,7 +33,7 @@ async fn a_link_is_not_followed() {
     symlink(&aside, &file).unwrap();
     let why = called(place.server()).await;
     assert!(why.contains("it is a symbolic link"), "{why}");
-    // A new login takes the place of the link, and leaves alone what it led to.
+    // A new login replaces the symlink and does not touch its target.
     let before = fs::read(&aside).unwrap();
     login(&place.server(), &Browser::default()).await.unwrap();
     assert_eq!(fs::read(&aside).unwrap(), before);

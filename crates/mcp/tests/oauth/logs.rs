@@ -1,4 +1,4 @@
-//! What is shown to servers does not stand in logs, however much is logged.
+//! Tokens and other secrets never appear in logs, even at trace level.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::place::{Browser, Place, called};
 
-/// A log that is kept in memory.
+/// A log in memory.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

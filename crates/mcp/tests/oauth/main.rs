@@ -1,4 +1,4 @@
-//! A user logs in to a server; what goes wrong on the way is seen, and nothing is shown to anybody else.
+//! OAuth login to a server: failures are detected, and tokens go to no other server.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 #[path = "../support/call.rs"]
@@ -33,7 +33,7 @@ async fn a_user_logs_in_once() {
         (Some(&*resource), Some(&*resource))
     );
     assert_eq!(page["form"]["code_challenge_method"], "S256");
-    // A header for the server goes to the server.
+    // A configured header goes to the server only.
     assert!(place.asked("/mcp").await.iter().any(|one| one["headers"]["x-api-key"] == "hush"));
     for path in ["/authorize", "/token", "/register", "/.well-known/oauth-authorization-server"] {
         for one in place.asked(path).await {

@@ -1,4 +1,4 @@
-//! A place to log in to, a browser to do it with, and somebody who calls a tool there.
+//! A server with OAuth, a browser that logs in, and a caller of its tool.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ use crate::call::{call, read};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oauth/server.py");
 
-/// A server that wants to know its user, in one of its modes.
+/// A server that requires authorization, in one of its modes.
 pub(crate) struct Place {
     child: Child,
     pub(crate) base: String,
@@ -41,7 +41,7 @@ impl Place {
         Self { child, base, state: tempfile::tempdir().unwrap() }
     }
 
-    /// The server as a user describes it, with a header that is nobody else's business.
+    /// Returns the configuration of the server, with a secret header.
     pub(crate) fn server(&self) -> Server {
         let auth = Auth::new(Arc::new(Tokens::below(self.state.path())));
         let headers = vec![("x-api-key".to_owned(), "hush".to_owned())];
@@ -55,14 +55,14 @@ impl Place {
         self.state.path().join("mcp-tokens")
     }
 
-    /// What was asked of it at a path.
+    /// Returns the requests it received at a path.
     pub(crate) async fn asked(&self, path: &str) -> Vec<Value> {
         let log = reqwest::get(format!("{}/log", self.base)).await.unwrap().bytes().await.unwrap();
         let log: Vec<Value> = serde_json::from_slice(&log).unwrap();
         log.into_iter().filter(|one| one["path"] == path).collect()
     }
 
-    /// Those of them that wanted a token renewed.
+    /// Returns the number of token refreshes.
     pub(crate) async fn renewals(&self) -> usize {
         let asked = self.asked("/token").await;
         asked.iter().filter(|one| one["form"]["grant_type"] == "refresh_token").count()
@@ -81,14 +81,14 @@ impl Opener for Browser {
         self.opened.fetch_add(1, Ordering::Relaxed);
         address.clone_into(&mut self.last.lock().unwrap());
         Box::pin(async move {
-            // What it shows is not looked at.
+            // The content of the page does not matter.
             let _page = reqwest::get(address).await;
             Ok(())
         })
     }
 }
 
-/// Calls its tool; what a model reads, or why there is none.
+/// Calls its tool; returns the text for the model, or the reason why the server failed.
 pub(crate) async fn called(server: Server) -> String {
     let servers = Servers::start(vec![server], &Means::default());
     servers.settled(None).await;
@@ -98,7 +98,7 @@ pub(crate) async fn called(server: Server) -> String {
     }
 }
 
-/// The one file of tokens in a directory.
+/// Returns the only token file in a directory.
 pub(crate) fn kept(directory: &Path) -> std::path::PathBuf {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();

@@ -1,4 +1,4 @@
-//! Somebody who calls tools as a model would.
+//! Calls tools as a model would.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{AnyTool, Item, Place, ToolCall, ToolOutput, ToolSource};
 use toolgate_mcp::Servers;
 
-/// Calls a tool by our name for it, with the yes of whoever is asked.
+/// Calls a tool by our name for it, and approves every question.
 pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> ToolOutput {
     servers.settled(None).await;
     let Some(tool) = servers.find(name) else {
@@ -19,7 +19,7 @@ pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> To
     call_tool(tool, arguments).await
 }
 
-/// Calls a tool, whatever has become of it, with the yes of whoever is asked.
+/// Calls a tool, even an outdated one, and approves every question.
 pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> ToolOutput {
     let name = tool.spec().name().to_owned();
     let registry = ToolRegistry::builder().any(tool).build().unwrap();
@@ -30,7 +30,7 @@ pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> Tool
     router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
 }
 
-/// What a model reads of an answer.
+/// Returns the text of an answer as the model reads it.
 pub(crate) fn read(output: &ToolOutput) -> String {
     let item = |item: &Item| match item {
         Item::Text(text) => text.clone(),

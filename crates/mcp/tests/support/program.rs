@@ -1,4 +1,4 @@
-//! Programs that are servers.
+//! Starts server programs unconfined.
 #![expect(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tool::BoxFuture;
 use toolgate_mcp::{Launch, LaunchFault, Running, Server, Transport};
 
-/// Starts a program, unconfined: these tests are not about what it may do.
+/// Starts a program unconfined: these tests are not about confinement.
 struct Program(Vec<OsString>);
 
 impl Launch for Program {
@@ -63,7 +63,7 @@ impl Drop for Started {
     }
 }
 
-/// The server that `command` is, as `name`, which may take so long to start and to answer a call.
+/// Returns the server `name` that runs `command`; `limit` is its time limit for starting and for a call.
 pub(crate) fn program(name: &str, command: Vec<OsString>, limit: Duration) -> Server {
     let mut server = Server::new(name, Transport::Program(Arc::new(Program(command))));
     (server.startup_timeout, server.tool_timeout) = (limit, limit);

@@ -1,19 +1,19 @@
-//! A call → the JSON that a hook reads.
+//! Converts a call to the JSON that a hook reads.
 
 use engine::Planned;
 use policy::{CommandLine, Effect, Escalation, Foreign, Remembering, Trust, Typing};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
 
-/// Tokens of an answer that a hook gets: twice as much as any model does, so that nothing gets past it.
+/// Maximum tokens of an answer for a hook: twice the limit of any model, so that nothing gets past the hook.
 const TEXT_TOKENS: usize = 2_000_000;
 
-/// What is known before the call is judged.
+/// Returns the event before the verdict.
 pub(super) fn before(call: Planned<'_>) -> Value {
     event("before_call", call)
 }
 
-/// What is known when it was answered.
+/// Returns the event after the answer.
 pub(super) fn after(call: Planned<'_>, output: &ToolOutput) -> Value {
     let mut event = event("after_call", call);
     let (text, cut) = fit(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
@@ -38,7 +38,7 @@ fn event(name: &str, Planned { tool, call, intent, place }: Planned<'_>) -> Valu
     })
 }
 
-/// The arguments as the model wrote them, or as text if that is what they are.
+/// Returns the arguments as the model wrote them; as `input` if they are no JSON.
 fn arguments(payload: &ToolPayload) -> Value {
     let text = payload.arguments();
     let read = match payload {

@@ -1,4 +1,4 @@
-//! Hooks that are programs: a command of the user's own is told of a call in JSON, and may tighten what becomes of it.
+//! Command hooks: programs of the user that read a call as JSON and can deny it, ask about it or annotate it.
 
 mod event;
 mod says;
@@ -22,58 +22,58 @@ use tool::{BoxFuture, ToolOutput};
 
 use crate::BuildFault;
 
-/// How long a hook may take if nothing else is said.
+/// Default time limit of a hook.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that it may write.
+/// Maximum bytes of its output.
 const OUTPUT: u64 = 64 << 10;
-/// What tools of servers are called: those may come and go.
+/// Name prefix of MCP tools, which can come and go.
 const OF_SERVERS: &str = "mcp__";
 
-/// A program that is run before and after calls. It runs as the user and without confinement, like their editor.
+/// A program that runs before and after calls. It runs as the user, unconfined, like their editor.
 ///
-/// It finds one JSON object at its standard input, and what it prints may deny the call, have somebody asked about it, or
-/// add a note; docs/hooks.md has both. If it does not work, the call is denied.
+/// It reads one JSON object from standard input. Its output can deny the call, require approval, or add a note;
+/// docs/hooks.md specifies both. If the program fails, the call is denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandHook {
-    /// What it is called when somebody is told what it says.
+    /// Its name in messages.
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// When it is run.
+    /// The moments at which it runs.
     pub on: Vec<Moment>,
-    /// For which tools: their names, in which `*` stands for any letters; for all if there are none.
+    /// Tool names it applies to, where `*` matches any characters; all tools if empty.
     pub tools: Vec<String>,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Duration,
-    /// What its failure does.
+    /// The effect of its failure.
     pub on_failure: OnFailure,
-    /// Variables that look like credentials and that it gets all the same, by their full names. Of the others it gets all.
+    /// Full names of variables that it receives although they look like credentials. It receives all other variables.
     pub pass: Vec<String>,
-    /// Where it is configured, e.g. a file and a line, for whoever has to mend it.
+    /// Its place in the configuration, e.g. file and line, for error messages.
     pub from: String,
 }
 
-/// When a hook is run.
+/// The moment at which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Before the call is judged.
+    /// Before the verdict on the call.
     Before,
-    /// When it was answered, before anybody reads the answer.
+    /// After the answer, before anyone reads it.
     After,
 }
 
-/// What the failure of a hook does.
+/// The effect of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
     /// The call is denied.
     #[default]
     Deny,
-    /// It is as if the hook were not there, and whoever watches is warned.
+    /// The hook is ignored, and observers get a warning.
     Ignore,
 }
 
 impl CommandHook {
-    /// Runs `command` before and after every call.
+    /// Creates a hook that runs `command` before and after every call.
     pub fn new(name: impl Into<String>, command: Vec<String>) -> Self {
         Self {
             name: name.into(),
@@ -87,14 +87,14 @@ impl CommandHook {
         }
     }
 
-    /// What of its command are files: who may change them can do away with the hook.
+    /// Returns the files of its command. Write access to them would disable the hook.
     pub(crate) fn files(&self, cwd: &Path) -> Vec<PathBuf> {
         let program = self.command.first().and_then(|name| find(name, path().as_deref()));
         let words = self.command.iter().map(|word| cwd.join(word));
         words.chain(program).filter(|path| exec::fs::real(path).is_ok_and(|real| real.is_file())).collect()
     }
 
-    /// Looks for its program, and for the tools that it names among `known`.
+    /// Resolves its program, and checks the tools that it names against `known`.
     pub(crate) fn prepare(
         self,
         cwd: &Path,
@@ -125,7 +125,7 @@ impl CommandHook {
     }
 }
 
-/// Whether a pattern is for tools of servers.
+/// Returns whether a pattern matches tools of MCP servers.
 fn is_of_servers(pattern: &str) -> bool {
     pattern.starts_with(OF_SERVERS) || pattern.contains('/')
 }
@@ -134,7 +134,7 @@ fn path() -> Option<OsString> {
     std::env::var_os(OsStr::new("PATH"))
 }
 
-/// The key to a program of the user's own. They have said yes by writing it down.
+/// Returns a permit for a program of the user's. Configuring the program is the approval.
 pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
     let gate = Gate::new(Reach::new(vec![Root::new("/")], nothing), SandboxPolicy::FullAccess);
@@ -148,7 +148,7 @@ pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
     }
 }
 
-/// A hook whose program was found.
+/// A hook with its resolved program.
 struct Prepared {
     hook: CommandHook,
     argv: Vec<String>,
@@ -160,7 +160,7 @@ struct Prepared {
 impl Prepared {
     fn is_for(&self, moment: Moment, call: Planned<'_>) -> bool {
         let tools = &self.hook.tools;
-        // A tool of a server can be named as `server/tool` too.
+        // A server's tool can also be named `server/tool`.
         let paths = call.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Foreign(foreign) => Some(format!("{}/{}", foreign.server, foreign.tool)),
             _ => None,

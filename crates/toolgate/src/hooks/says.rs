@@ -1,4 +1,4 @@
-//! What a hook's program printed, and how it ended → what the hook says, or why that is nothing that counts.
+//! Parses the output and exit status of a hook's program.
 
 use engine::{HookSays, HookWants};
 use exec::errand::Ran;
@@ -6,16 +6,16 @@ use exec::session::Exit;
 use serde::Deserialize;
 use tool::fit;
 
-/// The exit code that says no, with the reason on standard error. Other agents' hooks do so too.
+/// The exit code that denies a call, with the reason on standard error. Hooks of other agents use it too.
 const DENIES: i32 = 2;
-/// Letters of a reason: it is one line among others.
+/// Maximum characters of a reason, which is one line among others.
 const REASON: usize = 1000;
-/// Letters of something that is wrong, as it is shown.
+/// Maximum characters of invalid output in an error message.
 const SHOWN: usize = 200;
-/// Tokens of a note: it stands beside an answer, and does not take its place.
+/// Maximum tokens of a note, which accompanies an answer and does not replace it.
 const NOTE_TOKENS: usize = 1000;
 
-/// What it prints. What else it prints is left for later versions.
+/// The JSON that a hook prints. Other fields are reserved for later versions.
 #[derive(Deserialize)]
 struct Printed {
     decision: Option<String>,
@@ -23,7 +23,7 @@ struct Printed {
     note: Option<String>,
 }
 
-/// What it says; or else what is wrong with it, in a sentence.
+/// Returns the hook's decision, or one sentence about the invalid output.
 pub(super) fn read(ran: &Ran) -> Result<HookSays, String> {
     match ran.exit {
         Exit::Code(0) => printed(&ran.stdout),
@@ -69,7 +69,7 @@ fn reasoned(reason: Option<&str>) -> String {
     }
 }
 
-/// The last line that it wrote to standard error: there a program says what was wrong.
+/// Returns the last line of standard error, where a program reports its failure.
 fn last_words(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// It ends in something that tightens or in a failure, and is never too long.
+        /// Output either tightens the verdict or is a failure, and its length is limited.
         #[test]
         fn whatever_it_prints(code in any::<i32>(), stdout in any::<Vec<u8>>(), decision in ".{0,8}", text in ".{0,5000}") {
             let object = serde_json::json!({ "decision": decision, "reason": text, "note": text }).to_string();

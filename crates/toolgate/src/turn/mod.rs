@@ -1,4 +1,4 @@
-//! What a turn changed, by a patch or by a command: files are remembered before it, and compared after it.
+//! Tracks the file changes of a turn, by patches and commands, by comparing snapshots before and after it.
 
 mod seen;
 mod show;
@@ -10,11 +10,11 @@ use policy::{Gate, Intent, Verdict};
 
 use self::seen::{Changed, Seen};
 
-/// How many files are named that take effect on the user's machine.
+/// Maximum number of lines about host files.
 const MAX_SENTENCES: usize = 20;
 
-/// Knows what files below a directory were like, and so what became of them. What ignore files hide, or rules deny to be
-/// read, it does not look at.
+/// Remembers the files below a directory and reports their changes. Skips ignored files and files that rules deny to
+/// read.
 #[derive(Debug)]
 pub struct TurnDiffTracker {
     gate: Gate,
@@ -22,26 +22,26 @@ pub struct TurnDiffTracker {
     seen: Seen,
 }
 
-/// What changed.
+/// The changes of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnDiff {
-    /// All of it, as a git diff; empty if nothing has changed.
+    /// All changes as a git diff; empty if there are none.
     pub text: String,
-    /// How many files it is about.
+    /// Number of changed files.
     pub files: usize,
-    /// Not every file could be looked at: there are too many.
+    /// Some files were not examined, because there are too many.
     pub partial: bool,
 }
 
 impl TurnDiffTracker {
-    /// Remembers what is below `root` now, as far as `gate` lets it be read.
+    /// Records the files below `root` that `gate` permits to read.
     pub(crate) fn begin(gate: &Gate, root: &Path) -> Self {
         let mut tracker = Self { gate: gate.clone(), root: root.to_owned(), seen: Seen::default() };
         tracker.look();
         tracker
     }
 
-    /// What changed since the last turn, and a new turn begins.
+    /// Returns the changes since the last turn, and begins a new one.
     pub fn turn(&mut self) -> TurnDiff {
         let before = self.seen.reach;
         let changed = self.look();
@@ -52,7 +52,7 @@ impl TurnDiffTracker {
         turn
     }
 
-    /// A line about each changed file that takes effect on the user's machine by itself, as a comment of the diff.
+    /// Returns a diff comment for each changed file that takes effect on the user's machine by itself.
     fn taking_effect(&self, changed: &[Changed]) -> String {
         let sentence = |changed: &Changed| {
             let file = self.gate.host_file(&self.root.join(changed.path()))?;

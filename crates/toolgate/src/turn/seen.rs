@@ -1,4 +1,4 @@
-//! What is below a directory: its files and symbolic links, with what is in them as far as there is time to read it.
+//! Snapshot of the files and symlinks below a directory, with their contents as far as time and memory limits permit.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -11,54 +11,54 @@ use std::time::{Duration, Instant};
 
 use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, Stat, WalkOptions};
 
-/// A file longer than this is told of, and not shown.
+/// A longer file is mentioned and not shown.
 const LONGEST: u64 = 1 << 20;
-/// So many bytes are remembered in all.
+/// Maximum bytes of file contents in memory.
 const MOST_BYTES: usize = 128 << 20;
-/// So many files are looked at; each takes about 300 bytes.
+/// Maximum number of files; each takes about 300 bytes.
 const MOST_FILES: usize = 200_000;
-/// Threads that look.
+/// Number of scanning threads.
 const THREADS: usize = 4;
-/// So long files are read to be remembered; of the others only that they changed will be known.
+/// Time limit for reading contents in the first scan. Of the other files only the fact of a change will be known.
 const READING: Duration = Duration::from_millis(200);
-/// So long they are looked for.
+/// Time limit of a scan.
 const LOOKING: Duration = Duration::from_secs(1);
 
-/// Files as they were last seen.
+/// Files as of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By the bytes of their names: to compare paths part by part, as `Path` does, took half of a look.
+    /// Keyed by path bytes: comparing paths by component, as `Path` does, took half of the scan time.
     files: HashMap<OsString, Known>,
-    /// How often it was looked.
+    /// Number of scans.
     looks: u32,
     pub(super) reach: Reach,
 }
 
-/// How far the last look came.
+/// Coverage of the last scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Reach {
     #[default]
     Everything,
-    /// There is more than there was time or room for.
+    /// A time or size limit was reached.
     Part,
 }
 
 #[derive(Debug)]
 struct Known {
     file: File,
-    /// The last look that met it: what has not changed costs a look nothing more than to say so here.
+    /// The last scan that found it. An unchanged file costs a scan nothing but this store.
     met: AtomicU32,
 }
 
-/// A file, or a symbolic link.
+/// A file or a symlink.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     pub(super) stat: Stat,
-    /// What is in it, unless it is too long or cannot be read; of a link, where it leads.
+    /// Its content, unless it is too long or unreadable; the target of a symlink.
     pub(super) bytes: Option<Arc<[u8]>>,
 }
 
-/// A file of which a look found that it may have changed.
+/// A file that may have changed since the last scan.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) path: OsString,
@@ -71,7 +71,7 @@ impl Changed {
         Path::new(&self.path)
     }
 
-    /// Whether there is a file now that was not there, or was another.
+    /// Returns whether the file is new or differs from before.
     pub(super) fn differs(&self) -> bool {
         match (&self.before, &self.after) {
             (_, None) => false,
@@ -100,7 +100,7 @@ impl File {
 }
 
 impl Seen {
-    /// Looks at everything below `start`. Returns the files that changed, sorted by path.
+    /// Scans everything below `start`. Returns the changed files, sorted by path.
     pub(super) fn look(&mut self, door: &Door, start: &Found) -> Vec<Changed> {
         self.looks += 1;
         let look = Look {
@@ -122,7 +122,7 @@ impl Seen {
         self.renew(found.into_iter().flatten())
     }
 
-    /// Nothing can be looked at.
+    /// Clears the snapshot, because the directory cannot be scanned.
     pub(super) fn nothing(&mut self) -> Vec<Changed> {
         *self = Self { reach: Reach::Part, looks: self.looks + 1, files: HashMap::new() };
         Vec::new()
@@ -132,7 +132,7 @@ impl Seen {
         let (look, mut changed) = (self.looks, Vec::new());
         for (path, file) in found {
             let known = Known { file: file.clone(), met: AtomicU32::new(look) };
-            // Whoever looks for the first time asks only what there is.
+            // The first scan only records files.
             if look == 1 {
                 self.files.insert(path, known);
                 continue;
@@ -147,17 +147,17 @@ impl Seen {
     }
 }
 
-/// What all threads of one look share.
+/// State that all threads of one scan share.
 struct Look<'s> {
     seen: &'s Seen,
     began: Instant,
     files: AtomicUsize,
     bytes: AtomicUsize,
-    /// What each thread found that is new, or not as it was.
+    /// New or changed files of each thread.
     found: Mutex<Vec<Vec<(OsString, File)>>>,
 }
 
-/// What one thread has found; a lock for every file would have the threads wait for each other.
+/// The findings of one thread. A lock for every file would make the threads wait for each other.
 struct Mine<'l, 's> {
     look: &'l Look<'s>,
     found: Vec<(OsString, File)>,
@@ -189,13 +189,13 @@ impl Drop for Mine<'_, '_> {
 }
 
 impl Look<'_> {
-    /// Whether it is known, and nobody wrote to it since.
+    /// Returns whether the file is known and unchanged.
     fn knows(&self, path: &OsStr, stat: &Stat) -> bool {
         let known = self.seen.files.get(path).filter(|known| known.file.stat == *stat);
         known.inspect(|known| known.met.store(self.seen.looks, Relaxed)).is_some()
     }
 
-    /// A file as it is; what comes too late, is too long or cannot be read is known by its outside alone.
+    /// Reads a file. Returns only its metadata if it comes too late, is too long or cannot be read.
     fn read(&self, entry: &Entry<'_>, stat: Stat) -> File {
         let is_late = self.seen.looks == 1 && self.began.elapsed() > READING;
         let read = match stat.kind {

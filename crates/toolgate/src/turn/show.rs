@@ -1,4 +1,4 @@
-//! Files before and after → the text that tells of it, as git would.
+//! Renders changed files as a git diff.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -9,14 +9,14 @@ use patch::{Content, diff};
 use super::TurnDiff;
 use super::seen::{Changed, File, Reach};
 
-/// What became of `changed` (sorted by path), if so much was seen `before` it and `after` it.
+/// Returns the diff of `changed` (sorted by path); `before` and `after` are the coverage of the two scans.
 pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnDiff {
     let partial = [before, after].contains(&Reach::Part);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
     let (there, gone): (Vec<&Changed>, Vec<&Changed>) = changed.iter().partition(|one| one.after.is_some());
     let identity = |file: &File| (file.stat.identity, file.stat.kind);
     let known = |one: &Changed| one.before.as_ref().map(identity);
-    // A file that was moved is the same file still.
+    // A moved file has the same identity.
     let mut by_identity: HashMap<_, &Changed> =
         gone.iter().filter_map(|one| Some((known(one)?, *one))).collect();
     let mut moved = HashSet::new();
@@ -25,7 +25,7 @@ pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnD
             (_, None) => {}
             (Some(was), Some(is)) if was.is_as(is) => {}
             (Some(was), Some(is)) => out.show(one.path(), None, Some(was), Some(is)),
-            // Nobody looked whether it was there.
+            // The earlier scan was incomplete, so the file may have existed before.
             (None, Some(_)) if before == Reach::Part => {}
             (None, Some(is)) => {
                 let from = by_identity.remove(&identity(is));
@@ -35,7 +35,7 @@ pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnD
             }
         }
     }
-    // Nobody looked everywhere.
+    // If the later scan was incomplete, a missing file may still exist.
     let gone = gone.iter().filter(|_| after == Reach::Everything);
     for one in gone.filter(|one| !moved.contains(one.path())) {
         out.show(one.path(), None, one.before.as_ref(), None);
@@ -43,7 +43,7 @@ pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnD
     out
 }
 
-/// What was in a file that was moved, even if nobody had read it before: nobody has written to it since.
+/// Returns the moved file as it was. If it was never read, its current content is used: its metadata is unchanged.
 fn read_since(was: &File, is: &File) -> File {
     let bytes = was.bytes.clone().or_else(|| is.bytes.clone().filter(|_| was.stat == is.stat));
     File { stat: was.stat, bytes }
@@ -62,7 +62,7 @@ impl TurnDiff {
         if let (Some(was), Some(is)) = (before, after)
             && was.is_link() != is.is_link()
         {
-            // What turns from one into the other goes and comes, as git has it.
+            // Like git, a change between file and symlink is a removal and an addition.
             self.text.push_str(&one(path, None, before, None));
             self.text.push_str(&one(path, None, None, after));
             return;
@@ -71,7 +71,7 @@ impl TurnDiff {
     }
 }
 
-/// The part of one file.
+/// Returns the diff of one file.
 fn one(path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&File>) -> String {
     let name = path.to_string_lossy();
     let from = from.map(Path::to_string_lossy);
@@ -91,15 +91,15 @@ fn one(path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&F
     }
 }
 
-/// The part of a file as that of a symbolic link, which to git is a file of mode 120000 with its target in it. Only
-/// heads have lines that begin so: the lines of a file begin with a sign.
+/// Converts the diff of a file to that of a symlink, which git stores as a file of mode 120000 with the target as
+/// content. Only header lines can match, because content lines begin with a sign.
 fn as_link(text: &str) -> String {
     for mode in ["\nnew file mode ", "\ndeleted file mode "] {
         if text.contains(mode) {
             return text.replacen(&format!("{mode}100644\n"), &format!("{mode}120000\n"), 1);
         }
     }
-    // Where the mode stays, git says it beside the hashes, which only matter to a merge.
+    // If the mode is unchanged, git shows it on the index line, whose hashes only matter to a merge.
     text.replacen("\n--- ", "\nindex 0000000..0000000 120000\n--- ", 1)
 }
 

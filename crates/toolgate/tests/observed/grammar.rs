@@ -1,19 +1,19 @@
-//! Makes random scripts that follow the grammar.
+//! Generates random scripts from the shell grammar.
 
 use crate::dice::Dice;
 use crate::heredoc::here;
 use crate::seeds::SEEDS;
 use crate::words::{disguise, quote, redirect, word};
 
-/// What kind of words are wanted.
+/// The style of generated words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Ordinary,
-    /// Such as look like something else than they are.
+    /// Words that look like something else.
     Hostile,
 }
 
-/// Commands, one after the other.
+/// Generates a list of commands.
 pub(crate) fn list(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     let mut out = step(dice, depth, mood);
     for _ in 0..dice.below(3) {
@@ -65,7 +65,7 @@ fn command(dice: &mut Dice, depth: usize, mood: Mood) -> String {
 }
 
 fn compound(dice: &mut Dice, depth: usize, mood: Mood) -> String {
-    // A function has the name of its depth, so that none calls itself.
+    // A function is named after its depth, so that none calls itself.
     let inner = |dice: &mut Dice| list(dice, depth - 1, mood);
     let any = |dice: &mut Dice| word(dice, depth - 1, mood);
     match dice.below(20) {
@@ -129,7 +129,7 @@ fn condition(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// A command with words and redirections.
+/// Generates a simple command with words and redirections.
 pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     let mut out = String::new();
     if dice.chance(8) {
@@ -166,7 +166,7 @@ pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     out + &redirect(dice)
 }
 
-/// A command that starts another one.
+/// Generates a command that starts another one.
 pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     let inner = simple(dice, 0, Mood::Ordinary);
     let text = list(dice, depth.saturating_sub(1), mood);
@@ -247,7 +247,7 @@ pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     }
 }
 
-/// A command that runs `script`, which is one word.
+/// Generates a command that runs `script`, which is one word.
 pub(crate) fn around_script(dice: &mut Dice, script: &str, inner: &str) -> String {
     match dice.below(18) {
         0 => format!("bash -c {script}"),

@@ -1,10 +1,10 @@
-//! Makes random here-documents.
+//! Generates random here-documents.
 
 use crate::dice::Dice;
 use crate::grammar::{Mood, list, simple};
 use crate::words::{in_backticks, word};
 
-/// How an end is written, and what it is.
+/// Spellings of a delimiter, each with the line that ends the document.
 const ENDS: &[(&str, &str)] = &[
     ("E", "E"),
     ("'E'", "E"),
@@ -71,7 +71,7 @@ const LINES: &[&str] = &[
     "$(alpha '\nE\n')",
 ];
 
-/// A command with one here-document or two.
+/// Generates a command with one or two here-documents.
 pub(crate) fn here(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     let (command, other) = (simple(dice, 0, Mood::Ordinary), simple(dice, 0, Mood::Ordinary));
     let (first, body) = document(dice, depth, mood);
@@ -109,7 +109,7 @@ pub(crate) fn here(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     }
 }
 
-/// How a here-document begins, and its text up to the end.
+/// Generates the redirection of a here-document, and its text up to the delimiter.
 fn document(dice: &mut Dice, depth: usize, mood: Mood) -> (String, String) {
     let (written, end) = ENDS[dice.below(ENDS.len())];
     let tabs = dice.chance(20);

@@ -1,11 +1,11 @@
-//! Whether what was executed was foreseen.
+//! Compares the executed programs of a script with the static analysis.
 
 use policy::shell::{Analysis, Command, Word, analyse, analyse_argv};
 
 use crate::lab::{Case, Lab, Shell};
 use crate::trace::Event;
 
-/// What is foreseen of `case`.
+/// Returns the analysis of `case`.
 pub(crate) fn foresee(case: &Case) -> Analysis {
     match case.shell {
         Shell::Bash => analyse(&case.script),
@@ -15,7 +15,7 @@ pub(crate) fn foresee(case: &Case) -> Analysis {
     }
 }
 
-/// The first of `events` that was not foreseen, though all was decided.
+/// Returns the first event that the analysis did not foresee, if it left nothing undecided.
 pub(crate) fn surprise(case: &Case, events: &[Event]) -> Option<Event> {
     let analysis = foresee(case);
     if !analysis.undecided.is_empty() {
@@ -25,11 +25,11 @@ pub(crate) fn surprise(case: &Case, events: &[Event]) -> Option<Event> {
     events.iter().find(|event| !foreseen(event)).cloned()
 }
 
-/// Removes whatever is not needed for a surprise.
+/// Minimises a script that causes a surprise.
 pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
     let mut best = case.clone();
     let mut size = best.script.chars().count() / 2;
-    // ends: each round makes the script shorter, or the pieces
+    // ends: each round shortens the script or the pieces
     while size > 0 {
         let letters: Vec<char> = best.script.chars().collect();
         let without = |at: usize| {
@@ -51,11 +51,11 @@ pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
     best
 }
 
-/// Whether `command` foresees `event`. The name is that of the file, as the first word can be chosen freely.
+/// Returns whether `command` foresees `event`. It compares the name of the file, because argv[0] can be arbitrary.
 fn matches(command: &Command, event: &Event) -> bool {
     let Word::Literal(name) = &command.words[0] else { return false };
     let last = event.path.rsplit('/').next().unwrap_or_default();
-    // `exec` makes a path whole.
+    // `exec` makes a path absolute.
     let is_path = *name == event.path || event.path.ends_with(&format!("/{name}"));
     let named = if name.contains('/') { is_path } else { name == last };
     named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more)
@@ -74,7 +74,7 @@ fn words_match(words: &[Word], argv: &[String], more: bool) -> bool {
     }
 }
 
-/// Whether a word that is written like this is exactly one, whatever it turns out to be.
+/// Returns whether a word that is written like this always expands to exactly one word.
 fn is_one(text: &str) -> bool {
     let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     inside.is_some_and(|inside| !inside.contains(['"', '@', '*']))

@@ -1,4 +1,4 @@
-//! Runs scripts in our sandbox under a tracer, many in one confined process, and says what each executed.
+//! Runs scripts under `strace` in our sandbox, many in one process, and returns the programs that each executed.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use toolgate::{Sandbox, Toolgate};
 
 use crate::trace::{self, Event};
 
-/// Names that do nothing at all. Some are words that only some shells know.
+/// Names of programs that do nothing. Some are keywords of only some shells.
 const MARKERS: &str = "
     alpha beta gamma delta evil x y a b n function select coproc [[ ]] (( let declare typeset source -v -name -p x+=1
     a[0]=1 { } then do in ! $ $x $alpha =alpha alpha\r # if fi -exec {} local shopt mapfile * git sudo doas one two";
@@ -25,33 +25,33 @@ const PROGRAMS: &str = "
     taskset test time timeout touch true false unshare setpriv watch xargs [";
 /// The tracer.
 const STRACE: &str = "/usr/bin/strace";
-/// What a machine without it is told.
+/// The message if it is missing.
 const NEEDED: &str = "this test watches scripts with `strace`: please install it, e.g. `apt install strace` or `dnf install strace`";
-/// How long a script may take. Then it is judged by what it has done, and those after it begin anew.
+/// Time limit of a script. It is then judged by its events so far, and the scripts after it run in a new batch.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How often it is looked whether another script has begun.
+/// Interval for checking the progress.
 const TICK: Duration = Duration::from_millis(200);
-/// How often scripts are tried of which nothing is seen.
+/// Maximum number of attempts without an event.
 const TRIES: usize = 5;
-/// How many processes there may be at a time.
+/// Maximum number of concurrent processes.
 const PROCESSES: u64 = 400;
 
-/// The shell that a script is given to.
+/// The shell that runs a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shell {
     Bash,
-    /// `sh`, and it is dash.
+    /// `sh` is dash.
     Dash,
-    /// `sh`, and it is bash.
+    /// `sh` is bash.
     Posix,
-    /// `sh`, and it is busybox.
+    /// `sh` is busybox.
     Ash,
 }
 
 impl Shell {
     pub(crate) const ALL: [Self; 4] = [Self::Bash, Self::Dash, Self::Posix, Self::Ash];
 
-    /// The program that `sh` is for it.
+    /// Returns the program behind `sh`.
     fn sh(self) -> &'static str {
         match self {
             Self::Bash | Self::Dash => "dash",
@@ -60,7 +60,7 @@ impl Shell {
         }
     }
 
-    /// What it is called by.
+    /// Returns the name it is called by.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -69,20 +69,20 @@ impl Shell {
     }
 }
 
-/// A script, and who runs it.
+/// A script and its shell.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) shell: Shell,
     pub(crate) script: String,
-    /// What the variables `x`, `y`, `z`, `o`, `a`, `i` and `n` are at first. Nothing: they are not set.
+    /// Initial value of the variables `x`, `y`, `z`, `o`, `a`, `i` and `n`; empty: they are unset.
     pub(crate) value: &'static str,
 }
 
-/// A place to run scripts in.
+/// A sandbox that runs scripts under the tracer.
 pub(crate) struct Lab {
     sandbox: Sandbox,
     root: tempfile::TempDir,
-    /// What is not written by anybody who is confined.
+    /// Files that confined processes cannot write.
     kept: tempfile::TempDir,
     runtime: Runtime,
 }
@@ -105,11 +105,11 @@ impl Lab {
         Self { sandbox, root, kept, runtime }
     }
 
-    /// Runs each of `cases`, and says what it executed.
+    /// Runs all `cases` and returns the events of each.
     pub(crate) fn run(&self, cases: &[Case]) -> Vec<Vec<Event>> {
         let mut seen = Vec::new();
         let mut tries = 0;
-        // ends: each round runs some, or is one of few
+        // ends: each round runs some cases, or counts as a failed attempt
         while seen.len() < cases.len() {
             let some = self.watch(&cases[seen.len()..]);
             tries = if some.is_empty() { tries + 1 } else { 0 };
@@ -152,13 +152,13 @@ impl Lab {
         cases.iter().zip(seen).map_while(begun).collect()
     }
 
-    /// Waits until nothing is left of it, or no script has begun for too long.
+    /// Waits until the session has ended, or no script has begun for too long.
     async fn attend(&self, argv: Vec<String>, stdio: [OwnedFd; 3], progress: &File) {
         let (session, mut pump) = self.sandbox.run(argv, stdio).await.unwrap();
         let mut changed = session.watch();
         let mut tick = tokio::time::interval(TICK);
         let (mut far, mut since) = (0, Instant::now());
-        // ends: when nothing is left of it, or with our patience
+        // ends: with the session, or at the time limit
         loop {
             tokio::select! {
                 () = &mut pump => return,
@@ -183,7 +183,7 @@ impl Lab {
         self.root.path().join(at.to_string()).join("home")
     }
 
-    /// The script that runs the others, one by one.
+    /// Returns the script that runs the others, one by one.
     fn driver(&self, cases: &[Case]) -> String {
         let mut driver = "ulimit -t 1; ulimit -c 0\n".to_owned();
         for (at, Case { shell, script, value }) in cases.iter().enumerate() {
@@ -200,12 +200,13 @@ impl Lab {
             )
             .unwrap();
         }
-        // What was left in the background has a moment to begin. Then the tracer need not wait for what never ends.
+        // Background processes get a moment to start. Then the tracer is killed, so it does not wait for endless
+        // ones.
         driver + "/bin/sleep 0.05\nkill $PPID\n"
     }
 }
 
-/// Makes a directory of all programs that there are for scripts.
+/// Creates a directory with all programs for scripts.
 fn programs(bin: &Path, shell: Shell) {
     if bin.exists() {
         return;

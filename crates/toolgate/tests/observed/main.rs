@@ -1,8 +1,9 @@
-//! Proof by observation: random scripts run in the sandbox under a tracer, and all that they execute was foreseen, or it
-//! was said that something is undecided.
+//! Verifies the shell analysis: random scripts run under a tracer, and every executed program must be foreseen.
 //!
-//! `TOOLGATE_FUZZ_ROUNDS=…` is how many scripts are run (those about which something is undecided are not: nothing is
-//! claimed about them), `TOOLGATE_FUZZ_SEED=…` which ones.
+//! Scripts about which the analysis leaves something undecided are exempt.
+//!
+//! `TOOLGATE_FUZZ_ROUNDS=…` sets the number of scripts (undecided scripts are not run, because the analysis claims
+//! nothing about them), and `TOOLGATE_FUZZ_SEED=…` selects them.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::disallowed_methods,
@@ -37,23 +38,23 @@ trials![
     what_was_not_foreseen_is_noticed,
 ];
 
-/// A few seconds.
+/// Takes a few seconds.
 const ROUNDS: u64 = 400;
 const SEED: u64 = 1;
-/// How many scripts one confined process runs.
+/// Number of scripts in one confined process.
 const BATCH: usize = 100;
-/// How many of those there are at a time.
+/// Number of concurrent confined processes.
 const LABS: usize = 2;
-/// How often the same kind of script is tried until all about it is decided.
+/// Maximum attempts to generate a decided script of one kind.
 const TRIES: usize = 100;
 
-/// How many there were of a kind.
+/// Counters for one kind of script.
 #[derive(Default)]
 struct Tally {
     made: u64,
     decided: u64,
     executed: u64,
-    /// Why others are undecided.
+    /// Reasons why scripts are undecided.
     reasons: BTreeMap<&'static str, u64>,
 }
 
@@ -64,7 +65,7 @@ fn everything_that_is_executed_was_foreseen() {
     let labs: Vec<Lab> = (0..LABS).map(|_| Lab::open()).collect();
     let (mut ran, mut surprises) = (0, Vec::new());
     let mut tallies: BTreeMap<mutate::Kind, Tally> = BTreeMap::new();
-    // ends: each round runs some
+    // ends: each round runs some scripts
     while ran < rounds {
         let size = usize::try_from(rounds - ran).unwrap().min(BATCH * LABS);
         let made: Vec<(mutate::Kind, Case)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
@@ -90,7 +91,7 @@ fn everything_that_is_executed_was_foreseen() {
     assert!(surprises.is_empty(), "{} of {ran}:\n{}", surprises.len(), surprises.join("\n"));
 }
 
-/// Runs a share of `cases` in each of `labs`, all at a time.
+/// Runs a share of `cases` in each of `labs`, concurrently.
 fn run(labs: &[Lab], cases: &[Case]) -> Vec<Vec<trace::Event>> {
     std::thread::scope(|scope| {
         let shares = labs.iter().zip(cases.chunks(BATCH));
@@ -99,13 +100,13 @@ fn run(labs: &[Lab], cases: &[Case]) -> Vec<Vec<trace::Event>> {
     })
 }
 
-/// A script about which nothing is undecided.
+/// Generates a script that the analysis decides completely.
 fn decided(dice: &mut Dice, tallies: &mut BTreeMap<mutate::Kind, Tally>) -> (mutate::Kind, Case) {
     let (kind, shell, value) = (mutate::kind(dice), mutate::shell(dice), mutate::value(dice));
     let tally = tallies.entry(kind).or_default();
     for _ in 0..TRIES {
         let case = Case { shell, script: mutate::script(dice, kind), value };
-        // The tracer's way to start it has no place for this one.
+        // A NUL cannot be passed as an argument.
         if case.script.contains('\0') {
             continue;
         }

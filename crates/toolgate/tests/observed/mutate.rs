@@ -1,4 +1,4 @@
-//! Changes scripts: letters and pieces come and go, scripts are cut and joined, one is put into another.
+//! Generates and mutates scripts: inserts and removes characters and pieces, splices scripts, and nests them.
 
 use crate::dice::Dice;
 use crate::grammar::{Mood, around_script, list, wrapper};
@@ -8,7 +8,7 @@ use crate::own::own;
 use crate::seeds::{NASTY, SEEDS};
 use crate::words::{in_backticks, quote};
 
-/// How a script is made.
+/// The way a script is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Ordinary,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Own,
 }
 
-/// How often each is made, in a hundred.
+/// Weights in percent.
 const KINDS: &[(Kind, usize)] = &[
     (Kind::Ordinary, 9),
     (Kind::Hostile, 10),
@@ -36,7 +36,7 @@ const KINDS: &[(Kind, usize)] = &[
     (Kind::Soup, 6),
     (Kind::Own, 14),
 ];
-/// What variables hold: each would run `evil` if it were taken for something else than a text.
+/// Values of variables: each would run `evil` if it were not treated as plain text.
 const VALUES: &[&str] = &[
     "a[$(evil)]",
     "($(evil))",
@@ -56,12 +56,12 @@ const VALUES: &[&str] = &[
     "{evil,a}",
 ];
 
-/// What the variables of a script are at first.
+/// Returns a random initial value of a script's variables.
 pub(crate) fn value(dice: &mut Dice) -> &'static str {
     if dice.chance(50) { "" } else { dice.pick(VALUES) }
 }
 
-/// Some kind.
+/// Returns a random kind.
 pub(crate) fn kind(dice: &mut Dice) -> Kind {
     let mut left = dice.below(100);
     for (kind, share) in KINDS {
@@ -73,12 +73,12 @@ pub(crate) fn kind(dice: &mut Dice) -> Kind {
     Kind::Ordinary
 }
 
-/// Which shell it is for.
+/// Returns a random shell.
 pub(crate) fn shell(dice: &mut Dice) -> Shell {
     if dice.chance(70) { Shell::Bash } else { Shell::ALL[1 + dice.below(Shell::ALL.len() - 1)] }
 }
 
-/// A script of this kind.
+/// Generates a script of this kind.
 pub(crate) fn script(dice: &mut Dice, kind: Kind) -> String {
     match kind {
         Kind::Ordinary => list(dice, 3, Mood::Ordinary),
@@ -106,7 +106,7 @@ pub(crate) fn script(dice: &mut Dice, kind: Kind) -> String {
     }
 }
 
-/// Two seeds in one.
+/// Splices two seeds.
 fn splice(dice: &mut Dice) -> String {
     let (a, b) = (dice.pick(SEEDS), dice.pick(SEEDS));
     let cut = |dice: &mut Dice, text: &str| {
@@ -134,7 +134,7 @@ fn soup(dice: &mut Dice) -> String {
     out
 }
 
-/// A script in a script, in a script.
+/// Nests a script several times.
 fn nest(dice: &mut Dice) -> String {
     let mut script = match dice.below(5) {
         0 => dice.pick(SEEDS).to_owned(),
@@ -177,7 +177,7 @@ fn put(dice: &mut Dice, script: &str) -> String {
     }
 }
 
-/// The script with some changes.
+/// Applies some random changes to a script.
 fn mutate(dice: &mut Dice, script: &str) -> String {
     let mut letters: Vec<char> = script.chars().collect();
     for _ in 0..1 + dice.below(3) {
@@ -195,14 +195,14 @@ fn change(dice: &mut Dice, letters: &mut Vec<char>) {
         1 if at + 1 < letters.len() => letters.swap(at, at + 1),
         2 if at < letters.len() => letters.insert(at, letters[at]),
         3 if at < letters.len() => {
-            // A piece once more, somewhere else.
+            // Copies a piece to another place.
             let end = (at + 1 + dice.below(8)).min(letters.len());
             let piece = letters[at..end].to_vec();
             let place = dice.below(letters.len() + 1);
             letters.splice(place..place, piece);
         }
         4 => {
-            // Another kind of quote, or of blank.
+            // Replaces a quote, blank or operator.
             let from = dice.pick(&["'", "\"", " ", "\n", ";", "`", "$", "(", ")"]);
             let places: Vec<usize> = (0..letters.len()).filter(|at| from.contains(letters[*at])).collect();
             if !places.is_empty() {

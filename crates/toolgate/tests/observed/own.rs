@@ -1,10 +1,10 @@
-//! Makes random scripts of what a shell does itself: its built-in commands, and what it does with variables.
+//! Generates random scripts of shell builtins and variable expansions.
 
 use crate::dice::Dice;
 use crate::grammar::Mood;
 use crate::words::word;
 
-/// A `%` is a word, a `#` is a name.
+/// Templates: `%` is a word, `#` is a name.
 const SHAPES: &[&str] = &[
     "declare #=%",
     "declare -a #=%",
@@ -129,7 +129,7 @@ const SHAPES: &[&str] = &[
     "echo {a,%} % ~ *",
 ];
 
-/// A script of one shape or two.
+/// Generates a script from one or more templates.
 pub(crate) fn own(dice: &mut Dice) -> String {
     let mut script = filled(dice);
     for _ in 0..dice.below(3) {
@@ -140,13 +140,13 @@ pub(crate) fn own(dice: &mut Dice) -> String {
 
 fn filled(dice: &mut Dice) -> String {
     let mut out = String::new();
-    // The same name throughout, more often than not.
+    // Mostly the same name throughout.
     let name = dice.pick(&["x", "y", "a", "i", "n"]);
     let mut letters = dice.pick(SHAPES).chars().peekable();
-    // ends: each round takes a letter
+    // ends: each round takes a character
     while let Some(letter) = letters.next() {
         match letter {
-            // These are for `printf` and `${…%…}`.
+            // A literal `%` of `printf` and `${…%…}`.
             '%' if letters.peek().is_some_and(|next| next.is_alphabetic()) => out.push('%'),
             '%' => {
                 let mood = if dice.chance(60) { Mood::Ordinary } else { Mood::Hostile };

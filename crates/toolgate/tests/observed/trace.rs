@@ -1,4 +1,4 @@
-//! Reads what the tracer wrote: which programs each script executed, or tried to.
+//! Parses the output of `strace`: the programs that each script executed or tried to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +9,17 @@ pub(crate) struct Event {
     pub(crate) argv: Vec<String>,
 }
 
-/// Calls that make a process.
+/// System calls that create a process.
 const FORKS: [&str; 4] = ["clone(", "clone3(", "fork(", "vfork("];
 const RESUMED: [&str; 4] =
     ["<... clone resumed", "<... clone3 resumed", "<... fork resumed", "<... vfork resumed"];
 
-/// What was executed below each process that the first one started, in that order. What a shell starts that reads a file
-/// or its input is left out: nobody claims to know that.
+/// Returns the programs executed below each child of the first process, in that order. Leaves out children of a shell
+/// that reads a file or its input, because the analysis claims nothing about them.
 pub(crate) fn read(trace: &str) -> Vec<Vec<Event>> {
     let lines = || trace.lines().map(line);
     let born: HashSet<&str> = lines().filter_map(|(_, call)| born(call)).collect();
-    // The first one is made by nobody; where it is alone, its number is not written.
+    // The first process has no parent in the trace; while it is alone, its pid is not written.
     let first = lines().map(|(pid, _)| pid).find(|pid| !pid.is_empty() && !born.contains(pid));
     let mut tree = Tree::default();
     for (pid, call) in lines() {
@@ -31,7 +31,7 @@ pub(crate) fn read(trace: &str) -> Vec<Vec<Event>> {
     tree.seen
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug)]
 enum News<'a> {
     Born(&'a str),
@@ -46,13 +46,13 @@ fn news(call: &str) -> Option<News<'_>> {
     born(call).map(News::Born).or_else(|| executed(call).map(News::Executed))
 }
 
-/// The processes that live. The first one has no number.
+/// The live processes. The first one has no pid.
 #[derive(Default)]
 struct Tree<'a> {
     seen: Vec<Vec<Event>>,
-    /// Of which of those that the first one started each is, and whether it is blind.
+    /// For each process the child of the first one that it descends from, and whether its shell reads other input.
     live: HashMap<&'a str, (usize, bool)>,
-    /// What was written of a process before the call that made it returned.
+    /// Lines of a process before the call that created it returned.
     early: HashMap<&'a str, Vec<News<'a>>>,
 }
 
@@ -87,13 +87,13 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The process that made the call, if it is written, and the call.
+/// Splits a line into the pid, if it is written, and the call.
 fn line(line: &str) -> (&str, &str) {
     let numbered = line.strip_prefix("[pid ").and_then(|line| line.split_once("] "));
     numbered.map_or(("", line), |(pid, call)| (pid.trim_start(), call))
 }
 
-/// The process that this call made.
+/// Returns the pid of the process that this call created.
 fn born(call: &str) -> Option<&str> {
     let forks = FORKS.iter().chain(&RESUMED).any(|fork| call.starts_with(fork));
     let (_, result) = call.rsplit_once(" = ").filter(|_| forks)?;
@@ -101,7 +101,7 @@ fn born(call: &str) -> Option<&str> {
     result.bytes().all(|byte| byte.is_ascii_digit()).then_some(result)
 }
 
-/// Whether it is a shell that runs something else than one of its words.
+/// Returns whether it is a shell that runs anything but one of its arguments.
 fn is_blind_shell(event: &Event) -> bool {
     let name = event.path.rsplit('/').next().unwrap_or_default();
     let mut options = event.argv.iter().skip(1);
@@ -109,7 +109,7 @@ fn is_blind_shell(event: &Event) -> bool {
         "bash" | "dash" | "sh" => {
             let letters: Vec<&String> = options.take_while(|word| word.starts_with(['-', '+'])).collect();
             let has = |letter: char| letters.iter().any(|word| word.contains(letter));
-            // One that logs in runs the files of whoever logs in.
+            // A login shell runs the user's profile files.
             has('l') || !has('c') && !event.argv.iter().any(|word| word == "-o")
         }
         "busybox" => {
@@ -133,12 +133,12 @@ fn executed(call: &str) -> Option<Event> {
         argv.push(word);
         rest = after.strip_prefix(", ").unwrap_or(after);
     }
-    // Busybox is many programs.
+    // Busybox executes itself for its many programs.
     let own = path == "/proc/self/exe";
     Some(Event { path: if own { argv.first()?.clone() } else { path }, argv })
 }
 
-/// A string of `\x..`, and what follows it.
+/// Parses a string of `\x..` escapes, and returns the rest.
 fn string(text: &str) -> Option<(String, &str)> {
     let (inside, rest) = text.strip_prefix('"')?.split_once('"')?;
     let bytes =

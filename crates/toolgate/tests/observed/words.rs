@@ -1,4 +1,4 @@
-//! Makes random words, in quotes of every kind, and redirections.
+//! Generates random words with every kind of quotes, and redirections.
 
 use crate::dice::Dice;
 use crate::grammar::{Mood, list, simple};
@@ -190,7 +190,7 @@ const SUBSTITUTIONS: &[&str] = &[
     "$(: ${x:-)})",
 ];
 
-/// A word.
+/// Generates a word.
 pub(crate) fn word(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     if mood == Mood::Hostile && dice.chance(35) {
         return match dice.below(6) {
@@ -228,12 +228,12 @@ pub(crate) fn word(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     dice.pick(PLAIN).to_owned()
 }
 
-/// What must stand between backticks to mean `script`.
+/// Escapes `script` for use between backticks.
 pub(crate) fn in_backticks(script: &str) -> String {
     script.replace('\\', "\\\\").replace('`', "\\`").replace('$', "\\$")
 }
 
-/// `text` as one word, in one way or another.
+/// Quotes `text` as one word, in a random way.
 pub(crate) fn quote(dice: &mut Dice, text: &str) -> String {
     let single = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let escaped = |text: &str, what: &str| -> String {
@@ -253,7 +253,7 @@ pub(crate) fn quote(dice: &mut Dice, text: &str) -> String {
     }
 }
 
-/// The same name, written in another way.
+/// Spells a name in a random way that means the same.
 pub(crate) fn disguise(dice: &mut Dice, name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -302,7 +302,7 @@ const REDIRECTIONS: &[&str] = &[
     " <<< `alpha`",
 ];
 
-/// Perhaps a redirection.
+/// Returns a redirection or an empty text.
 pub(crate) fn redirect(dice: &mut Dice) -> String {
     if dice.chance(75) { String::new() } else { dice.pick(REDIRECTIONS).to_owned() }
 }
