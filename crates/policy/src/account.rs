@@ -1,4 +1,4 @@
-//! A command line → what it would run, part by part, and how much of a look each part deserves.
+//! Analyses a command line: lists every command that it may run, with its risk and the rules about it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,54 +11,54 @@ use crate::started::Starts;
 use crate::together;
 use crate::{CommandLine, Machine, Matter, Program};
 
-/// A script longer than this, not counting the texts of its here-documents, is shown to somebody.
+/// A script above this size in bytes, here-document texts excluded, counts as too long to review.
 const LONG: usize = 16 << 10;
 
-/// Programs that only start what their words say, so that what they start is all there is to judge.
+/// Programs that only start the command in their arguments: only that command needs judging.
 const TRANSPARENT: &[&str] = &["gtimeout", "ionice", "nice", "stdbuf", "timeout", "xargs"];
 
-/// What a command line would do.
+/// The analysis of one command line.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// Each command that it may run.
+    /// Every command that the line may run.
     pub parts: Vec<Part>,
-    /// What cannot be decided.
+    /// Parts of the script that the analysis could not decide.
     pub undecided: Vec<Undecided>,
-    /// Variables that it sets for what follows, and why that deserves a look if it does.
+    /// Variables set for later commands, each with the reason why setting it is dangerous, if it is.
     pub sets: Vec<(String, Word, Option<&'static str>)>,
-    /// Functions and aliases that it defines.
+    /// Functions and aliases that the line defines.
     pub defines: Vec<String>,
-    /// It is longer than anybody reads.
+    /// The script is too long for a person to review.
     pub long: bool,
 }
 
-/// One command that may be run.
+/// One command that the line may run.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// The command.
     pub command: Command,
-    /// What is known about it by its words.
+    /// The risk of the command.
     pub known: Known,
-    /// It only starts another part.
+    /// The command only starts another command of the list.
     pub wraps: bool,
-    /// The rules about it, the strictest first.
+    /// The rules about the command, strictest first.
     pub rules: Vec<Said>,
-    /// Where its program is, if that was looked up.
+    /// The program that the name resolves to, once it was looked up.
     pub program: Option<Program>,
 }
 
-/// What a rule says about a part.
+/// A rule that applies to a command.
 #[derive(Debug, Clone)]
 pub struct Said {
     /// The rule.
     pub rule: Rule,
-    /// Whether it is certain that the rule is about this command: not all of its words are known.
+    /// The rule certainly matches. An unknown word can make a match only possible.
     pub certain: bool,
-    /// Whether the command names a path, and the rule only the name at its end.
+    /// The command gives a path, and the rule names only the last component of that path.
     by_name: bool,
 }
 
-/// Whether all that `line` runs is known to read and print and to do nothing else.
+/// Returns true if every command of `line` is known to only read and print.
 ///
 /// ```
 /// use toolgate_policy::{CommandLine, reads_only};
@@ -78,7 +78,7 @@ pub fn reads_only(line: &CommandLine) -> bool {
 }
 
 impl Account {
-    /// Takes `line` apart.
+    /// Analyses `line` and finds the rules about each command.
     pub(crate) fn of(line: &CommandLine, rules: &Rules) -> Self {
         let analysis = analyse_argv(&line.argv);
         let dangers = together::dangers(&analysis);
@@ -95,7 +95,7 @@ impl Account {
                 part.known = danger.unwrap_or(part.known);
             }
         }
-        // From a directory that the line itself chose, one step up may be all there is, and a script another one.
+        // After a `cd`, `..` may be the root directory, and a relative script name may mean another file.
         if parts.iter().any(Part::moves) {
             parts.iter_mut().filter(|part| part.name().is_some_and(is_interpreter)).for_each(Part::mistrust);
             let climbing = parts.iter_mut().filter(|part| part.known == Known::ReadOnly && part.climbs());
@@ -108,10 +108,10 @@ impl Account {
         Self { parts, undecided, sets: sets.collect(), defines: defined, long }
     }
 
-    /// Looks up which programs the names lead to: whatever is not the system's or the user's own may do anything.
+    /// Resolves each command name to a program. An untrusted program is never read-only.
     pub(crate) fn bind(&mut self, machine: &dyn Machine, cwd: &Path) {
         let moves = self.parts.iter().any(Part::moves);
-        // The same name leads to the same program: looking is what takes time here.
+        // Caches lookups by name: a lookup is the expensive step.
         let mut found = HashMap::new();
         let mut look = |name: &str| {
             let program = found.entry(name.to_owned()).or_insert_with(|| machine.program(name, cwd, moves));
@@ -122,12 +122,13 @@ impl Account {
         }
     }
 
-    /// Whether all programs were looked up.
+    /// Returns true if every program was looked up.
     pub(crate) fn is_bound(&self) -> bool {
         self.parts.iter().all(|part| part.command.built_in || part.program.is_some())
     }
 
-    /// What it comes to, for whoever confines it or not: each matter, with the part that it is about.
+    /// Lists the approval cases of the line, each with the command that raises it. `confined` selects the sandboxed
+    /// cases.
     pub(crate) fn matters(&self, confined: bool) -> Vec<(Matter, Option<&Part>)> {
         let (reads, runs) = match confined {
             true => (Matter::Reads, Matter::Runs),
@@ -147,7 +148,7 @@ impl Account {
                 },
             };
             matters.push((matter, Some(part)));
-            // A rule about a command says nothing about where its output goes.
+            // A rule about a command does not cover its output files.
             if part.writes().next().is_some() {
                 matters.push((runs, Some(part)));
             }
@@ -164,14 +165,14 @@ impl Account {
         matters
     }
 
-    /// Whether the user's rules let all of it run without the sandbox.
+    /// Returns true if the user's rules let the whole line run without the sandbox.
     pub(crate) fn unsandboxed(&self) -> bool {
         let certain = self.undecided.is_empty() && self.sets.is_empty() && self.defines.is_empty();
         let leaves = |part: &Part| {
-            // A rule about a command says nothing about where its output goes.
+            // A rule about a command does not cover its output files.
             part.allowed_by().is_some_and(|said| said.rule.unsandboxed) && part.writes().next().is_none()
         };
-        // What only reads may read secrets out there, so that no more than words of the shell go along.
+        // Outside the sandbox a read-only program could read secrets, so only harmless shell built-ins may go along.
         let harmless = |part: &Part| {
             let says = matches!(part.name(), Some("echo" | "true" | "false" | ":" | "test" | "["));
             let starts = part.wraps && part.command.through.is_empty();
@@ -207,18 +208,18 @@ impl Part {
         Self { command, known, wraps, rules, program: None }
     }
 
-    /// Its name, if that is known.
+    /// Returns the command name, if it is known.
     pub fn name(&self) -> Option<&str> {
         literal(&self.command.words[0])
     }
 
-    /// Its words, if all of them are known.
+    /// Returns all words, if every one is known.
     pub fn argv(&self) -> Option<Vec<&str>> {
         let words: Option<Vec<&str>> = self.command.words.iter().map(literal).collect();
         words.filter(|_| !self.command.more)
     }
 
-    /// Whether others may run in another directory because of it.
+    /// Returns true if the command may change the working directory of other commands.
     fn moves(&self) -> bool {
         let elsewhere = |word: &Word| {
             literal(word).is_none_or(|word| {
@@ -229,25 +230,25 @@ impl Part {
             || (self.wraps || self.name() == Some("find")) && self.command.words.iter().any(elsewhere)
     }
 
-    /// Makes rules that allow it by the name of a file no longer certain.
+    /// Downgrades allow-rules that name a file to uncertain matches.
     fn mistrust(&mut self) {
         let names = |rule: &Rule| matches!(&rule.on, On::Command { pattern, .. } if pattern.len() > 1);
         let allows = |said: &&mut Said| said.rule.decision == Decision::Allow && names(&said.rule);
         self.rules.iter_mut().filter(allows).for_each(|said| said.certain = false);
     }
 
-    /// Whether it may search a directory above the one that it runs in.
+    /// Returns true if the command may search a parent of its working directory.
     fn climbs(&self) -> bool {
         let above = |word: &Word| text(word).split('/').any(|part| part == "..");
         matches!(self.name().map(base), Some("diff" | "grep" | "rg")) && self.command.words.iter().any(above)
     }
 
-    /// Whether anybody could be asked about it.
+    /// Returns true if the command may need approval under some policy.
     pub(crate) fn counts(&self) -> bool {
         self.known != Known::ReadOnly || self.writes().next().is_some()
     }
 
-    /// The files that its output goes to.
+    /// Lists the files that receive the command's output.
     pub fn writes(&self) -> impl Iterator<Item = &Word> {
         let redirects = self.command.redirects.iter().filter_map(|redirect| match redirect {
             Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => Some(to),
@@ -256,25 +257,25 @@ impl Part {
         redirects.filter(|to| !literal(to).is_some_and(|to| SINKS.contains(&to)))
     }
 
-    /// What the rules decide, if they decide anything.
+    /// Returns the decision of the rules, if there is one.
     pub fn decision(&self) -> Option<Decision> {
         let strictest = self.rules.iter().find_map(|said| match (said.rule.decision, said.certain) {
             (Decision::Forbid, true) => Some(Decision::Forbid),
-            // Whoever wrote it would want to know.
+            // The rule's author wants to know about a possible match.
             (Decision::Forbid, false) | (Decision::Ask, _) => Some(Decision::Ask),
             (Decision::Allow, _) => None,
         });
         strictest.or_else(|| self.allowed_by().map(|_| Decision::Allow))
     }
 
-    /// The rule that allows it, if it is as the rule means it: every word known, no variable set for it, a program that
-    /// lies where it should, and no danger that the rule itself does not name.
+    /// Returns the allow-rule that covers the command. It covers only a command with known words, no variables, a
+    /// trusted program, and no danger that the rule does not name.
     pub fn allowed_by(&self) -> Option<&Said> {
         if !self.rules.iter().any(|said| said.rule.decision == Decision::Allow) {
             return None;
         }
         let argv = self.argv()?;
-        // A rule about words says nothing about variables, nor about where its data comes from and goes to.
+        // A rule about words covers neither variables nor the source and destination of data.
         if !self.command.variables.is_empty() || fed::danger(&self.command).is_some() {
             return None;
         }
@@ -291,8 +292,8 @@ impl Part {
         })
     }
 
-    /// The rule that allows the command by its first words, and the word that it does not cover: an option that changes what
-    /// runs, or where it writes.
+    /// Returns the allow-rule that matches the first words, and the word that it does not cover: an option that changes
+    /// the program that runs, or the output path.
     pub fn uncovered(&self) -> Option<(&Rule, &str)> {
         let argv = self.argv()?;
         self.rules.iter().find_map(|said| Some((&said.rule, said.beyond(&argv)?)))
@@ -302,7 +303,7 @@ impl Part {
         if self.command.built_in {
             return;
         }
-        // After a `cd` nobody knows what a path leads to.
+        // After a `cd` the target of a relative path is unknown.
         let relative = |name: &&str| name.contains('/') && !name.starts_with('/');
         let name = self.name().filter(|name| !(moves && relative(name)));
         self.program = name.and_then(look);
@@ -310,14 +311,14 @@ impl Part {
         if self.known == Known::ReadOnly && !trusted {
             self.known = Known::Ordinary;
         }
-        // A program that is not there cannot be the one that a rule means.
+        // A missing program cannot be the one that a rule means.
         self.program.get_or_insert_with(|| Program { path: "".into(), trusted: false });
     }
 }
 
 impl Said {
-    /// The word of `argv` that the rule does not cover, though it allows the command by its first words: it changes what the
-    /// command runs, or where it writes.
+    /// Returns the word of `argv` that the rule does not cover although it matches the first words: an option that
+    /// changes the program that runs, or the output path.
     fn beyond<'a>(&self, argv: &[&'a str]) -> Option<&'a str> {
         match &self.rule.on {
             On::Command { pattern, exact: false } if self.rule.decision == Decision::Allow => {
@@ -327,7 +328,7 @@ impl Said {
         }
     }
 
-    /// Whether what is dangerous about `argv` stands in the rule's own words.
+    /// Returns true if the rule's own pattern contains the words that make `argv` dangerous.
     fn names_the_danger(&self, argv: &[&str]) -> bool {
         let On::Command { pattern, .. } = &self.rule.on else { return false };
         let named = known(&argv[..pattern.len().min(argv.len())]);
@@ -342,7 +343,7 @@ pub(crate) fn literal(word: &Word) -> Option<&str> {
     }
 }
 
-/// Options of git before its sub-command that take the next word.
+/// Git options before the sub-command that take the next word as their value.
 pub(crate) const GIT_VALUED: &[&str] = &[
     "-C",
     "-c",
@@ -355,9 +356,8 @@ pub(crate) const GIT_VALUED: &[&str] = &[
     "--work-tree",
 ];
 
-/// What rules that do not allow say about the command without the options before its sub-command, and about `git-x` as
-/// `git x`: whoever forbids `git push` means `git -C . push` too. Of others than git nobody knows which options take a
-/// word.
+/// Matches ask- and forbid-rules against the command without the options before its sub-command, and `git-x` as
+/// `git x`. A rule against `git push` also means `git -C . push`. Only git's value-taking options are known.
 fn without_options(command: &Command, rules: &Rules) -> Vec<Said> {
     let Some(name) = literal(&command.words[0]).map(base) else { return Vec::new() };
     let git = name == "git" || name.starts_with("git-");
@@ -388,7 +388,7 @@ fn without_options(command: &Command, rules: &Rules) -> Vec<Said> {
     certain.chain(found.possible.into_iter().filter(strict).map(said(false))).collect()
 }
 
-/// The rules that may be about the command, or about one that it starts as far as is known.
+/// Finds rules that may be about the command, or about a command that it starts.
 fn likely<'a>(command: &Command, rules: &'a Rules) -> Vec<&'a Rule> {
     if rules.is_empty() {
         return Vec::new();
@@ -405,26 +405,26 @@ fn likely<'a>(command: &Command, rules: &'a Rules) -> Vec<&'a Rule> {
     found
 }
 
-/// A word as far as it is known, and the rest as it is written.
+/// Returns the literal text of a word, or its source text if it is unknown.
 pub(crate) fn text(word: &Word) -> &str {
     match word {
         Word::Literal(text) | Word::Unknown(text) => text,
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub(crate) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Whether the command at `at` does nothing but start the one behind it.
+/// Returns true if the command at `at` only starts the next one.
 fn is_wrapper(commands: &[Command], at: usize) -> bool {
     let wrapper = &commands[at];
     let Some(name) = literal(&wrapper.words[0]).map(base) else { return false };
     let first = wrapper.words.get(1).map(text).unwrap_or_default();
     let plain = match name {
         "ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" => matches!(first, "-c" | "-lc" | "-cl"),
-        // Their options change the variables, the directory or the PATH of what they start.
+        // The options of these programs change the variables, the directory or the `PATH` of the started command.
         "builtin" | "command" | "env" | "exec" => !first.starts_with('-'),
         _ => TRANSPARENT.contains(&name),
     };
@@ -435,7 +435,7 @@ fn is_wrapper(commands: &[Command], at: usize) -> bool {
         })
 }
 
-/// How many bytes the texts of here-documents take.
+/// Returns the total size of the here-document texts in bytes.
 fn texts(commands: &[Command]) -> usize {
     let mut texts: Vec<&str> = Vec::new();
     for redirect in commands.iter().flat_map(|command| &command.redirects) {
@@ -448,13 +448,13 @@ fn texts(commands: &[Command]) -> usize {
     texts.into_iter().map(str::len).sum()
 }
 
-/// Why a command deserves a look by itself, if it does so even confined.
+/// Returns the risk of a single command if it is dangerous even in the sandbox.
 pub(crate) fn danger_of(command: &Command) -> Option<Known> {
     Some(weigh(command, false, false)).filter(|known| matches!(known, Known::Dangerous(_)))
 }
 
-/// What is known about a command by its words, its variables and where its data comes from and goes to.
-/// With `starts`, whatever words it is given by `xargs` or `find` change nothing.
+/// Classifies a command by its words, its variables, and the source and destination of its data.
+/// With `starts`, words added by `xargs` or `find` do not change the result.
 fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
     let mut words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
     words.extend(command.more.then_some(None));
@@ -471,7 +471,7 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
     if let Some(danger) = dangers.into_iter().flatten().next() {
         return danger;
     }
-    // A word such as `~` is not known, and says enough.
+    // The source text of an unknown word such as `~` is enough here.
     if words.contains(&None)
         && let risk @ Known::Risky(_) = crate::known::known(&written)
     {
@@ -485,7 +485,7 @@ fn weigh(command: &Command, wraps: bool, starts: bool) -> Known {
         Redirect::Read(_) | Redirect::Text(_) => false,
     });
     let expands = words.contains(&None) && !starts;
-    // What is read in must be a file that may be read, and a text that is known.
+    // Input must be a readable file or a known text.
     let astray = command.redirects.iter().any(|redirect| match redirect {
         Redirect::Read(from) => !literal(from).is_some_and(crate::known::may_be_read),
         Redirect::Text(text) => literal(text).is_none(),

@@ -1,42 +1,43 @@
-//! When somebody is asked: one table of approval policies and of what a call would do.
+//! The approval table: decides by approval policy and kind of action when a call needs a user's approval.
 
 use std::fmt;
 
-/// When the user wants to be asked.
+/// Selects when the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum ApprovalPolicy {
-    /// Before anything that does more than read.
+    /// Before every action that does more than read.
     Untrusted,
-    /// When something was refused: it is tried in the sandbox first.
+    /// After a denial: the call is first tried in the sandbox.
     OnFailure,
-    /// When a command is dangerous, asks to leave the sandbox or was refused something.
+    /// Before a dangerous command, before leaving the sandbox, and after a denial.
     #[default]
     OnRequest,
-    /// Never: what would be asked is refused.
+    /// Never: a call that needs approval is denied.
     Never,
-    /// As [`OnFailure`](Self::OnFailure), and what is dangerous runs without a question too, as long as the sandbox holds it.
+    /// Like [`OnFailure`](Self::OnFailure), and dangerous commands run without a question as long as they are
+    /// sandboxed.
     Auto,
-    /// No tool is run at all.
+    /// Tool calls are switched off.
     Disabled,
 }
 
 impl ApprovalPolicy {
-    /// Each of them, as the columns of the table stand.
+    /// Every policy, in the order of the table columns.
     pub const ALL: [Self; 6] =
         [Self::Untrusted, Self::OnFailure, Self::OnRequest, Self::Never, Self::Auto, Self::Disabled];
 
-    /// What holds for a sub-agent that is to ask as `theirs` says: never is there less to ask, or more to be had.
+    /// Returns the policy for a sub-agent that requests `theirs`. It never asks less or permits more than this policy.
     pub(crate) fn inherited(self, theirs: Self) -> Self {
         match (self, theirs) {
             (Self::Disabled, _) | (_, Self::Disabled) => Self::Disabled,
-            // Neither of these is looser than the other, so they stay.
+            // Neither policy is looser than the other, so the parent's stays.
             (Self::Untrusted | Self::Never, _) => self,
             (Self::OnRequest, Self::OnFailure | Self::Auto) | (Self::OnFailure, Self::Auto) => self,
             (Self::OnFailure | Self::OnRequest | Self::Auto, theirs) => theirs,
         }
     }
 
-    /// Its name, as configurations and flags spell it.
+    /// Returns the name used in configurations and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Untrusted => "untrusted",
@@ -55,37 +56,37 @@ impl fmt::Display for ApprovalPolicy {
     }
 }
 
-/// What a call does that somebody might want to be asked about: the rows of the table.
+/// A kind of action in the approval table, one per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Matter {
-    /// It only reads, and is confined.
+    /// Only reads, in the sandbox.
     Reads,
-    /// It only reads, but nothing keeps it from reading secrets.
+    /// Only reads, without a sandbox that hides secrets.
     ReadsUnconfined,
-    /// Nobody knows what it does, and it is confined.
+    /// Has unknown effects, in the sandbox.
     Runs,
-    /// Nobody knows what it does, and it is not confined.
+    /// Has unknown effects, without a sandbox.
     RunsUnconfined,
-    /// A rule of the user's allows it.
+    /// Is allowed by a user's rule.
     Allowed,
-    /// It is known to do harm if it is a mistake, or cannot be understood, and is confined.
+    /// Is dangerous or cannot be analysed, in the sandbox.
     Dangerous,
-    /// The same, and it is not confined.
+    /// Is dangerous or cannot be analysed, without a sandbox.
     DangerousUnconfined,
-    /// A rule or a hook asks for a look at it.
+    /// A rule or a hook asks for approval.
     MustAsk,
-    /// It needs something that the sandbox does not give, and nothing more.
+    /// Needs one permission that the sandbox does not give.
     Beyond,
-    /// It asks to run without the sandbox.
+    /// Requests to run without the sandbox.
     Leaves,
-    /// It was tried, and the sandbox refused something.
+    /// Was tried, and the sandbox denied an operation.
     Refused,
     /// A rule or a hook forbids it.
     Forbidden,
 }
 
 impl Matter {
-    /// Each of them, as the rows of the table stand.
+    /// Every case, in the order of the table rows.
     pub const ALL: [Self; 12] = [
         Self::Reads,
         Self::ReadsUnconfined,
@@ -101,7 +102,7 @@ impl Matter {
         Self::Forbidden,
     ];
 
-    /// The first cell of its row.
+    /// Returns the text in the first column of the table.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reads => "only reads, confined",
@@ -120,19 +121,19 @@ impl Matter {
     }
 }
 
-/// What has to happen before a call may be tried; the strictest comes last.
+/// The approval that a call requires before it may run; the strictest comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
-    /// Nothing.
+    /// No approval is needed.
     Skip,
-    /// Somebody has to say yes.
+    /// A person must approve.
     NeedsApproval,
-    /// Nobody can allow it.
+    /// Approval is not possible.
     Forbidden,
 }
 
 impl Requirement {
-    /// A cell of the table, in the words of a decision.
+    /// Returns the text of a table cell.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Skip => "allow",
@@ -142,7 +143,7 @@ impl Requirement {
     }
 }
 
-/// The whole table.
+/// Looks up the approval table.
 ///
 /// ```
 /// use toolgate_policy::{ApprovalPolicy, Matter, Requirement, requirement};
@@ -161,9 +162,9 @@ pub fn requirement(policy: ApprovalPolicy, matter: Matter) -> Requirement {
             Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined,
             OnFailure | OnRequest | Never | Auto,
         ) => Skip,
-        // The sandbox holds it.
+        // The sandbox contains the danger.
         (Matter::Dangerous, Auto) => Skip,
-        // It is tried in the sandbox first; what comes of that may be asked.
+        // The call is tried in the sandbox first; a denial there may raise a question.
         (Matter::Leaves, OnFailure | Auto) => Skip,
         (
             Matter::Dangerous
@@ -214,7 +215,7 @@ mod tests {
             for (policy, cell) in ApprovalPolicy::ALL.into_iter().zip(cells) {
                 assert_eq!(requirement(policy, matter).as_str(), cell, "{policy} {matter:?}");
             }
-            // The page that users read says the same.
+            // The user documentation must contain the same row.
             let row = format!("| {} | {} |", matter.as_str(), cells.join(" | "));
             assert!(page.contains(&row), "docs/approval.md has no row\n{row}");
         }

@@ -1,8 +1,8 @@
-//! Which variables of an environment look like credentials, or lead to some.
+//! Detects environment variables that look like credentials or lead to credentials.
 
 use std::ffi::OsStr;
 
-/// The keys of model providers: the agent's own, and of use to no command.
+/// Keys of model providers: they belong to the agent, and no command needs them.
 const PROVIDER_KEYS: &str = "
     OPENAI_API_KEY OPENAI_ADMIN_KEY OPENAI_KEY CODEX_API_KEY AZURE_OPENAI_API_KEY AZURE_OPENAI_KEY
     AZURE_OPENAI_AD_TOKEN ANTHROPIC_API_KEY ANTHROPIC_ADMIN_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_API_KEY
@@ -13,20 +13,20 @@ const PROVIDER_KEYS: &str = "
     MOONSHOT_API_KEY KIMI_API_KEY ZHIPUAI_API_KEY ZAI_API_KEY MINIMAX_API_KEY ARK_API_KEY LITELLM_API_KEY
     LITELLM_MASTER_KEY AI_GATEWAY_API_KEY";
 
-/// Names that say nothing of what they give, or that are of use only together with one that does.
+/// Names of credentials that no pattern finds, and names used only together with credentials.
 const NAMES: &str = "
     GPG_AGENT_INFO KRB5CCNAME KRB5_KTNAME XAUTHORITY BW_SESSION GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT";
 const PREFIXES: [&str; 3] = ["OP_SESSION_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
-/// Words of a name, or the same with an S behind it.
+/// Words in a credential name, also with an appended S.
 const WORDS: &str = "
     AUTHORIZATION BEARER CONNSTR CRED DSN HEADER JWT KEYCHAIN KEYFILE KEYID KEYPAIR KEYPASS KEYRING KEYSTORE KEYTAB
     MNEMONIC PAT PHRASE PRIVATE PW WEBHOOK";
-/// How a word ends, or the same with an S behind it.
+/// Suffixes of words in a credential name, also with an appended S.
 const ENDINGS: [&str; 5] = ["AUTH", "COOKIE", "KEY", "PASS", "PWD"];
-/// Words that end so and mean something else.
+/// Words with these suffixes that are harmless.
 const HARMLESS: &str = "OLDPWD BYPASS COMPASS DONKEY HOCKEY HOTKEY JOCKEY LESSKEY MONKEY TURKEY WHISKEY";
-/// What counts anywhere in a name, even across its words: `PASS_WORD`, `MYAPIKEYFILE`.
+/// Texts that count anywhere in a name, even across words: `PASS_WORD`, `MYAPIKEYFILE`.
 const ANYWHERE: [&str; 10] = [
     "ACCESSKEY",
     "APIKEY",
@@ -40,15 +40,15 @@ const ANYWHERE: [&str; 10] = [
     "SECRET",
 ];
 
-/// Whether `name`, in whatever case, is the key of a model provider.
+/// Returns true if `name` is the key of a model provider, in any letter case.
 pub(crate) fn is_provider_key(name: &str) -> bool {
     PROVIDER_KEYS.split_whitespace().any(|key| key.eq_ignore_ascii_case(name))
 }
 
-/// Whether what goes by `name` is likely to be credentials, or to lead to some.
+/// Returns true if a variable called `name` likely contains credentials or leads to some.
 pub fn name_looks_so(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    // The one name that is nothing but such a word and means something else.
+    // The only name that equals such a suffix and is harmless.
     if upper == "PWD" {
         return false;
     }
@@ -63,18 +63,18 @@ pub fn name_looks_so(name: &str) -> bool {
 fn word_looks_so(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
     let ends = |word: &str| ENDINGS.iter().any(|ending| word.ends_with(ending)) && !lists(HARMLESS, word);
-    // A tokenizer holds none.
+    // A tokenizer is harmless.
     let token = |after: &str| !after.starts_with("IZ") && !after.starts_with("IS");
     [word, one].into_iter().any(|word| lists(WORDS, word) || ends(word))
         || word.split("TOKEN").skip(1).any(token)
 }
 
-/// Whether `list` names `word`.
+/// Returns true if `list` contains `word`.
 pub(crate) fn lists(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
 
-/// The words of a name, in capitals and without digits behind them: `myApi_KEY2` is MY, API and KEY.
+/// Splits a name into words, in upper case and without trailing digits: `myApi_KEY2` becomes MY, API and KEY.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -90,7 +90,7 @@ fn words(name: &str) -> Vec<String> {
     words.iter().map(|word| word.trim_end_matches(|digit: char| digit.is_ascii_digit()).to_owned()).collect()
 }
 
-/// How tokens begin whose makers gave them a beginning to be known by, and how many letters come after that at least.
+/// Well-known token prefixes, with the minimum number of characters after them.
 const TOKENS: [(&str, usize); 41] = [
     ("ghp_", 20),
     ("gho_", 20),
@@ -134,10 +134,10 @@ const TOKENS: [(&str, usize); 41] = [
     ("lin_api_", 20),
     ("glptt-", 16),
 ];
-/// Letters of what comes after `Bearer` in a header, at least.
+/// Minimum number of characters after `Bearer` in a header.
 const BEARER: usize = 16;
 
-/// Whether `text` holds a token that is known by how it begins, or one that says of itself what it is (JWT).
+/// Returns true if `text` contains a token with a well-known prefix, or a JWT.
 fn holds_token(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     let mut words = text.split(|letter: char| !is_letter(letter) && letter != '.');
@@ -154,7 +154,7 @@ fn holds_token(text: &str) -> bool {
     })
 }
 
-/// Whether `text` is or holds a header that gives a token, whatever the token looks like.
+/// Returns true if `text` contains an authorization header with a token of any form.
 fn holds_bearer(text: &str) -> bool {
     let mut words = text.split([' ', '\t', '\n', ':', '"', '\'']).filter(|word| !word.is_empty());
     // ends: each word is taken once
@@ -166,15 +166,15 @@ fn holds_bearer(text: &str) -> bool {
     false
 }
 
-/// Whether `value` shows that it holds credentials, whatever its name is: a URL with a password, a private key, a token that
-/// begins as its maker's do.
+/// Returns true if `value` shows by itself that it contains credentials: a URL with a password, a private key, or a
+/// token with a well-known prefix.
 pub(crate) fn value_looks_so(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     let in_url = text.match_indices("://").any(|(at, mark)| {
         let host = text[at + mark.len()..].split(['/', '?', '#', '"', '\'', ' ', '\t', '\n']).next();
         match host.unwrap_or_default().rsplit_once('@').map(|(user, _)| (user, user.split_once(':'))) {
             Some((_, Some((_, password)))) => !password.is_empty(),
-            // To a web server, whoever gives only a name gives a token.
+            // In an HTTP URL, a user name without a password is a token.
             Some((user, None)) => !user.is_empty() && text[..at].trim_end_matches('s').ends_with("http"),
             None => false,
         }
@@ -285,7 +285,7 @@ mod tests {
         ] {
             assert_eq!(is_provider_key(name), expected, "{name}");
         }
-        // So that none of them gets through where only credentials are looked for.
+        // Ensures that credential detection alone withholds provider keys.
         assert!(PROVIDER_KEYS.split_whitespace().all(name_looks_so));
     }
 }

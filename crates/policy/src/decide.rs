@@ -1,4 +1,4 @@
-//! Intent → verdict. The strictest effect wins.
+//! The gate: turns an intent into a verdict. The strictest effect of the intent decides.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,35 +15,35 @@ use crate::{
     SandboxPolicy, Unasked, requirement,
 };
 
-/// How often a call may ask for more after it was refused something.
+/// Maximum number of times that one call may ask for more after a denial.
 pub const MAX_CLIMBS: usize = 3;
 
-/// What the policy says about an intent.
+/// The decision of the policy about an intent.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// It may be done, with this key.
+    /// The call may run with this permit.
     Allow(Permit),
-    /// Somebody has to be asked first.
+    /// A person must approve the call first.
     Ask(Box<Question>),
-    /// It may not be done, and nobody is asked.
+    /// The call is denied without a question.
     Forbid(Denial),
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone)]
 pub enum Settled {
-    /// It may be done, with this key.
+    /// The call may run with this permit.
     Allow(Permit),
-    /// A person said no.
+    /// A person denied the call.
     Denied {
-        /// What the model should know.
+        /// A message for the model.
         note: Option<String>,
     },
-    /// A person said no, and stopped all that goes on.
+    /// A person denied the call and stopped all running work.
     Stop,
 }
 
-/// Judges intents, and is the only maker of permits.
+/// Decides about intents. Only a gate creates permits.
 #[derive(Clone)]
 pub struct Gate {
     pub(crate) reach: Arc<Reach>,
@@ -63,7 +63,7 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// A gate that lets calls read within `reach`, and do what else `sandbox` allows.
+    /// Creates a gate that lets calls read within `reach` and otherwise do what `sandbox` allows.
     pub fn new(reach: Reach, sandbox: SandboxPolicy) -> Self {
         Self {
             reach: Arc::new(reach),
@@ -76,46 +76,46 @@ impl Gate {
         }
     }
 
-    /// Confines commands to `confinement`, if the policy confines them at all.
+    /// Sets the confinement of commands; it applies if the sandbox policy confines commands.
     #[must_use]
     pub fn confined_to(mut self, confinement: Confinement) -> Self {
         self.confinement = Arc::new(confinement);
         self
     }
 
-    /// Asks when `approval` says.
+    /// Sets the approval policy.
     #[must_use]
     pub fn asking(mut self, approval: ApprovalPolicy) -> Self {
         self.approval = approval;
         self
     }
 
-    /// Goes by `rules` too.
+    /// Replaces the rules.
     #[must_use]
     pub fn ruled_by(mut self, rules: Rules) -> Self {
         self.rules = Arc::new(RwLock::new(Arc::new(rules)));
         self
     }
 
-    /// Looks things up on `machine`.
+    /// Sets the machine that lookups are made on.
     #[must_use]
     pub fn on(mut self, machine: Arc<dyn Machine>) -> Self {
         self.machine = machine;
         self
     }
 
-    /// How far reading goes.
+    /// Returns the readable part of the file system.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// A gate that lets calls read within `reach` and change nothing.
+    /// Creates a gate that lets calls read within `reach` and write nothing.
     pub fn read_only(reach: Reach) -> Self {
         Self::new(reach, SandboxPolicy::ReadOnly)
     }
 
-    /// A gate for a sub-agent: what is approved here is approved there, and what is approved there stays there. It asks no
-    /// less, and is confined no less.
+    /// Creates a gate for a sub-agent, which asks no less and is confined no less. It starts with the approvals of this
+    /// gate; its own approvals do not flow back.
     #[must_use]
     pub fn inherited(&self, sandbox: SandboxPolicy, approval: ApprovalPolicy) -> Self {
         let sandbox = self.sandbox.narrower(sandbox);
@@ -128,12 +128,13 @@ impl Gate {
         if sandbox != SandboxPolicy::ReadOnly || self.sandbox == sandbox {
             return inherited;
         }
-        // What was writable under the wider policy stands in there, and rules that lead out of it were made for it.
+        // The wider policy's writable roots must not carry over, nor the rules that let commands leave its sandbox.
         let confinement = Confinement { writable: Vec::new(), ..Confinement::clone(&self.confinement) };
         inherited.confined_to(confinement).ruled_by(Rules::clone(&self.rules()).confined())
     }
 
-    /// The same bounds, without what people have said about commands: for what we run ourselves, which nobody else chose.
+    /// Creates a gate with the same bounds but without rules and approvals, for commands that this program starts
+    /// itself.
     #[must_use]
     pub fn for_ourselves(&self) -> Self {
         Self { store: Arc::default(), ..self.clone() }
@@ -141,33 +142,33 @@ impl Gate {
             .ruled_by(Rules::default())
     }
 
-    /// When it asks.
+    /// Returns the approval policy.
     pub fn approval(&self) -> ApprovalPolicy {
         self.approval
     }
 
-    /// Where commands may write, if they are confined.
+    /// Returns the roots that confined commands may write.
     pub fn writable(&self) -> &[PathBuf] {
         &self.confinement.writable
     }
 
-    /// What confines commands.
+    /// Returns the sandbox policy.
     pub fn sandbox(&self) -> SandboxPolicy {
         self.sandbox
     }
 
-    /// The rules in force.
+    /// Returns the rules in force.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Goes by `rules` too from now on.
+    /// Adds `rules` to the rules in force.
     pub fn learn(&self, rules: Rules) {
         let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         *ours = Arc::new(Rules::clone(&ours).merge(rules));
     }
 
-    /// Judges what `intent` of `tool` would do.
+    /// Decides about `intent` of `tool`.
     ///
     /// ```
     /// use toolgate_policy::{DenyRead, Gate, Intent, Reach, Root, Verdict};
@@ -182,12 +183,12 @@ impl Gate {
         self.decide_with(tool, intent, None)
     }
 
-    /// Whether anything was approved for the session.
+    /// Returns true if any approval for the session is stored.
     pub(crate) fn remembers(&self) -> bool {
         !self.store.is_empty()
     }
 
-    /// The same as `decide`, if a hook asks for a look at it.
+    /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
     pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<Cause>) -> Verdict {
         let mut judgement = Judgement::of(self, tool, intent, false);
         if let Some(why) = hook {
@@ -196,7 +197,7 @@ impl Gate {
         self.conclude(tool, intent, judgement)
     }
 
-    /// The same, with what the command of `intent` would run and where its programs lie, if it has one.
+    /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
     pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<Account>) {
         let judgement = Judgement::of(self, tool, intent, false);
         let mut account = judgement.account.clone();
@@ -215,7 +216,7 @@ impl Gate {
             return Verdict::Forbid(denial);
         }
         let Judgement { why, mut grants, account, keys, proposal, hooked, .. } = judgement;
-        // A hook asks each time.
+        // A hook asks each time, whatever was approved before.
         let approved = !hooked && self.store.covers(&keys, &grants);
         if why.is_empty() || approved {
             grants.extend(self.store.granted(&keys));
@@ -237,13 +238,13 @@ impl Gate {
         }))
     }
 
-    /// Whether `question` was answered while it waited, by a yes for the session to the same.
+    /// Returns the permit of a waiting `question` if a session approval given meanwhile covers it.
     pub fn answered(&self, question: &Question) -> Option<Permit> {
         let hooked = question.why.iter().any(|why| matches!(why, Cause::Hook { .. }));
         (!hooked && self.store.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
     }
 
-    /// What comes of an answer.
+    /// Applies the answer to a question, and stores an approval for the session.
     pub fn settle(&self, question: Question, decision: &ReviewDecision) -> Settled {
         match decision {
             ReviewDecision::Approved => {}
@@ -256,8 +257,8 @@ impl Gate {
         Settled::Allow(question.permit)
     }
 
-    /// After `permit` was not enough: what to ask so that `told`, which the kernel refused, or `guessed`, which only the
-    /// output speaks of, is given. `None` if nothing can be given or nobody is to be asked; then the first outcome stands.
+    /// Builds the question after `permit` was too narrow. `told` are denials by the kernel; `guessed` is one inferred
+    /// from the output. Returns `None` if no grant helps or no question may be asked; then the first outcome stands.
     pub fn widen(
         &self,
         tool: &str,
@@ -307,14 +308,14 @@ impl Gate {
         }))
     }
 
-    /// The part that `path` plays on the user's machine: by its name, or because git's configuration names it.
+    /// Returns the effect that `path` has on the user's machine, by its name or because git's configuration names it.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
         host_file_on(&*self.machine, path, roots, self.confinement.homes())
     }
 
-    /// The piece of configuration that `path` belongs to: itself if it is there, else the outermost directory of it, which a
-    /// sandbox can open.
+    /// Returns the configuration that `path` belongs to: `path` itself if it exists, otherwise its outermost
+    /// configuration directory, which a sandbox can open.
     fn configuration_at(&self, path: &Path) -> PathBuf {
         if self.machine.standing(path) == path {
             return path.to_owned();
@@ -324,7 +325,7 @@ impl Gate {
         path.ancestors().take_while(is_part).last().unwrap_or(path).to_owned()
     }
 
-    /// The smallest thing that takes `denial` away.
+    /// Returns the smallest grant that lifts `denial`.
     pub(crate) fn grant(&self, denial: &Denial) -> Option<Grant> {
         let rules = self.rules();
         match denial {
@@ -335,9 +336,9 @@ impl Gate {
             }
             Denial::MayNotWrite { path, .. } | Denial::ClosedByRule { path, .. } => {
                 let standing = self.machine.standing(path);
-                // The sandbox must be what is in the way.
+                // Only a denial by the sandbox can be lifted.
                 let helps = self.machine.may_write(&standing);
-                // What may not be read is not given by letting it be changed.
+                // A path that is denied for reading must not become writable.
                 let given = helps
                     && self.reach.deny().denies(&standing).is_none()
                     && self.reach.deny().denies(path).is_none()
@@ -355,7 +356,7 @@ impl Gate {
         }
     }
 
-    /// Whether giving `path` would give what everything else stands on.
+    /// Returns true if `path` is too broad to grant: it contains a writable root or the home, or belongs to the system.
     fn is_too_much(&self, path: &Path) -> bool {
         let holds = |inner: &Path| inner.starts_with(path);
         let shallow = path.components().count() <= 2;
@@ -366,14 +367,15 @@ impl Gate {
                 && !path.starts_with("/dev/shm")
     }
 
-    /// Whether the user's own configuration closes `path`, and no rule says to ask: our own files are among these.
+    /// Returns true if the user's configuration closes `path` and no rule asks about it. Toolgate's own files are
+    /// closed so.
     fn is_closed(&self, path: &Path) -> bool {
         let home = self.confinement.home.as_deref();
         self.confinement.read_only.iter().any(|closed| path.starts_with(closed))
             && on_path(&self.rules(), path, Access::Write, home).all(|rule| rule.decision != Decision::Ask)
     }
 
-    /// Whether leaving the sandbox would help against what was refused and no rule forbids.
+    /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
     fn may_leave(&self, told: &[Denial]) -> bool {
         let rules = self.rules();
         told.iter().all(|denial| match denial {
@@ -389,7 +391,7 @@ impl Gate {
         })
     }
 
-    /// The key to all of `intent`, which was judged, with `grants`.
+    /// Creates the permit for the whole of `intent`, which was already evaluated, with `grants`.
     fn permit(&self, intent: &Intent, grants: Grants, climbs: usize) -> Permit {
         let (mut reads, mut writes, mut runs) = (Vec::new(), Vec::new(), Vec::new());
         for effect in &intent.effects {
@@ -410,8 +412,8 @@ impl Gate {
         permit.on(Arc::clone(&self.machine)).with(grants, climbs)
     }
 
-    /// A key that opens what `intent` would change for reading, as far as reading goes, and nothing else: for showing
-    /// what would become of it to whoever is asked.
+    /// Creates a permit that opens the files that `intent` writes for reading only. It serves to show a preview of the
+    /// change in a question.
     pub fn glimpse(&self, intent: &Intent) -> Permit {
         let changed = intent.effects.iter().filter_map(|effect| match effect {
             Effect::Write(path) => Some(path.clone()),
@@ -421,14 +423,14 @@ impl Gate {
         Permit::new(changed.collect(), Vec::new(), Vec::new(), reach, self.sandbox, confinement)
     }
 
-    /// The refusal of what would be asked, were there somebody to ask.
+    /// Returns the denial for a question that cannot be asked.
     pub fn unasked(question: &Question, unasked: Unasked) -> Denial {
         let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
         Denial::Unasked { why: why.join("; "), unasked }
     }
 }
 
-/// Whether it is something that nobody should give because of what a program prints.
+/// Returns true for a grant of a system directory, which program output alone must never suggest.
 fn is_of_the_system(grant: &Grant) -> bool {
     let Grant::Write(path) = grant else { return false };
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot"]

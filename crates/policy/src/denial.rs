@@ -1,30 +1,30 @@
-//! Why something may not be done, as a value with one sentence.
+//! Denials: the reasons why an operation is not allowed, each a value with one sentence.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Network, Root};
 
-/// A refusal, foreseen by the [`Gate`](crate::Gate) or met at the door.
+/// A denial, either decided by the [`Gate`](crate::Gate) or met when `exec` performs the operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
-    /// The path lies below none of the readable roots.
+    /// The path is outside all readable roots.
     #[error("`{}` is outside the readable roots ({}); only the user can add one, with `files.read_roots` in their own configuration or `--read-root`", path.display(), spell(roots))]
     Outside {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// What may be read.
+        /// The readable roots.
         roots: Vec<PathBuf>,
     },
-    /// A symbolic link below a root leads out of all of them.
+    /// A symlink below a root leads outside all roots.
     #[error("`{}` is a link that leads outside the readable roots; read a path inside them instead", path.display())]
     LeadsOutside {
-        /// The path with the link in it.
+        /// The path that contains the symlink.
         path: PathBuf,
     },
     /// A deny-read rule covers the path.
     #[error("`{}` may not be read: the deny-read rule `{rule}` covers it", path.display())]
     DenyRead {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
         /// The rule as the user or the defaults wrote it.
         rule: String,
@@ -32,43 +32,43 @@ pub enum Denial {
     /// The tool did not state this path in its intent.
     #[error("`{}` is not what this call was permitted to touch", path.display())]
     NotStated {
-        /// What the tool tried to open.
+        /// The path that the tool tried to open.
         path: PathBuf,
     },
     /// The tool did not state this command in its intent.
     #[error("`{}` is not what this call was permitted to run", command(argv))]
     NotStatedRun {
-        /// What the tool tried to start.
+        /// The command that the tool tried to start.
         argv: Vec<String>,
     },
-    /// The path lies below none of the writable roots, or is protected there.
+    /// The path is outside all writable roots, or protected inside one.
     #[error(
         "{}; only the user can change that, with `confinement.writable` in their own configuration or `--writable`",
         unwritable(path, roots)
     )]
     MayNotWrite {
-        /// What was to be changed.
+        /// The path to be written.
         path: PathBuf,
-        /// What may be changed.
+        /// The writable roots.
         roots: Vec<PathBuf>,
     },
-    /// A rule closes the path, which lies below a writable root.
+    /// A rule closes the path, which is inside a writable root.
     #[error("{}; only the user can change that, by another rule", ruled_out(path, rule))]
     ClosedByRule {
-        /// What was to be changed.
+        /// The path to be written.
         path: PathBuf,
-        /// The rule, and what it says: `the rule at rules.toml:3 asks about it`.
+        /// The rule and its decision: `the rule at rules.toml:3 asks about it`.
         rule: String,
     },
-    /// The network policy does not let this host be talked to.
+    /// The network policy does not allow a connection to this host.
     #[error("{}; only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host {target}`", unconnected(target, *network))]
     MayNotConnect {
-        /// An address or a name, with a port if there is one.
+        /// An address or a name, with an optional port.
         target: String,
-        /// What the policy says.
+        /// The network policy.
         network: Network,
     },
-    /// A program of the user's obeys the file, so changing it needs their word.
+    /// A program of the user obeys this file, so a change needs the user's approval.
     #[error(
         "{}; only the user can allow it: ask them, or have them add a rule that allows the path",
         obeyed(path, when)
@@ -76,70 +76,70 @@ pub enum Denial {
     HostConfiguration {
         /// The file.
         path: PathBuf,
-        /// The action of the user's that makes it take effect.
+        /// The user's action that makes the file take effect.
         when: String,
     },
-    /// A socket of another program that is not on the list.
+    /// The unix socket of another program is not on the allow-list.
     #[error(
         "{}; only the user can change that, with `confinement.unix_sockets` in their own configuration or `--unix-socket`",
         unreached(name)
     )]
     MayNotReach {
-        /// Its path, or `@` and its abstract name.
+        /// The path of the socket, or `@` and its abstract name.
         name: String,
     },
-    /// It took more of the machine than a command may, and was ended.
+    /// The command exceeded a resource limit and was killed.
     #[error("the command was ended: {}", excess.sentence())]
     Ended {
-        /// What it took too much of.
+        /// The exceeded resource.
         excess: Excess,
     },
-    /// A rule forbids it.
+    /// A rule forbids the operation.
     #[error("{what} is forbidden by the rule at {rule}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     ByRule {
-        /// What the rule is about.
+        /// The operation.
         what: String,
-        /// The file and the line.
+        /// The file and line of the rule.
         rule: String,
-        /// Why, in the words of whoever wrote it.
+        /// The reason that the rule's author gave.
         reason: Option<String>,
     },
-    /// A hook forbids it.
+    /// A hook forbids the operation.
     #[error("the hook `{hook}` forbids it: {reason}")]
     ByHook {
-        /// Which one.
+        /// The name of the hook.
         hook: String,
-        /// What it says.
+        /// The reason that the hook gave.
         reason: String,
     },
-    /// No tool is run at all.
+    /// Tool calls are switched off.
     #[error(
         "tool calls are switched off (the approval policy is disabled), and only the user can change that: answer without tools"
     )]
     Disabled,
-    /// Somebody would have to be asked, and is not.
+    /// The operation needs approval, and no question can be asked.
     #[error("this needs approval: {why}; {}", unasked.sentence())]
     Unasked {
-        /// Why it needs approval.
+        /// The reasons why it needs approval.
         why: String,
-        /// Why nobody is asked.
+        /// The reason why no question is asked.
         unasked: Unasked,
     },
 }
 
-/// What a command took too much of.
+/// The resource that a command used too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excess {
-    /// Room on the disk, in the directory that is private to its session.
+    /// Disk space in the session's private directory.
     Scratch {
-        /// Bytes that may be there.
+        /// The limit in bytes.
         most: u64,
     },
-    /// Memory, when the machine had hardly any left.
+    /// Memory, while the machine had almost none left.
     Memory,
-    /// Memory that is no process's own: a memfd, a shared mapping.
+    /// Memory that belongs to no single process: a memfd or a shared mapping.
     SharedMemory {
-        /// Bytes that it may have.
+        /// The limit in bytes.
         most: u64,
     },
 }
@@ -160,12 +160,12 @@ impl Excess {
     }
 }
 
-/// Why nobody is asked.
+/// The reason why no question is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unasked {
-    /// The policy says so.
+    /// The approval policy never asks.
     Never,
-    /// There is nobody who could answer.
+    /// No person or client is connected that could answer.
     Nobody,
 }
 
@@ -194,7 +194,8 @@ impl Denial {
         Self::Outside { path, roots }
     }
 
-    /// The same for the person who is asked: their yes changes it, so nothing is said about who else could.
+    /// Describes the denial to the person who is asked. It omits the hint about who can lift the denial: this person
+    /// can.
     pub fn for_user(&self) -> String {
         match self {
             Self::MayNotWrite { path, roots } => unwritable(path, roots),
@@ -216,7 +217,7 @@ impl Denial {
     }
 }
 
-/// The beginning of a command, as it would be typed if no word of it had blanks.
+/// Formats the beginning of a command, with its words joined by spaces.
 fn command(argv: &[String]) -> String {
     const SHOWN: usize = 100;
     let mut letters = argv.iter().enumerate().flat_map(|(at, word)| {

@@ -1,10 +1,10 @@
-//! Paths that no tool may read, wherever they lie: credentials first of all.
+//! Deny-read patterns: paths that no tool may read in any location, above all credentials.
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// What nobody may read unless the user's own configuration says otherwise. `~` is the user's home.
+/// The default deny-read patterns, which only the user's own configuration changes. `~` is the user's home.
 pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.ssh",
     "~/.gnupg",
@@ -68,7 +68,7 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.config/goose/secrets.yaml",
     "~/.config/io.datasette.llm/keys.json",
     "~/.config/Cursor/User/globalStorage",
-    // Shells and consoles keep what was typed, passwords in command lines included.
+    // Histories of shells and consoles may contain passwords typed in command lines.
     "~/.bash_history",
     "~/.zsh_history",
     "~/.zhistory",
@@ -104,7 +104,7 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "~/.var/app/org.mozilla.firefox",
     "~/.var/app/com.google.Chrome",
     "~/.var/app/org.chromium.Chromium",
-    // What only root can read, for commands that run as root.
+    // Files that only root can read, for commands that run as root.
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -166,16 +166,16 @@ pub const DEFAULT_DENY_READ: &[&str] = &[
     "**/id_ed25519_sk",
 ];
 
-/// Characters of a pattern that a fault shows.
+/// Maximum number of characters of a pattern in a fault.
 const SHOWN: usize = 100;
 
-/// A pattern that cannot be understood.
+/// A deny-read pattern that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the deny-read pattern `{pattern}` is not a path or a glob: {why}")]
 pub struct DenyReadFault {
     /// The pattern as it was written.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub why: String,
 }
 
@@ -188,8 +188,8 @@ pub struct DenyRead {
 }
 
 impl DenyRead {
-    /// Compiles `patterns`: absolute paths, `~/…` (resolved against `home`), or globs. A pattern without a leading
-    /// `/` holds at any depth. A denied directory denies all that is below it.
+    /// Compiles `patterns`: absolute paths, `~/…` (resolved against `home`), or globs. A pattern without a leading `/`
+    /// matches at any depth. A denied directory denies everything below it.
     pub fn new<S: AsRef<str>>(
         patterns: impl IntoIterator<Item = S>,
         home: Option<&Path>,
@@ -207,7 +207,7 @@ impl DenyRead {
             paths.extend(plain_path(pattern, home));
             let glob = GlobBuilder::new(anchored.trim_end_matches('/'))
                 .literal_separator(true)
-                // A `\` in a name is a `\`: what is denied must not depend on who knows how to escape it.
+                // A backslash in a name is literal, so that a pattern needs no escaping to deny the name.
                 .backslash_escape(false)
                 .build()
                 .map_err(|error| fault(error.kind().to_string()))?;
@@ -220,8 +220,8 @@ impl DenyRead {
         Ok(Self { globs, patterns: kept, paths })
     }
 
-    /// The same rule for where `pattern` really is, as `resolve` finds it: a path whose links are followed as far as there
-    /// is something to follow. `None` if that is where it says. A glob is resolved up to its first name that is one.
+    /// Returns the pattern for the real location of `pattern`, as `resolve` finds it by following symlinks. Returns
+    /// `None` if both are equal. A glob is resolved up to its first component with a wildcard.
     pub fn resolved(
         pattern: &str,
         home: Option<&Path>,
@@ -247,25 +247,25 @@ impl DenyRead {
         Some(if globs.is_empty() { real } else { format!("{}/{globs}", real.trim_end_matches('/')) })
     }
 
-    /// Those of the patterns that are one path.
+    /// Returns the patterns that are one literal path.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// Names the pattern that denies `path` itself or a directory above it: the outermost, which is the same whether or
-    /// not there is anything at `path`.
+    /// Returns the pattern that denies `path` or a directory above it. The outermost match wins, so the answer does not
+    /// depend on the existence of `path`.
     pub fn denies(&self, path: &Path) -> Option<&str> {
         path.ancestors().filter_map(|at| self.denies_entry(at)).last()
     }
 
-    /// Names the pattern that denies `path` itself; for a walk that has already asked about what is above.
+    /// Returns the pattern that denies `path` itself, for a walk that has already checked the directories above.
     pub fn denies_entry(&self, path: &Path) -> Option<&str> {
         let first = *self.globs.matches(path).first()?;
         Some(&self.patterns[first])
     }
 }
 
-/// Why a pattern would deny nothing, though whoever wrote it means it to.
+/// Returns the reason why a pattern would silently deny nothing.
 fn denies_nothing(pattern: &str) -> Option<&'static str> {
     let has = |part: &str| pattern.split('/').any(|name| name == part);
     match pattern {
@@ -285,18 +285,18 @@ fn denies_nothing(pattern: &str) -> Option<&'static str> {
     }
 }
 
-/// The path that the pattern is, if it is one and no glob.
+/// Returns the path of a pattern without wildcards.
 fn plain_path(pattern: &str, home: Option<&Path>) -> Option<PathBuf> {
     let path = match pattern.strip_prefix("~/") {
         Some(rest) => home?.join(rest),
         None => PathBuf::from(pattern),
     };
-    // Of its own path only what is made by `resolved` is escaped.
+    // Only patterns made by `resolved` are escaped.
     let is_plain = |text: &str| !text.contains(['*', '?', '[', '{']);
     (path.is_absolute() && is_plain(pattern)).then_some(path)
 }
 
-/// `None`: the pattern is about a home directory, and there is none.
+/// Anchors a pattern to an absolute path. Returns `None` for a pattern below the home if there is no home.
 fn anchor(pattern: &str, home: Option<&Path>) -> Option<String> {
     if let Some(rest) = pattern.strip_prefix("~/") {
         let home = globset::escape(&home?.to_string_lossy());
@@ -343,7 +343,7 @@ mod tests {
             ("/home/[me]/.vault-token", Some("~/.vault-token")),
             ("/home/[me]/.local/share/keyrings/login.keyring", Some("~/.local/share/keyrings")),
             ("/home/[me]/.config/git/credentials", Some("~/.config/git/credentials")),
-            // Programs that builds run fail if they cannot read these.
+            // Build programs fail if they cannot read these files.
             ("/home/[me]/.config/git/config", None),
             ("/home/[me]/.gitconfig", None),
             ("/home/[me]/.m2/settings.xml", None),

@@ -1,5 +1,5 @@
-//! Files that a line fills with what it downloads or unpacks from a hidden form, and then runs: `curl … > x; bash x`. What a
-//! shell is given that the line itself wrote is looked into.
+//! Finds files that a line downloads or decodes and then runs: `curl … > x; bash x`. It also analyses scripts that the
+//! line itself writes and then runs.
 
 use crate::account::{base, danger_of, literal, text};
 use crate::embedded;
@@ -9,18 +9,18 @@ use crate::shell::{Command, Redirect, Word, analyse};
 
 const RUNS: &str = "runs what another command of the line downloads or unpacks";
 
-/// Programs that take something from another machine.
+/// Programs that download data.
 const DOWNLOADS: &[&str] = &[
     "aria2c", "axel", "curl", "fetch", "ftp", "gsutil", "http", "https", "httpie", "lftp", "links", "lynx",
     "nc", "ncat", "netcat", "rclone", "rsync", "scp", "sftp", "socat", "ssh", "telnet", "w3m", "wget",
     "wget2", "xh",
 ];
-/// Programs that make a text readable, or unreadable.
+/// Programs that decode or encode data.
 const UNPACKS: &[&str] = &[
     "base32", "base64", "basenc", "bunzip2", "bzcat", "gunzip", "gzip", "openssl", "rev", "uudecode", "unxz",
     "xxd", "xzcat", "zcat", "zstdcat",
 ];
-/// Programs that run or install a file that they are given.
+/// Programs that run or install a file in their arguments.
 const RUNS_FILES: &[&str] = &[
     "apt",
     "apt-get",
@@ -37,7 +37,7 @@ const RUNS_FILES: &[&str] = &[
     "snap",
     "yum",
 ];
-/// Programs, and the files that they run if nobody names another.
+/// Programs, and the files that they run by default.
 const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
@@ -49,7 +49,7 @@ const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["pip", "pip3", "python", "python3"], &["setup.py"]),
     (&["gradle", "mvn"], &["build.gradle", "pom.xml"]),
 ];
-/// Options behind which the name of a file stands that is run: `bash --rcfile x`, `node --require x`, `awk -f x`.
+/// Options followed by a file to run: `bash --rcfile x`, `node --require x`, `awk -f x`.
 const LEADS: &[&str] = &[
     "-f",
     "--file",
@@ -63,29 +63,29 @@ const LEADS: &[&str] = &[
     "-jar",
     "--makefile",
 ];
-/// Options behind which the name of a file stands that is written.
+/// Options followed by an output file.
 const OUTPUTS: &[&str] =
     &["-o", "-O", "-qO", "-sSLo", "-Lo", "-so", "-sLo", "-fsSLo", "--output", "--output-document"];
 
 /// The files that a line has written so far.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Those that hold what was downloaded or unpacked.
+    /// Files with downloaded or decoded content.
     foreign: Vec<String>,
-    /// Those that hold a text of the line itself.
+    /// Files with a text of the line itself.
     own: Vec<(String, String)>,
-    /// Variables that hold what was downloaded.
+    /// Variables with downloaded content.
     variables: Vec<String>,
-    /// What the command before prints comes from elsewhere.
+    /// The output of the previous command is downloaded or decoded.
     flows: bool,
-    /// What the command before prints, if the line itself says it.
+    /// The output of the previous command, if it is a text of the line itself.
     said: Option<String>,
-    /// The line goes to other directories.
+    /// The line changes the directory.
     moves: bool,
 }
 
 impl Written {
-    /// For a line that runs these commands and sets these variables.
+    /// Starts tracking for a line with these commands and variables.
     pub(crate) fn of(commands: &[Command], assigned: &[(String, Word)]) -> Self {
         let goes = |command: &Command| matches!(literal(&command.words[0]), Some("cd" | "pushd"));
         let filled = |(name, value): &(String, Word)| takes_from_afar(text(value)).then(|| name.clone());
@@ -96,8 +96,7 @@ impl Written {
         }
     }
 
-    /// What the next command of the line deserves, if it is as it stands there or has one of these likely forms; and what it
-    /// writes.
+    /// Returns the danger of the next command in its original or a likely form, and records its output files.
     pub(crate) fn next(&mut self, command: &Command, forms: &[Command]) -> Option<Known> {
         let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
         let name = literal(&command.words[0]).map(base);
@@ -148,12 +147,12 @@ impl Written {
 
     fn is_foreign(&self, file: &str) -> bool {
         let file = path(file);
-        // From another directory the same file has another path.
+        // In another directory the same file has another path.
         self.foreign.contains(&file)
             || self.moves && self.foreign.iter().any(|foreign| base(foreign) == base(&file))
     }
 
-    /// Keeps the text that `echo`, `printf` or `cat` writes to a file.
+    /// Records the text that `echo`, `printf` or `cat` writes to a file.
     fn keep_own(&mut self, command: &Command) {
         let name = literal(&command.words[0]).map(base);
         let given = command.redirects.iter().find_map(|redirect| match redirect {
@@ -177,7 +176,7 @@ impl Written {
     }
 }
 
-/// The files that a command runs, as they are written.
+/// Returns the files that a command runs, as they are written.
 fn runs(command: &Command) -> Vec<String> {
     let (first, rest) = (text(&command.words[0]), &command.words[1..]);
     let name = base(first.trim_matches('"'));
@@ -193,7 +192,7 @@ fn runs(command: &Command) -> Vec<String> {
         match Program::of(name, rest) {
             Program::File(file) => {
                 files.push(text(file).to_owned());
-                // A module of Python's.
+                // A Python module.
                 files
                     .extend(rest.iter().any(|word| text(word) == "-m").then(|| format!("{}.py", text(file))));
             }
@@ -212,13 +211,13 @@ fn runs(command: &Command) -> Vec<String> {
     files
 }
 
-/// The files behind options that name what is run.
+/// Returns the files after options that name a file to run.
 fn behind(words: &[Word]) -> impl Iterator<Item = String> {
     let named = words.windows(2).filter(|pair| LEADS.contains(&text(&pair[0])));
     named.map(|pair| text(&pair[1]).to_owned())
 }
 
-/// Whether a mode lets a file be run.
+/// Returns true if a mode makes a file executable.
 fn gives_execution(mode: &str) -> bool {
     let digits = mode.len() >= 3 && mode.bytes().all(|byte| byte.is_ascii_digit());
     digits && mode.contains(['1', '3', '5', '7'])
@@ -226,7 +225,7 @@ fn gives_execution(mode: &str) -> bool {
         || mode.contains("=rwx")
 }
 
-/// The files that a command writes: by redirections, and by its words where that is known.
+/// Returns the files that a command writes, by redirections or by its arguments.
 fn outputs(command: &Command, name: &str) -> Vec<String> {
     let mut files: Vec<String> = command
         .redirects
@@ -260,27 +259,27 @@ fn outputs(command: &Command, name: &str) -> Vec<String> {
     files
 }
 
-/// Whether a word says that the next one is a file that is written: `-o`, or letters that end so.
+/// Returns true if the next word is an output file: `-o`, or option letters that end in `o`.
 fn is_output(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     OUTPUTS.contains(&word) || letters.is_some_and(|letters| letters.ends_with(['o', 'O']))
 }
 
-/// The name under which a download is saved if nobody says another.
+/// Returns the default file name of a download.
 fn last_of_address(address: &str) -> Option<String> {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let (_, last) = rest.split(['?', '#']).next()?.rsplit_once('/')?;
     (!last.is_empty()).then(|| path(last))
 }
 
-/// A path without what changes nothing.
+/// Normalizes a path.
 fn path(written: &str) -> String {
     let path = plain(written);
     let here = ["./", "$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|here| path.strip_prefix(here));
     here.unwrap_or(&path).to_owned()
 }
 
-/// Whether a word, as it is written, holds what a command takes from elsewhere.
+/// Returns true if a source word contains a substitution of a downloading command.
 fn takes_from_afar(raw: &str) -> bool {
     let begins = |at: usize| {
         let inside = raw[at..].trim_start_matches(['(', '`', ' ', '$', '<']);
@@ -293,7 +292,7 @@ fn takes_from_afar(raw: &str) -> bool {
         .any(|(at, _)| begins(at))
 }
 
-/// Whether a word, as it is written, uses the variable `name`.
+/// Returns true if a source word uses the variable `name`.
 fn uses(raw: &str, name: &str) -> bool {
     raw.match_indices('$').any(|(at, _)| {
         let rest = raw[at + 1..].trim_start_matches('{');

@@ -1,17 +1,17 @@
-//! What a text for the interpreter of another language does: it may start a shell's commands, remove files, run what it
-//! downloads, or start processes without end. Only well-known ways are found.
+//! Finds dangers in code for interpreters other than shells: started commands, removed files, downloaded code, fork
+//! bombs. Only well-known calls are found.
 
 use crate::account::{base, danger_of, literal, text};
 use crate::interpreter::{Program, SHELLS};
 use crate::known::{Known, REMOVES, is_interpreter};
 use crate::shell::{Command, Redirect, analyse, analyse_argv};
 
-/// The longest text that is looked at.
+/// Maximum length of the examined code.
 const LONGEST: usize = 16 << 10;
-/// How many texts in quotes are looked at.
+/// Maximum number of examined string literals.
 const QUOTED: usize = 48;
 
-/// Ways to start a program.
+/// Calls that start a program.
 const STARTS: &[&str] = &[
     "system",
     "popen",
@@ -35,7 +35,7 @@ const STARTS: &[&str] = &[
     "Deno.run",
     "Bun.$",
 ];
-/// Calls that remove a tree, or many files.
+/// Calls that remove a directory tree or many files.
 const REMOVING: &[&str] = &[
     "rmtree(",
     "rm_rf",
@@ -52,11 +52,11 @@ const REMOVING: &[&str] = &[
     "Deno.removeSync",
     "Deno.remove(",
 ];
-/// Calls that remove one file, and what makes them remove many.
+/// Calls that remove one file, and the names that make them remove many.
 const UNLINKS: &[&str] =
     &["unlink", "os.remove", "File.delete", "rmSync", "fs.rm(", "rmdirSync", "unlinkSync", "rmdir("];
 const MANY: &[&str] = &["glob", "walk", "listdir", "readdir", "recursive", "<*", "scandir", "Dir["];
-/// Calls that run a text, and where such a text may come from.
+/// Calls that run a text, and the sources of such a text.
 const RUNS_TEXT: &[&str] =
     &["exec(", "eval(", "eval ", "exec ", "compile(", "Function(", "instance_eval", "loadstring", "load("];
 const FETCHES: &[&str] = &[
@@ -90,12 +90,12 @@ const HIDES: &[&str] = &[
     "fromCharCode",
     "marshal",
 ];
-/// Words of loops.
+/// Keywords of loops.
 const LOOPS: &[&str] = &["while", "loop", "until", "for ", "for(", "redo", "times", "forever", "setInterval"];
-/// Calls that make another process.
+/// Calls that create a process.
 const FORKS: &[&str] = &["fork", "spawn(", "Process(", "Popen(", "posix_spawn", "clone("];
 
-/// What the text that an interpreter is given deserves.
+/// Returns the danger of the code that an interpreter is given.
 pub(crate) fn danger(command: &Command) -> Option<Known> {
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
@@ -118,7 +118,7 @@ pub(crate) fn danger(command: &Command) -> Option<Known> {
     texts.into_iter().filter(|text| text.len() <= LONGEST).find_map(of_text)
 }
 
-/// What a text of another language does, if that is dangerous.
+/// Returns the danger of code in another language.
 pub(crate) fn of_text(text: &str) -> Option<Known> {
     let joined = ["\"+\"", "'+'", "\" + \"", "' + '"]
         .iter()
@@ -150,14 +150,14 @@ pub(crate) fn of_text(text: &str) -> Option<Known> {
         .chain(literals.iter().map(String::as_str))
         .flat_map(|text| analyse(text).commands)
         .collect();
-    // `["rm", "-rf", "x"]`: a list of words, which may begin at any of them.
+    // `["rm", "-rf", "x"]` is a list of words; the command may begin at any of them.
     for at in 0..literals.len() {
         commands.extend(analyse_argv(&literals[at..]).commands);
     }
     commands.iter().find_map(danger_of)
 }
 
-/// Whether a loop in `text` has no end.
+/// Returns true if `text` contains an endless loop.
 fn is_endless(text: &str) -> bool {
     let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     [
@@ -176,7 +176,7 @@ fn is_endless(text: &str) -> bool {
     .any(|endless| plain.contains(endless))
 }
 
-/// The shell's commands that an editor, a debugger or a database's prompt is told to run: `!rm -rf x`, `.shell rm`.
+/// Returns the shell commands that an editor, a debugger or a database prompt runs: `!rm -rf x`, `.shell rm`.
 fn escapes(text: &str) -> Vec<&str> {
     let text = text.trim();
     let begins = ["!", ":!", "+!", "+:!", ".shell ", ".system ", "\\! ", "shell ", "sh ", "exec "];
@@ -185,7 +185,7 @@ fn escapes(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What stands in the brackets of `%x(…)` and `qx{…}`.
+/// Returns the text inside `%x(…)` and `qx{…}`.
 fn bracketed(text: &str) -> Vec<String> {
     let inside = |rest: &str| {
         let open = rest.chars().next()?;
@@ -205,7 +205,7 @@ fn bracketed(text: &str) -> Vec<String> {
     behind("%x").chain(behind("qx")).take(QUOTED).collect()
 }
 
-/// The texts in quotes of any kind.
+/// Returns the string literals, in any kind of quotes.
 fn quoted(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut quote, mut inside, mut escaped) = (None, String::new(), false);

@@ -1,18 +1,18 @@
-//! Commands that write to a file what never ends: `yes > x`, `cat /dev/zero | tee x`.
+//! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
 use crate::account::{base, literal, text};
 use crate::known::{Known, never_ends};
 use crate::shell::{Command, Redirect, Word};
 
-/// Programs that pass on, in some form, all that they are given.
+/// Programs that pass on all their input in some form.
 const PASSES: &[&str] = &[
     "base32", "base64", "cat", "cp", "dd", "gzip", "hexdump", "nl", "od", "pv", "rev", "sed", "sponge",
     "strings", "tee", "tr", "uniq", "xxd", "zstd", "xz", "bzip2",
 ];
 
-/// Says which of `commands` write without end.
+/// Returns, for each of `commands`, the danger of endless output to a file.
 pub(crate) fn fills(commands: &[Command]) -> Vec<Option<Known>> {
-    // Whether the command before, in the same pipe, prints without end.
+    // The previous command of the pipeline has endless output.
     let mut endless = false;
     let mut said = Vec::with_capacity(commands.len());
     for command in commands {
@@ -34,7 +34,7 @@ fn passes(command: &Command) -> bool {
     name(command).is_some_and(|name| PASSES.contains(&name)) && !counts
 }
 
-/// Whether it prints without end by itself.
+/// Returns true if the command itself produces endless output.
 fn prints_for_ever(command: &Command) -> bool {
     let reads =
         |redirect: &Redirect| matches!(redirect, Redirect::Read(Word::Literal(from)) if never_ends(from));
@@ -42,7 +42,7 @@ fn prints_for_ever(command: &Command) -> bool {
     match name(command) {
         Some("yes") => true,
         Some(_) if passes(command) => {
-            // `-N 16`, `-l 8`: so many and no more.
+            // `-N 16` and `-l 8` limit the output.
             let bounded = matches!(name(command), Some("od" | "xxd" | "hexdump"))
                 && command
                     .words
@@ -54,7 +54,7 @@ fn prints_for_ever(command: &Command) -> bool {
     }
 }
 
-/// Whether its words name a file that it writes.
+/// Returns true if the arguments name an output file.
 fn names_a_file(command: &Command) -> bool {
     let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
     match name(command) {

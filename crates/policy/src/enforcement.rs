@@ -1,31 +1,31 @@
-//! What was really enforced, as a value: "sandboxed" is never just yes or no.
+//! Enforcement: a value that says which parts of the policy this machine really enforces.
 
 use std::fmt;
 
 use crate::Tier;
 
-/// What holds for a command that runs.
+/// The degree to which the policy is enforced for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Enforcement {
-    /// All that the policy says.
+    /// The whole policy is enforced.
     Full,
-    /// All but these.
+    /// Everything except these gaps is enforced.
     Partial(Vec<Gap>),
-    /// Nothing.
+    /// Nothing is enforced.
     None {
-        /// Why not.
+        /// The reason.
         why: Why,
     },
 }
 
-/// Why nothing is enforced.
+/// The reason why nothing is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The policy says so.
+    /// The policy gives full access.
     FullAccess,
-    /// Something outside is said to do it.
+    /// The policy says that an external sandbox confines commands.
     External,
-    /// The system cannot, and the policy makes do with that.
+    /// The system cannot confine commands, and the policy accepts that.
     Unable,
 }
 
@@ -39,58 +39,58 @@ impl fmt::Display for Why {
     }
 }
 
-/// Something that the policy says and this machine does not enforce; or that it refuses beyond the policy.
+/// A part of the policy that this machine does not enforce, or a restriction beyond the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Gap {
-    /// No Landlock.
+    /// Without Landlock: writes outside the roots.
     Writes,
-    /// No mounts: the names in a root that decide what agents and git do.
+    /// Without mounts: files in a root that control agents and git.
     Protected,
-    /// No mounts: what may not be read.
+    /// Without mounts: unreadable paths.
     DenyRead,
-    /// No mounts: owner, mode and times.
+    /// Without mounts: owner, mode and times of files.
     Metadata,
-    /// No process namespace: others are listed.
+    /// Without a PID namespace: other processes are visible.
     Processes,
-    /// No process namespace: limits are per process or not at all.
+    /// Without a PID namespace: limits are per process or absent.
     ProcessLimit,
-    /// No mounts: `/tmp` of its own.
+    /// Without mounts: a private `/tmp`.
     PrivateTmp,
-    /// No mounts: shared memory of its own.
+    /// Without mounts: private shared memory.
     SharedMemory,
-    /// No network namespace: a loopback of its own.
+    /// Without a network namespace: a private loopback.
     Loopback,
-    /// No mounts: terminals of its own.
+    /// Without mounts: private terminals.
     Terminals,
-    /// Another sandbox around this one judges connections: no sockets of its own.
+    /// An outer sandbox judges connections: unix sockets cannot be created.
     UnixSockets,
-    /// No overlay: git reads only.
+    /// Without an overlay: git can only read.
     GitReadOnly,
-    /// No overlay: caches cannot be written.
+    /// Without an overlay: package caches are read-only.
     Caches,
-    /// `/proc` is the one of the outside.
+    /// `/proc` shows the outer processes.
     Proc,
-    /// There were too many files to look at.
+    /// Too many files to scan.
     Globs,
-    /// The kernel's Landlock is too old for these.
+    /// The kernel's Landlock version lacks some operations.
     OldLandlock,
-    /// No Landlock beside the mounts.
+    /// Mounts without Landlock: named pipes outside the roots are writable.
     Pipes,
-    /// No Landlock: others can be reached.
+    /// Without Landlock: other processes can be signalled.
     OtherProcesses,
-    /// No control group: memory is counted for each process.
+    /// Without a control group: the memory limit is per process.
     MemoryLimit,
-    /// No network namespace, or nobody to relay: hosts that may be reached cannot be.
+    /// Without a network namespace or a relay: allowed hosts are unreachable.
     Hosts,
-    /// The network is on: hosts that may not be reached can be.
+    /// The network is on: forbidden hosts are reachable.
     Forbidden,
-    /// The kernel does not list sockets: whose one is cannot be known.
+    /// The kernel does not list sockets, so the owner of a bound socket is unknown.
     BoundSockets,
 }
 
 impl Gap {
-    /// Each of them.
+    /// Every gap.
     pub const ALL: [Self; 22] = [
         Self::Writes,
         Self::Protected,
@@ -116,7 +116,7 @@ impl Gap {
         Self::BoundSockets,
     ];
 
-    /// What it means, in one sentence without a capital or a full stop.
+    /// Describes the gap in one sentence without a capital or a full stop.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Writes => "files outside the writable roots can be changed",
@@ -158,7 +158,7 @@ impl Gap {
     }
 }
 
-/// The gaps under which a command can do more than its policy says, the worst first.
+/// The gaps that let a command do more than its policy allows, worst first.
 const WEAKENING: [Gap; 14] = [
     Gap::Writes,
     Gap::DenyRead,
@@ -175,11 +175,12 @@ const WEAKENING: [Gap; 14] = [
     Gap::ProcessLimit,
     Gap::MemoryLimit,
 ];
-/// How many gaps a warning names.
+/// Maximum number of gaps in a warning.
 const NAMED: usize = 3;
 
 impl Enforcement {
-    /// What to tell a person before the first command runs, if it is confined less than the policy says: one sentence without a full stop.
+    /// Returns the warning for a person, before the first command runs, if commands are confined less than the policy
+    /// says. It is one sentence without a full stop.
     ///
     /// ```
     /// use toolgate_policy::{Enforcement, Gap};
@@ -209,7 +210,7 @@ impl Enforcement {
         }
     }
 
-    /// What is not enforced, each in one sentence.
+    /// Returns one sentence for each gap.
     pub fn gaps(&self) -> Vec<&'static str> {
         match self {
             Self::Partial(gaps) => gaps.iter().map(|gap| gap.sentence()).collect(),
@@ -217,7 +218,7 @@ impl Enforcement {
         }
     }
 
-    /// `full`, `partial` or `none`.
+    /// Returns `full`, `partial` or `none`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -240,11 +241,11 @@ impl fmt::Display for Enforcement {
     }
 }
 
-/// A tier that could not be had, and what the system said.
+/// A tier that is unavailable, with the system's error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// Which.
+    /// The tier.
     pub tier: Tier,
-    /// The step that failed and the system's word.
+    /// The step that failed, and the system's error message.
     pub why: String,
 }

@@ -1,12 +1,12 @@
-//! Which variables a command gets.
+//! Selects the environment variables that a command gets.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use crate::credentials::{is_provider_key, lists, name_looks_so, value_looks_so};
 
-/// Who somebody is, where things are, and how text is written. Sockets are not among them, and neither are proxies,
-/// whose addresses may hold passwords.
+/// Variables about identity, directories, toolchains and locale. Sockets are excluded, and so are proxies, whose
+/// addresses may contain passwords.
 const CORE: &str = "
     PATH SHELL HOME USER LOGNAME TMPDIR TEMP TMP LANG TZ
     XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS
@@ -25,32 +25,32 @@ const CORE: &str = "
     NIX_PATH NIX_PROFILES HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY SDKROOT DEVELOPER_DIR";
 const CORE_PREFIX: &str = "LC_";
 
-/// What makes every program, or every shell, run code that the command does not name.
+/// Variables that make every program, or every shell, run code that the command does not name.
 const LOADERS: &str = "
     LD_PRELOAD LD_AUDIT LD_DEBUG LD_PROFILE GCONV_PATH DYLD_INSERT_LIBRARIES
     BASH_ENV ENV PROMPT_COMMAND PS4 SHELLOPTS BASHOPTS";
-/// Functions that a shell exports, and what is said to ourselves.
+/// Prefixes of exported shell functions and of toolgate's own variables.
 const WITHHELD_PREFIXES: [&str; 2] = ["BASH_FUNC_", "TOOLGATE_"];
 
-/// Letters of a name that a fault shows.
+/// Maximum number of characters of a name in a fault.
 const SHOWN: usize = 100;
 
-/// How much of the host's environment a command inherits before anything else is said.
+/// The part of the host's environment that a command inherits by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inherit {
-    /// All that does not look like credentials.
+    /// Every variable that does not look like credentials.
     All,
-    /// Who the user is and where toolchains are.
+    /// Variables about the user, directories and toolchains.
     #[default]
     Core,
-    /// Nothing.
+    /// No variables.
     None,
 }
 
-/// Which variables a command gets.
+/// The selection of environment variables for commands.
 ///
-/// What looks like credentials, or makes programs load code, is inherited only if `pass` names it in full. The keys
-/// of model providers never get through.
+/// A variable that looks like credentials, or makes programs load code, is inherited only if `pass` names it in full.
+/// The keys of model providers are never passed on.
 ///
 /// ```
 /// use toolgate_policy::Environment;
@@ -61,36 +61,36 @@ pub enum Inherit {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// What is inherited unless more is said.
+    /// The variables inherited by default.
     pub inherit: Inherit,
-    /// What is inherited too: names, or names with `*` for any letters.
+    /// Additional inherited variables: names, in which `*` matches any characters.
     pub pass: Vec<String>,
-    /// What is set, whatever is inherited.
+    /// Variables that are always set to these values.
     pub set: Vec<(String, String)>,
 }
 
-/// Something in an [`Environment`] that would be left out.
+/// An entry of an [`Environment`] that would be ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentFault {
-    /// No variable goes by it.
+    /// The name is not valid for a variable.
     #[error("`{name}` is no variable's name")]
     NoName {
-        /// As it was written.
+        /// The name as it was written.
         name: String,
     },
-    /// No variable goes by it, and it is no pattern.
+    /// The pattern is neither a valid name nor a valid pattern.
     #[error("`{pattern}` is no variable's name, nor one with `*` for any letters")]
     NoPattern {
-        /// As it was written.
+        /// The pattern as it was written.
         pattern: String,
     },
-    /// No value can hold a NUL.
+    /// The value contains a NUL.
     #[error("the value of `{name}` holds a NUL, which none can")]
     NoValue {
         /// The variable.
         name: String,
     },
-    /// It is the key of a model provider.
+    /// The variable is the key of a model provider.
     #[error("`{name}` is the key of a model provider, which no command gets")]
     ProviderKey {
         /// The variable.
@@ -99,7 +99,7 @@ pub enum EnvironmentFault {
 }
 
 impl Environment {
-    /// Names the first thing in it that [`build`](Self::build) would leave out.
+    /// Returns a fault for the first entry that [`build`](Self::build) would ignore.
     pub fn check(&self) -> Result<(), EnvironmentFault> {
         let shown = |text: &str| text.chars().take(SHOWN).collect();
         let odd = |letter: char| letter.is_whitespace() || "?[]{}$".contains(letter);
@@ -123,7 +123,7 @@ impl Environment {
         }
     }
 
-    /// What a command gets of `host`, plus what is set.
+    /// Builds a command's environment from `host` and the variables to set.
     pub fn build(
         &self,
         host: impl IntoIterator<Item = (OsString, OsString)>,
@@ -133,8 +133,8 @@ impl Environment {
         inherited.chain(set.map(|(name, value)| (name.into(), value.into()))).collect()
     }
 
-    /// What a command gets of what a login shell's profile exports: more than of `host`, since a profile is made for
-    /// commands.
+    /// Selects the variables that a command gets from a login shell's profile. The selection is wider than for `host`,
+    /// since profiles are written for commands.
     pub fn of_profile(
         &self,
         exported: impl IntoIterator<Item = (OsString, OsString)>,
@@ -148,7 +148,7 @@ impl Environment {
         exported.into_iter().filter(admits).collect()
     }
 
-    /// Whether the variable `name` may reach a command at all: what a profile exports does unless it is withheld.
+    /// Returns true if a command may get the variable `name` from a profile, which exports every variable not withheld.
     pub fn admits_from_profile(&self, name: &str) -> bool {
         may_be_set(name) && (self.names(name) || !is_withheld(name))
     }
@@ -164,7 +164,7 @@ impl Environment {
         is_value(value) && (self.names(name) || asked && !is_withheld(name) && !value_looks_so(value))
     }
 
-    /// Whether `name` is to be passed on, and that in full.
+    /// Returns true if `pass` names the variable in full.
     fn names(&self, name: &str) -> bool {
         !name.contains('*') && self.pass.iter().any(|passed| passed == name)
     }
@@ -182,30 +182,30 @@ fn may_be_set(name: &str) -> bool {
     is_name(name) && !is_provider_key(name)
 }
 
-/// Whether a variable is inherited only if it is named in full.
+/// Returns true if a variable is inherited only when named in full.
 fn is_withheld(name: &str) -> bool {
     let begins = WITHHELD_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     begins || lists(LOADERS, name) || name_looks_so(name)
 }
 
-/// Whether `name` is `pattern`, in which each `*` stands for any letters or none.
+/// Returns true if `name` matches `pattern`, in which each `*` matches any characters or none.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();
     let last = parts.pop().unwrap_or_default();
     for part in parts {
-        // The earliest place is the best one: it leaves the most for what follows.
+        // The earliest match is best: it leaves the most text for the remaining parts.
         let Some((_, after)) = left.split_once(part) else { return false };
         left = after;
     }
     left.ends_with(last)
 }
 
-/// What every command gets whatever else is said, with or without a terminal. Applied last by the caller.
+/// Returns the variables that every command gets, with or without a terminal. The caller applies them last.
 ///
-/// Nothing pages, and text is the same on every machine. Without a terminal nothing is coloured, and nothing waits for
-/// an answer that nobody can give: git takes the message that it proposes, and what needs a password fails.
+/// They disable pagers and make text the same on every machine. Without a terminal they disable colours and prompts:
+/// git takes its proposed message, and a program that needs a password fails.
 pub fn imposed(terminal: bool) -> &'static [(&'static str, &'static str)] {
     const WITH_TERMINAL: &[(&str, &str)] = &[
         ("PAGER", "cat"),

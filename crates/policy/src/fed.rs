@@ -1,4 +1,4 @@
-//! Where a command takes its data from and where it puts it: what of that deserves a look.
+//! Finds dangers in the data flow of a command: the sources of its input and the destinations of its output.
 
 use crate::account::{base, literal, text};
 use crate::interpreter::{Program, SHELLS};
@@ -8,10 +8,10 @@ use crate::shell::{Command, Redirect, Word};
 const RUNS: &str = "runs whatever another command writes";
 /// Interpreters that work on a database.
 const DATABASES: &[&str] = &["mariadb", "mongo", "mongosh", "mysql", "psql", "redis-cli", "sqlite3"];
-/// Where output goes that leaves nothing behind.
+/// Output destinations that store no data.
 pub(crate) const SINKS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr"];
 
-/// Programs, and the words behind which they name what they run.
+/// Programs, and the options that are followed by a script or file to run.
 const NAMED: &[(&str, &[&str])] = &[
     ("make", &["-f", "--file", "--makefile"]),
     ("gmake", &["-f", "--file", "--makefile"]),
@@ -21,13 +21,13 @@ const NAMED: &[(&str, &[&str])] = &[
     ("bun", &["run"]),
     ("go", &["run"]),
 ];
-/// Programs that start what their words name, and that do so with words that are added.
+/// Programs that start the command in their arguments, also in arguments that are added.
 const STARTERS: &[&str] = &[
     "command", "env", "eval", "exec", "find", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
     "time", "timeout", "xargs",
 ];
 
-/// Why somebody should look at where a command's data comes from or goes to.
+/// Returns the danger in the sources and destinations of a command's data.
 pub(crate) fn danger(command: &Command) -> Option<&'static str> {
     by_name(command)
         .or_else(|| by_added(command))
@@ -35,7 +35,7 @@ pub(crate) fn danger(command: &Command) -> Option<&'static str> {
         .or_else(|| by_redirects(command))
 }
 
-/// Why its name does: another command prints it.
+/// Returns the danger of a command name that another command prints.
 fn by_name(command: &Command) -> Option<&'static str> {
     let name = text(&command.words[0]).trim_matches('"');
     let inside = name.trim_start_matches(['$', '(', '`']);
@@ -45,7 +45,7 @@ fn by_name(command: &Command) -> Option<&'static str> {
     (literal(&command.words[0]).is_none() && (whole && !asks || added)).then_some(RUNS)
 }
 
-/// Why the words do that `xargs` or `find` adds to it.
+/// Returns the danger of arguments that `xargs` or `find` adds.
 fn by_added(command: &Command) -> Option<&'static str> {
     let each = |by: &String| by == "xargs" || by.starts_with("find -");
     let (name, rest) = command.words.split_first()?;
@@ -56,7 +56,7 @@ fn by_added(command: &Command) -> Option<&'static str> {
     let fed = command.through.last().is_some_and(|by| by == "xargs");
     let no_command = rest.iter().all(|word| text(word).starts_with(|c: char| c == '-' || c.is_ascii_digit()));
     let program = match Program::of(name, rest) {
-        // The text begins with what is added.
+        // The script begins with the added argument.
         Program::Text(script) => {
             let written = text(script);
             let added = !written.starts_with(|c: char| c.is_ascii_alphabetic()) || !written.contains(' ');
@@ -101,14 +101,15 @@ fn by_input(command: &Command) -> Option<&'static str> {
         Program::Input if is_shell && given => Some("runs a text that was not looked into"),
         Program::File(file) if is_input(text(file)) && (command.fed || given) => Some(RUNS),
         Program::File(file) if text(file).starts_with("<(") || is_descriptor(text(file)) => Some(RUNS),
-        // What the program looks for may well come from a command.
+        // An awk program may safely contain a search term printed by a command.
         Program::Text(script) if name.ends_with("awk") => begins_as_output(script).then_some(RUNS),
         Program::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
         Program::Input | Program::File(_) | Program::Text(_) => None,
     }
 }
 
-/// Whether a command that this one starts runs what it reads. What `xargs` and its like read is not read by what they start.
+/// Returns true if a command started by this one runs its standard input. `xargs` and similar programs consume their
+/// input themselves.
 fn feeds_inside(command: &Command) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
     if matches!(words[0].map(base), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
@@ -122,7 +123,7 @@ fn feeds_inside(command: &Command) -> bool {
     })
 }
 
-/// Whether the program `name` is told to run what it reads: by its words, or by having none.
+/// Returns true if the arguments tell the program `name` to run its standard input, or if it does so without arguments.
 fn names_input(name: &str, rest: &[Word]) -> bool {
     let is_read = |word: &str| word == "-" || is_input(word);
     let words: Vec<&str> = rest.iter().map(text).collect();
@@ -139,7 +140,7 @@ fn names_input(name: &str, rest: &[Word]) -> bool {
     }
 }
 
-/// Whether the program `name` is told to run what another command prints, and not by its input.
+/// Returns true if the arguments tell the program `name` to run another command's output, other than by standard input.
 fn names_output(name: &str, rest: &[Word]) -> bool {
     let leads = || NAMED.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
     let prints = |file: &str| file.starts_with("<(") || is_descriptor(file);
@@ -158,8 +159,8 @@ fn names_output(name: &str, rest: &[Word]) -> bool {
     }
 }
 
-/// Why somebody should look at an interpreter whose text is a variable that another command filled, or at a command whose
-/// name is one.
+/// Returns the danger of an interpreter whose script is a variable filled by another command, or of a command whose
+/// name is such a variable.
 pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
     if let Word::Unknown(raw) = name {
@@ -182,25 +183,25 @@ pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Opt
     (is_interpreter(name) && (text_is || given)).then_some(RUNS)
 }
 
-/// Whether a word begins with what a command prints.
+/// Returns true if a word begins with a command substitution.
 fn begins_as_output(word: &Word) -> bool {
     let written = text(word).trim_start_matches(|c: char| c == '"' || c.is_whitespace());
     literal(word).is_none()
         && (written.starts_with("$(") && !written.starts_with("$((") || written.starts_with('`'))
 }
 
-/// Whether a text holds what a command prints.
+/// Returns true if a text contains a command substitution.
 fn is_output(text: &str) -> bool {
     text.contains("$(") || text.contains('`')
 }
 
-/// Whether a path leads to what is read anyway.
+/// Returns true if a path means standard input.
 fn is_input(path: &str) -> bool {
     let path = from_above(path);
     path == "/dev/stdin" || path == "/dev/fd/0" || (path.starts_with("/proc/") && path.ends_with("/fd/0"))
 }
 
-/// Whether a path leads to what was opened before, by a number that is not zero.
+/// Returns true if a path means an open file descriptor other than 0.
 fn is_descriptor(path: &str) -> bool {
     let path = from_above(path);
     let of_process =
@@ -208,7 +209,7 @@ fn is_descriptor(path: &str) -> bool {
     path.strip_prefix("/dev/fd/").or(of_process).is_some_and(|number| number != "0")
 }
 
-/// A path without what changes nothing. One that goes up may come from the root.
+/// Normalizes a path. A path that starts with `..` is treated as one from the root.
 fn from_above(path: &str) -> String {
     let path = plain(path);
     match path.strip_prefix("../") {
@@ -217,7 +218,7 @@ fn from_above(path: &str) -> String {
     }
 }
 
-/// Why the redirections of a command deserve a look.
+/// Returns the danger of a command's redirections.
 fn by_redirects(command: &Command) -> Option<&'static str> {
     let bare = literal(&command.words[0]) == Some(":");
     command.redirects.iter().find_map(|redirect| {

@@ -1,18 +1,18 @@
-//! How large a glob may be: the compiler of globs recurses into braces and takes time and memory with their length.
+//! Limits the size of globs: the glob compiler recurses into braces, and its time and memory grow with the length.
 
-/// The longest glob that is compiled, in bytes.
+/// Maximum length of a glob in bytes.
 const MAX_BYTES: usize = 1024;
-/// The most braces in one.
+/// Maximum number of braces in a glob.
 const MAX_BRACES: usize = 32;
-/// The most wildcards in one; each takes about a kilobyte when it is compiled.
+/// Maximum number of wildcards in a glob; each takes about a kilobyte when compiled.
 const MAX_WILDCARDS: usize = 64;
 
-/// How many wildcards `pattern` has.
+/// Counts the wildcards of `pattern`.
 pub fn wildcards(pattern: &str) -> usize {
     pattern.matches(['*', '?', '[', '{', ',']).count()
 }
 
-/// Why a glob is not to be compiled, whoever wrote it.
+/// Returns the reason why a glob is too large to compile, if it is.
 ///
 /// ```
 /// assert_eq!(toolgate_policy::glob_fault("src/**/*.{rs,toml}"), None);

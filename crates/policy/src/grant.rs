@@ -1,4 +1,4 @@
-//! What a person can give to a call beyond what the policy gives, the smallest thing that will do.
+//! Grants: single permissions beyond the policy that a person can give to one call.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 
 use crate::{Confinement, Host};
 
-/// One thing beyond the policy.
+/// One permission beyond the policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grant {
-    /// Changing this file, or what is below this directory.
+    /// Writing this file, or everything below this directory.
     Write(PathBuf),
-    /// Talking to this host.
+    /// Connecting to this host.
     Connect(Host),
     /// Connecting to this unix socket: its path, or `@` and its abstract name.
     Socket(String),
-    /// No sandbox at all.
+    /// Running without the sandbox.
     Unconfined,
 }
 
-/// Several of them.
+/// A set of grants.
 pub type Grants = BTreeSet<Grant>;
 
 impl fmt::Display for Grant {
@@ -33,7 +33,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The confinement with `grants`, and nothing else, added.
+/// Returns the confinement extended by exactly `grants`.
 pub(crate) fn widened(confinement: &Confinement, grants: &Grants) -> Confinement {
     let mut wider = confinement.clone();
     for grant in grants {

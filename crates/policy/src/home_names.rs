@@ -1,7 +1,7 @@
-//! The names of files that take effect on the user's machine, in a home that is itself a workspace.
+//! Names of files that take effect on the user's machine, in a home directory that is itself a workspace.
 
-/// Configuration below the user's home that shells, desktops, git, package managers and agents obey. It matters where the home
-/// itself is a workspace.
+/// Configuration below the user's home that shells, desktops, git, package managers and agents obey. It applies if the
+/// home itself is a workspace.
 pub const HOME_CONFIGURATION: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -254,8 +254,8 @@ pub const HOME_CONFIGURATION: &[&str] = &[
     ".aider.conf.yml",
 ];
 
-/// Entries of a home that begin with a dot and that ordinary work writes: caches, and what belongs to a project. Of these only
-/// the names above are held. All other entries that begin with a dot are, as they are for a command in any other workspace.
+/// Dot entries of a home that ordinary work writes: caches and project data. Among these only the names above are
+/// protected. All other dot entries are protected, as they are for a command in any other workspace.
 pub(crate) const HOME_WRITTEN: &[&str] = &[
     ".git",
     ".gitignore",
@@ -303,5 +303,5 @@ pub(crate) const HOME_WRITTEN: &[&str] = &[
     ".local/share/uv",
 ];
 
-/// The directories of a home, among them itself, whose entries are judged one by one: each holds one of the above.
+/// Directories of a home, including the home itself, whose entries are judged one by one: each contains an entry above.
 pub const HOME_LISTED: &[&str] = &["", ".local", ".local/share", ".local/share/pnpm"];

@@ -1,10 +1,10 @@
-//! Hosts as a person writes them, and which of them a command may reach.
+//! Parses host patterns and decides which hosts a command may reach.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// A host, or all hosts below a name; on one port, or on any.
+/// A host, or all hosts below a domain, on one port or on any.
 ///
 /// ```
 /// use toolgate_policy::Host;
@@ -16,20 +16,20 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
     whom: Whom,
-    /// Any if there is none.
+    /// `None` means any port.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Whom {
-    /// In small letters, without a dot at its end.
+    /// A name in lower case, without a trailing dot.
     Name(String),
-    /// Every name below this one, and not the name itself.
+    /// All names below this domain, but not the domain itself.
     Below(String),
     Address(IpAddr),
 }
 
-/// What is no host.
+/// The error for a text that is not a valid host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no host: {why}; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`"
@@ -39,12 +39,12 @@ pub struct HostFault {
     why: &'static str,
 }
 
-/// The longest name that there can be.
+/// Maximum length of a DNS name.
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
 impl Host {
-    /// Whether it means the host that is called `name`, or has this address, on `port`.
+    /// Returns true if the pattern matches `name`, a name or an address, on `port`.
     pub fn covers(&self, name: &str, port: u16) -> bool {
         if self.port.is_some_and(|only| only != port) {
             return false;
@@ -52,7 +52,7 @@ impl Host {
         self.means(name)
     }
 
-    /// The same on some port.
+    /// Returns true if the pattern matches `name` on some port.
     fn means(&self, name: &str) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
         match (&self.whom, address(name)) {
@@ -63,29 +63,29 @@ impl Host {
         }
     }
 
-    /// Whether it is an address, and not a name.
+    /// Returns true if the pattern is an address.
     fn is_address(&self) -> bool {
         matches!(self.whom, Whom::Address(_))
     }
 
-    /// Whether it means this machine by its name: `localhost`, or one name below that.
+    /// Returns true if the pattern means this machine: `localhost` or a name below it.
     fn is_local(&self) -> bool {
         matches!(&self.whom, Whom::Name(name) if name == LOCAL || is_below(name, LOCAL))
     }
 }
 
-/// The name that every machine has for itself.
+/// The name of the local machine.
 const LOCAL: &str = "localhost";
 
 fn is_below(name: &str, above: &str) -> bool {
     let Some(at) = name.len().checked_sub(above.len()) else { return false };
-    // By bytes: a name from the network may be cut in the middle of a letter.
+    // Compares bytes: a name from the network may be cut inside a character.
     let (below, end) = name.as_bytes().split_at(at);
     let is_name = std::str::from_utf8(below).ok().and_then(|below| below.strip_suffix('.'));
     end.eq_ignore_ascii_case(above.as_bytes()) && is_name.is_some_and(is_labels) && name.len() <= MAX_NAME
 }
 
-/// The address that a text is, with or without brackets. One of IPv4 in the clothes of IPv6 is one of IPv4.
+/// Parses an address, with or without brackets. An IPv4-mapped IPv6 address becomes an IPv4 address.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let address = match bare {
@@ -95,7 +95,7 @@ fn address(text: &str) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-/// Letters, digits and hyphens between dots. Anything else is how one name is made to look like another.
+/// Returns true if `name` consists of letters, digits and hyphens between dots. Other characters could imitate a name.
 fn is_labels(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_label = |label: &str| {
@@ -107,7 +107,7 @@ fn is_labels(name: &str) -> bool {
     name.len() <= MAX_NAME && name.split('.').all(is_label)
 }
 
-/// Whether resolvers would take a name for an address in another spelling, e.g. `127.1` or `0x7f000001`.
+/// Returns true if a resolver would take a name for an address in another notation, e.g. `127.1` or `0x7f000001`.
 fn is_numeric(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     let hex = last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -131,7 +131,7 @@ fn parse(text: &str) -> Result<Host, &'static str> {
         None => (text, None),
     };
     if let Some(address) = address(name) {
-        // `::1:80` is an address as a whole.
+        // `::1:80` as a whole is an address.
         let is_plain = address.is_ipv4() || name.starts_with('[');
         return if is_plain { Ok(Host { whom: Whom::Address(address), port }) } else { Err(NO_NAME) };
     }
@@ -171,32 +171,32 @@ impl fmt::Display for Host {
     }
 }
 
-/// The hosts that confined commands may reach though the network is not on.
+/// The hosts that confined commands may reach although the network is not on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
-    /// These may be reached.
+    /// The allowed hosts.
     pub allow: Vec<Host>,
-    /// But not these.
+    /// Exceptions from the allowed hosts.
     pub forbid: Vec<Host>,
 }
 
 impl Hosts {
-    /// Whether the host that is called `name`, or has this address, may be reached on `port`.
+    /// Returns true if `name`, a name or an address, may be reached on `port`.
     pub fn may_reach(&self, name: &str, port: u16) -> bool {
         let covers = |host: &Host| host.covers(name, port);
         self.allow.iter().any(covers) && !self.forbid.iter().any(covers)
     }
 
-    /// Whether it may be reached on some port, as far as can be told without one.
+    /// Returns true if `name` may be reached on some port. DNS lookups are checked this way, since they have no port.
     pub fn may_ask_for(&self, name: &str) -> bool {
         let closed = |host: &Host| host.port.is_none() && host.means(name);
         self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
     }
 
-    /// Whether `name` may be reached `at` where it was found to be.
+    /// Returns true if `name` may be reached at the resolved address `at`.
     ///
-    /// Whoever answers for a name can say that it is at any address, one of this machine or its network too. Such an address must
-    /// be [listed](Self::lists).
+    /// A DNS server can answer with any address, including one of this machine or its network. Such an address must be
+    /// [listed](Self::lists).
     pub fn may_reach_at(&self, name: &str, at: SocketAddr) -> bool {
         let spelled = at.ip().to_canonical().to_string();
         self.may_reach(name, at.port())
@@ -204,7 +204,8 @@ impl Hosts {
             && (is_public(at.ip()) || self.lists(name, at))
     }
 
-    /// Whether somebody has allowed this very address; or `localhost`, or a name below that, which is this machine.
+    /// Returns true if this address itself is allowed, or if it is a loopback address and `localhost` or a name below
+    /// it is allowed.
     pub fn lists(&self, name: &str, at: SocketAddr) -> bool {
         let address = at.ip().to_canonical();
         let spelled = address.to_string();
@@ -214,13 +215,13 @@ impl Hosts {
         })
     }
 
-    /// Whether there are none that may be reached.
+    /// Returns true if no host is allowed.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty()
     }
 }
 
-/// Whether an address is one of the internet, and of no machine or network in particular that is closer.
+/// Returns true if an address is on the public internet: not local, private or reserved.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -230,9 +231,9 @@ pub fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let special = match address.octets() {
-        // "This network", and what providers share among their customers.
+        // "This network", and carrier-grade NAT.
         [0, ..] | [100, 64..=127, ..] => true,
-        // Of protocols, of measurements, and of relays to IPv6.
+        // Protocol assignments, benchmarking, and the 6to4 relay.
         [192, 0, 0, _] | [198, 18 | 19, ..] | [192, 88, 99, _] => true,
         // Multicast, reserved, broadcast.
         [224..=255, ..] => true,
@@ -245,11 +246,11 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local())
 }
 
-/// Whether a cloud serves its own machines at an address that looks public: their metadata, credentials and internal
-/// services, which nobody else reaches.
+/// Returns true for public-looking addresses at which a cloud serves only its own machines: metadata, credentials and
+/// internal services.
 fn is_platform(address: Ipv4Addr) -> bool {
     match address.octets() {
-        // The host of a virtual machine in Azure: its agent's configuration, DNS and DHCP.
+        // The Azure virtual machine host: agent configuration, DNS and DHCP.
         [168, 63, 129, 16] => true,
         // Service endpoints of IBM Cloud.
         [161, 26, ..] | [166, 8..=11, ..] => true,
@@ -263,14 +264,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
-        // An address of IPv4 in an old spelling; "none" and this machine are among them.
+        // Deprecated IPv4-compatible addresses, including the unspecified and the loopback address.
         [0, 0, 0, 0, 0, 0, ..] => false,
-        // Ways to IPv4 that a network may have.
+        // Translation prefixes to IPv4: NAT64 and 6to4.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => embedded(high, low),
         [0x64, 0xff9b, ..] => false,
-        // Of protocols: tunnels, measurements and identifiers that are no addresses.
+        // Protocol assignments: tunnels, benchmarking and identifiers.
         [0x2001, 0..=0x1ff, ..] => false,
-        // All that is given out begins with these three bits; the rest is local, multicast or reserved.
+        // All global unicast addresses begin with these three bits; the rest is local, multicast or reserved.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,8 +1,9 @@
-//! Files of a workspace that take effect on the user's machine by themselves: configuration that editors, agents, shells and
-//! git obey, and code that such configuration runs.
+//! Classifies workspace files that take effect on the user's machine without being asked for: configuration that
+//! editors, agents, shells and git obey, and code that such configuration runs.
 //!
-//! The names are in `host_names` and `home_names`, the one list. Commands get the configuration read-only, file tools ask before they change it, and answers name the
-//! code that was changed. Files that only git's own configuration names are found by [`Machine`](crate::Machine).
+//! The names are listed in `host_names` and `home_names`. Commands get the configuration read-only, file tools ask
+//! before changing it, and replies name changed code. [`Machine`](crate::Machine) finds files that only git's
+//! configuration names.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -16,34 +17,34 @@ use crate::host_names::{
 };
 use crate::{Confinement, Machine};
 
-/// A file that a program of the user's obeys or runs without being told to.
+/// A file that a program of the user obeys or runs automatically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFile {
-    /// Its part in that.
+    /// The role of the file.
     pub role: HostRole,
-    /// The user's action that makes it take effect, e.g. `open this folder in VS Code`.
+    /// The user's action that makes the file take effect, e.g. `open this folder in VS Code`.
     pub when: String,
 }
 
-/// How a file takes effect on the user's machine.
+/// The way in which a file takes effect on the user's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRole {
-    /// It says what is run or allowed: read-only for commands, asked about for file tools.
+    /// The file controls which programs run or what is allowed. It is read-only for commands, and file tools ask.
     Configuration,
-    /// It is run: it may be changed, and the change is named.
+    /// The file is executed. It may be changed, and the change is reported.
     Code,
 }
 
-/// The treatment of configuration that is missing when a session begins.
+/// The treatment of configuration that is missing at the start of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenMissing {
-    /// An empty directory holds its place as long as the session lives.
+    /// An empty directory occupies the path for the duration of the session.
     Held,
-    /// Its place stays free for the user; one that a command makes is renamed, and that is told.
+    /// The path stays free for the user. A file that a command creates there is renamed and reported.
     SetAside,
 }
 
-/// The names of configuration and of code with their actions: each entry of a directory is looked up after each run.
+/// Names of configuration and of code with their actions, as maps: each directory entry is looked up after each run.
 static CONFIGURATION_BY_NAME: LazyLock<HashMap<&str, &str>> =
     LazyLock::new(|| HOST_CONFIGURATION.iter().map(|(name, _, when)| (*name, *when)).collect());
 static CODE_BY_NAME: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| HOST_CODE.iter().copied().collect());
@@ -51,17 +52,17 @@ static CODE_BY_NAME: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| HOST_CODE.
 const AT_HOME: &str = "log in, open a shell or use a program that obeys it";
 
 impl HostFile {
-    /// A piece of configuration that takes effect when the user does `when`.
+    /// Configuration that takes effect when the user does `when`.
     pub fn configuration(when: impl Into<String>) -> Self {
         Self { role: HostRole::Configuration, when: when.into() }
     }
 
-    /// Code that is run when the user does `when`.
+    /// Code that runs when the user does `when`.
     pub fn code(when: impl Into<String>) -> Self {
         Self { role: HostRole::Code, when: when.into() }
     }
 
-    /// The sentence about a change of `path` that answers, diffs and questions carry.
+    /// Returns the sentence about a change of `path` for replies, diffs and questions.
     pub fn sentence(&self, path: &str) -> String {
         match self.role {
             HostRole::Configuration => {
@@ -72,7 +73,7 @@ impl HostFile {
     }
 }
 
-/// The part that a path plays by its name alone, `below` a writable root.
+/// Classifies a path `below` a writable root by its name alone.
 pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
     let names: Vec<&OsStr> = below.components().map(|part| part.as_os_str()).collect();
     let configuration = (0..names.len()).find_map(|at| configuration(&names[at..]));
@@ -85,7 +86,7 @@ pub fn host_file_by_name(below: &Path) -> Option<HostFile> {
     nested.or_else(named).map(HostFile::code)
 }
 
-/// The action that makes configuration take effect, if `names` begin with the path of one.
+/// Returns the action that makes configuration take effect, if `names` begin with a configuration path.
 fn configuration(names: &[&OsStr]) -> Option<&'static str> {
     let name = names.first()?;
     let ends = |ending: &str| name.to_str().is_some_and(|name| name.ends_with(ending));
@@ -104,7 +105,7 @@ fn configuration(names: &[&OsStr]) -> Option<&'static str> {
     plain.or_else(nested).or_else(ending).or_else(form)
 }
 
-/// The action that belongs to the first of the `known` paths that `names` begin with.
+/// Returns the action of the first `known` path that is a prefix of `names`.
 fn begins_with(
     names: &[&OsStr],
     mut known: impl Iterator<Item = &'static (&'static str, &'static str)>,
@@ -116,15 +117,15 @@ fn begins_with(
     known.find(|(path, _)| begins(path)).map(|(_, when)| *when)
 }
 
-/// Whether a path below a home is one of its entries that begin with a dot, and none that ordinary work writes.
+/// Returns true if a path below a home is a dot entry that ordinary work does not write.
 fn is_dot_entry(below: &Path) -> bool {
     let is_dot = below.iter().next().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    // A directory such as `.local` is held by its parts.
+    // The contents of a directory such as `.local` are judged separately.
     let is_above = |written: &str| Path::new(written).starts_with(below);
     is_dot && !HOME_WRITTEN.iter().any(|written| below.starts_with(written) || is_above(written))
 }
 
-/// Whether Python runs a file by itself at each start, given its path below a home.
+/// Returns true for a file, given by its path below a home, that Python runs at each start.
 fn is_python_startup(below: &Path) -> bool {
     let names: Vec<&str> = below.iter().filter_map(OsStr::to_str).collect();
     let [".local", "lib", python, "site-packages", file] = names[..] else { return false };
@@ -132,8 +133,8 @@ fn is_python_startup(below: &Path) -> bool {
     python.starts_with("python") && is_run
 }
 
-/// The part that `path` plays by its name, for a user with these `homes`. Names count from the innermost of the `roots` that it
-/// lies in, so a root that was given for itself, and lies inside a piece of configuration, plays no part.
+/// Classifies `path` by its name, for a user with these `homes`. Names are relative to the innermost root of `roots`. A
+/// root inside configuration was given explicitly, so its files are not classified by the directories above it.
 fn host_file<'a>(
     path: &Path,
     roots: impl Iterator<Item = &'a Path>,
@@ -146,7 +147,7 @@ fn host_file<'a>(
     let at_home = homes.any(|home| {
         HOME_CONFIGURATION.iter().any(|name| is_at(&home.join(name)))
             || path.strip_prefix(home).is_ok_and(is_python_startup) && !given(path)
-            // A root further below is in such an entry itself.
+            // A root further below lies inside such an entry itself.
             || root.is_none_or(|root| home.starts_with(root))
                 && path.strip_prefix(home).is_ok_and(is_dot_entry)
     });
@@ -156,8 +157,8 @@ fn host_file<'a>(
     host_file_by_name(root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path))
 }
 
-/// The part that `path` plays by its name or because a file of `machine` says so. Configuration comes before code: a link
-/// may make any file configuration.
+/// Classifies `path` by its name or by files of `machine`. Configuration takes precedence over code: a symlink may make
+/// any file configuration.
 pub(crate) fn host_file_on<'a>(
     machine: &dyn Machine,
     path: &Path,
@@ -175,17 +176,17 @@ pub(crate) fn host_file_on<'a>(
 }
 
 impl Confinement {
-    /// The homes of the user: what the environment says, and what the account has.
+    /// Returns the user's home directories: the one in the environment and the one of the account.
     pub fn homes(&self) -> impl Iterator<Item = &Path> {
         self.home.iter().chain(&self.account_home).map(PathBuf::as_path)
     }
 
-    /// Whether a home of the user lies in a writable root, as it does where the home itself is the workspace.
+    /// Returns true if a home lies in a writable root, e.g. if the home itself is the workspace.
     pub fn holds_home(&self) -> bool {
         self.homes().any(|home| self.writable.iter().any(|root| home.starts_with(root)))
     }
 
-    /// The part that `path` plays by its name in the writable root that it lies in.
+    /// Classifies `path` by its name in its writable root.
     pub fn host_file(&self, path: &Path) -> Option<HostFile> {
         host_file(path, self.writable.iter().map(PathBuf::as_path), self.homes())
     }
@@ -231,7 +232,7 @@ mod tests {
             ("WARP.md", configuration),
             ("lefthook-local.yaml", configuration),
             ("lefthook.yml", configuration),
-            // Scaffolding that commands write, and a person runs: told.
+            // Scaffolding that commands write and a person runs: reported as code.
             (".tool-versions", code),
             ("Justfile", code),
             ("justfile", code),
@@ -313,7 +314,7 @@ mod tests {
             (&project, "/home/me/p/bin/x", false),
             (&all, "/home/me/.zshenv", true),
             (&all, "/home/me/x", false),
-            // HOME says another one.
+            // `HOME` names another directory.
             (
                 &Confinement {
                     home: Some("/x".into()),
@@ -323,7 +324,7 @@ mod tests {
                 "/home/me/.bashrc",
                 true,
             ),
-            // Given for itself.
+            // A root given explicitly.
             (&at(&["/home/me", "/home/me/.local/bin"]), "/home/me/.local/bin/x", false),
         ] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! The names of files that take effect on the user's machine, in a workspace. `host_files` judges paths by them.
+//! Names of workspace files that take effect on the user's machine. `host_files` classifies paths by them.
 
 use crate::host_files::WhenMissing::{self, Held, SetAside};
 
@@ -136,7 +136,8 @@ pub const HOST_CONFIGURATION: &[(&str, WhenMissing, &str)] = &[
     (".huskyrc.js", SetAside, "commit here"),
 ];
 
-/// Configuration in a directory that is not its own, at any depth of a workspace. One that a command makes is renamed.
+/// Configuration inside a shared directory, at any depth of a workspace. A file that a command creates there is
+/// renamed.
 pub const NESTED_CONFIGURATION: &[(&str, &str)] = &[
     (".github/copilot-instructions.md", "start Copilot here"),
     (".github/instructions", "start Copilot here"),
@@ -169,7 +170,7 @@ pub const NESTED_CONFIGURATION: &[(&str, &str)] = &[
     (".config/lefthook-local.json", "commit here"),
 ];
 
-/// The same for git, whose directories are guarded by themselves.
+/// Configuration inside git directories, which are guarded separately.
 pub(crate) const GIT_CONFIGURATION: &[(&str, &str)] = &[
     (".git/hooks", "use git here"),
     (".git/config", "use git here"),
@@ -177,19 +178,19 @@ pub(crate) const GIT_CONFIGURATION: &[(&str, &str)] = &[
     (".git/commondir", "use git here"),
 ];
 
-/// Endings of names of configuration.
+/// Suffixes of configuration names.
 pub(crate) const CONFIGURATION_ENDINGS: &[(&str, &str)] = &[
     (".code-workspace", "open this workspace in VS Code"),
     (".sublime-project", "open this project in Sublime Text"),
 ];
 
-/// Beginnings and endings of names of configuration, with one word more between them: `mise.dev.toml`.
+/// Prefixes and suffixes of configuration names with one word between them: `mise.dev.toml`.
 pub(crate) const CONFIGURATION_FORMS: &[(&str, &str, &str)] = &[
     ("mise.", ".toml", "enter this directory with mise"),
     (".mise.", ".toml", "enter this directory with mise"),
 ];
 
-/// Names of files that well-known programs run when the user works here.
+/// Names of files that well-known programs run while the user works in the workspace.
 pub(crate) const HOST_CODE: &[(&str, &str)] = &[
     ("package.json", "run npm, pnpm, yarn or bun here"),
     (".npmrc", "run npm here"),
@@ -271,7 +272,7 @@ pub(crate) const HOST_CODE: &[(&str, &str)] = &[
     ("stylelint.config.js", "run stylelint here, or open this folder in an editor that does"),
 ];
 
-/// Code in a directory that is not its own: the directory and a name in it, or all of its files.
+/// Code inside a shared directory: the directory and a name in it, or all of its files.
 pub(crate) const NESTED_CODE: &[(&str, &str)] = &[
     (".cargo/config.toml", "run cargo here, or open this folder in an editor with rust-analyzer"),
     (".cargo/config", "run cargo here, or open this folder in an editor with rust-analyzer"),

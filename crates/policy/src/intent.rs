@@ -1,8 +1,8 @@
-//! What a call would touch, stated before it touches anything.
+//! Intents: the effects that a call states before it performs any of them.
 
 use std::path::{Path, PathBuf};
 
-/// One thing that a call would do to the world outside the process.
+/// One effect of a call outside this process.
 ///
 /// Paths are absolute and free of `.` and `..` (see [`resolve`](crate::resolve)).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,102 +13,102 @@ pub enum Effect {
     Write(PathBuf),
     /// Starts this program with these arguments.
     Exec(CommandLine),
-    /// Types into a program that runs.
+    /// Sends input to a running program.
     Type(Typing),
-    /// Talks to this host, e.g. `example.org:443`.
+    /// Connects to this host, e.g. `example.org:443`.
     Network(String),
-    /// Has somebody else's code do something.
+    /// Calls a tool of another program.
     Foreign(Foreign),
-    /// Has later sessions read a text.
+    /// Stores a text that later sessions read.
     Remember(Remembering),
 }
 
-/// A program and its arguments, and where it is started.
+/// A program with its arguments and its working directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CommandLine {
-    /// The program first.
+    /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The directory it is started in.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Whether it gets a terminal.
+    /// The program gets a terminal.
     pub terminal: bool,
 }
 
-/// Input for a program that was started before.
+/// Input for a running program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Typing {
-    /// What the program was started as.
+    /// The command line that started the program.
     pub into: String,
-    /// What is typed.
+    /// The input text.
     pub text: String,
-    /// Whether the program is confined as the policy says: then it may do with its input what it likes.
+    /// The program runs confined under the policy, so its input needs no further check.
     pub confined: bool,
 }
 
-/// A text that later sessions are told of.
+/// A text that later sessions read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Remembering {
-    /// What it is called.
+    /// The name of the text.
     pub name: String,
-    /// Which sessions read it, e.g. `this project`.
+    /// The sessions that read it, e.g. `this project`.
     pub scope: String,
     /// The text.
     pub text: String,
 }
 
-/// A tool of a server or of a client.
+/// A call of a tool that a server or a client provides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Foreign {
-    /// Whose it is.
+    /// The name of the provider.
     pub server: String,
-    /// What they call it.
+    /// The provider's name for the tool.
     pub tool: String,
-    /// A hash of its name, its description and its schema: another definition is another tool.
+    /// A hash of the tool's name, description and schema: a changed definition is another tool.
     pub definition: String,
-    /// What is known about it.
+    /// The trust in the tool.
     pub trust: Trust,
 }
 
-/// What is known about somebody else's tool.
+/// The trust in a tool of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trust {
-    /// Nothing.
+    /// No information.
     Unknown,
-    /// They say that it changes nothing.
+    /// The provider declares the tool read-only.
     ReadOnly,
-    /// The user has said that it need not be asked about.
+    /// The user exempted the tool from questions.
     Trusted,
-    /// It is not what it was when it was last used.
+    /// The definition has changed since the tool was last used.
     Changed,
 }
 
-/// Whether a call asks for more than the confinement in force gives.
+/// The request of a call for more than its confinement gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Escalation {
-    /// It makes do with what there is.
+    /// The call accepts its confinement.
     #[default]
     None,
-    /// It asks to run without confinement.
+    /// The call requests to run without confinement.
     Required,
 }
 
-/// Everything that one call would touch. An empty intent touches nothing outside the process.
+/// All effects of one call. An empty intent has no effect outside the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Intent {
     /// The effects, in the order in which the tool states them.
     pub effects: Vec<Effect>,
-    /// Whether the call asks for more than it would be given.
+    /// The request to run without confinement.
     pub escalation: Escalation,
-    /// Why it does, in the model's words.
+    /// The model's reason for that request.
     pub justification: Option<String>,
-    /// What it would change, as a diff for whoever is asked.
+    /// The change as a diff, for a question.
     pub diff: Option<String>,
-    /// The first words of commands that the model would like a rule to allow. Nothing is allowed because of it.
+    /// The first words of commands that the model proposes to allow by a rule. The proposal itself allows nothing.
     pub prefix_rule: Option<Vec<String>>,
 }
 
 impl Intent {
-    /// States that the call touches nothing outside the process.
+    /// States that the call has no effect outside the process.
     pub fn nothing() -> Self {
         Self::default()
     }
@@ -118,7 +118,7 @@ impl Intent {
         Self { effects, ..Self::default() }
     }
 
-    /// States that the call reads `path`, and what is below it if it is a directory.
+    /// States that the call reads `path`, and everything below it if it is a directory.
     pub fn read(path: impl AsRef<Path>) -> Self {
         Self::of(vec![Effect::Read(path.as_ref().to_owned())])
     }
@@ -136,7 +136,7 @@ impl Intent {
         Self::of(vec![Effect::Read(workdir.to_owned()), Effect::Exec(line)])
     }
 
-    /// Says that what it starts gets a terminal.
+    /// Sets whether started programs get a terminal.
     #[must_use]
     pub fn in_terminal(mut self, terminal: bool) -> Self {
         for effect in &mut self.effects {
@@ -147,7 +147,7 @@ impl Intent {
         self
     }
 
-    /// Says whether the call asks for more than the confinement gives, and why.
+    /// Sets the request to run without confinement, and its reason.
     #[must_use]
     pub fn escalated(mut self, escalation: Escalation, justification: Option<String>) -> Self {
         self.escalation = escalation;
@@ -155,7 +155,7 @@ impl Intent {
         self
     }
 
-    /// Says which rule the model would like to have.
+    /// Sets the rule that the model proposes.
     #[must_use]
     pub fn proposing(mut self, prefix_rule: Option<Vec<String>>) -> Self {
         self.prefix_rule = prefix_rule;

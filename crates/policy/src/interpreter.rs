@@ -1,30 +1,30 @@
-//! What an interpreter runs, by its words: a text, a file, or what it reads.
+//! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
 
 use crate::account::text;
 use crate::shell::Word;
 
-/// Interpreters that take options as a shell does.
+/// Interpreters with the options of a shell.
 pub(crate) const SHELLS: &[&str] =
     &["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "yash", "zsh"];
-/// Options of other interpreters that take the next word, which is no program.
+/// Options of other interpreters whose value, the next word, is not a program.
 const VALUED: &[&str] = &["-C", "-I", "-O", "-W", "-X", "-r", "--import", "--require"];
-/// Options of all other interpreters that take a text; those of a single letter may stand behind other letters.
+/// Options of other interpreters that take a program text; one-letter options may be combined with others.
 const TEXTS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--command", "eval"];
-/// Letters behind which the rest of a word is a value.
+/// Option letters whose value is the rest of the word.
 const ATTACHED: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
 
-/// What an interpreter runs.
+/// The source of the program that an interpreter runs.
 pub(crate) enum Program<'a> {
-    /// What it reads.
+    /// Standard input.
     Input,
     /// This text.
     Text(&'a Word),
-    /// What is in this file.
+    /// This file.
     File(&'a Word),
 }
 
 impl<'a> Program<'a> {
-    /// What the interpreter `name` runs if these are its words.
+    /// Finds the program source of the interpreter `name` with these arguments.
     pub(crate) fn of(name: &str, words: &'a [Word]) -> Self {
         if SHELLS.contains(&name) {
             of_shell(words)
@@ -96,7 +96,7 @@ fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
     while let Some(word) = words.next() {
         let written = text(word);
         let next_is_text = match written {
-            // To some it is a flag, to others it has a text.
+            // For some interpreters `-E` is a flag, for others it takes a text.
             "-E" => words.as_slice().first().is_some_and(|next| !text(next).starts_with('-')),
             "-p" => prints,
             "-r" => name.starts_with("php"),
@@ -121,7 +121,7 @@ fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
     Program::Input
 }
 
-/// Whether the last of several letters takes a text: `-Bc`, `-lne`.
+/// Returns true if the last of combined option letters takes a text: `-Bc`, `-lne`.
 fn ends_in_text(name: &str, written: &str) -> bool {
     let letters = written.strip_prefix('-').and_then(|rest| rest.strip_suffix(['c', 'e', 'E']));
     let of_python = |letter: char| name.starts_with("py") && "Iix".contains(letter);

@@ -1,4 +1,4 @@
-//! What an intent comes to: each effect weighed, and why somebody has to be asked.
+//! Evaluates an intent: judges each effect and collects the reasons for a question.
 
 use std::path::Path;
 
@@ -14,32 +14,33 @@ use crate::{
     Unasked, requirement,
 };
 
-/// What was found out about an intent.
+/// The evaluation of an intent.
 #[derive(Debug, Default)]
 pub(crate) struct Judgement {
     pub(crate) forbidden: Option<Denial>,
     pub(crate) why: Vec<Cause>,
-    /// What a yes has to give beyond the policy.
+    /// Grants beyond the policy that an approval must give.
     pub(crate) grants: Grants,
     pub(crate) account: Option<Account>,
     pub(crate) keys: Vec<Key>,
     pub(crate) proposal: Option<Proposal>,
-    /// A hook asks: no earlier answer counts.
+    /// A hook asks, so no earlier approval counts.
     pub(crate) hooked: bool,
 }
 
-/// What judging goes by.
+/// The inputs for evaluating one effect.
 struct Judging<'a> {
     gate: &'a Gate,
     rules: &'a Rules,
     /// A rule allows every call of the tool.
     allowed: bool,
-    /// Where programs lie is asked in any case.
+    /// Programs are looked up in any case.
     bound: bool,
 }
 
 impl Judgement {
-    /// Judges all effects of `intent` of `tool`; programs are looked up if that matters, or if they are to be `bound`.
+    /// Evaluates all effects of `intent` of `tool`. Programs are looked up if the result depends on them, or if `bound`
+    /// is set.
     pub(crate) fn of(gate: &Gate, tool: &str, intent: &Intent, bound: bool) -> Self {
         let rules = gate.rules();
         let mut out = Self::default();
@@ -81,7 +82,7 @@ impl Judgement {
         self.forbidden = self.forbidden.take().or(denial);
     }
 
-    /// Takes what the table says about a matter.
+    /// Applies one requirement of the approval table, with its reason.
     pub(crate) fn raise(&mut self, requirement: Requirement, why: Cause) {
         self.hooked |= matches!(why, Cause::Hook { .. });
         match requirement {
@@ -108,9 +109,9 @@ impl Judgement {
     }
 }
 
-/// The rules that name a tool of a server as `server/tool`.
+/// Returns the rules that name a server's tool as `server/tool`.
 fn by_path<'a>(rules: &'a Rules, intent: &Intent) -> Vec<&'a Rule> {
-    // Only a tool has a definition; reading what a server has is not a call of one.
+    // Only a tool has a definition; reading a server's resource is not a tool call.
     let paths = intent.effects.iter().filter_map(|effect| match effect {
         Effect::Foreign(Foreign { server, tool, definition, .. }) if !definition.is_empty() => {
             Some(format!("{server}/{tool}"))
@@ -126,7 +127,7 @@ fn strictest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<&'a Rule> 
 
 impl Judging<'_> {
     fn asks(&self, matter: Matter) -> Requirement {
-        // Whoever allows a tool allows whatever it does where it is: not what it needs beyond that.
+        // An allow-rule for a tool covers everything inside the sandbox, but no permission beyond it.
         let inside = matches!(
             matter,
             Matter::ReadsUnconfined
@@ -173,13 +174,13 @@ impl Judging<'_> {
         if self.is_configuration(path, out) {
             return;
         }
-        // What is spelled `/tmp` may be a directory of the session's own.
+        // The path `/tmp` may mean the session's own directory.
         let may = |path: &Path| self.gate.confinement.may_write(path);
         if !self.confines() || may(path) || may(&self.gate.reach.real(path)) {
             return out.raise(self.asks(self.runs()), Cause::Untrusted { what });
         }
         match self.gate.confinement.closed(path.to_owned()) {
-            // The rule has asked already: a yes has to open the path, and needs no second reason.
+            // The rule has asked already: the approval must open the path, and needs no second reason.
             denial @ Denial::ClosedByRule { .. } if asked => match self.gate.grant(&denial) {
                 Some(grant) => {
                     out.grants.insert(grant);
@@ -190,7 +191,7 @@ impl Judging<'_> {
         }
     }
 
-    /// Whether `path` is configuration that a program of the user's obeys: that is asked about under every policy.
+    /// Handles `path` if it is configuration that takes effect on the user's machine. Every policy asks about that.
     fn is_configuration(&self, path: &Path, out: &mut Judgement) -> bool {
         let real = self.gate.machine.standing(path);
         let files = [path, real.as_path()].map(|path| (path, self.gate.host_file(path)));
@@ -225,7 +226,7 @@ impl Judging<'_> {
                 Decision::Allow => return,
             }
         }
-        // Unlike a command, a tool of ours that talks to a host talks to no other: whoever allows the tool allows that.
+        // Unlike a command, a built-in tool connects only to the stated host, so an allow-rule for the tool covers it.
         if self.allowed {
             return;
         }
@@ -240,7 +241,7 @@ impl Judging<'_> {
         self.beyond(Denial::MayNotConnect { target: target.to_owned(), network }, out);
     }
 
-    /// What the sandbox does not give can be given, or not.
+    /// Asks for the grant that lifts `denial`, or forbids the effect if there is none.
     fn beyond(&self, denial: Denial, out: &mut Judgement) {
         match (self.asks(Matter::Beyond), self.gate.grant(&denial)) {
             (Requirement::NeedsApproval, Some(grant)) => {
@@ -269,7 +270,7 @@ impl Judging<'_> {
         out.keys.push(Key::from(foreign));
         let Foreign { server, tool, trust, .. } = foreign.clone();
         match trust {
-            // Whoever allowed it allowed what it was.
+            // The earlier approval was for another definition.
             Trust::Changed => {
                 let why = Cause::Redefined { server, tool };
                 out.raise(requirement(self.gate.approval, Matter::MustAsk), why);
@@ -281,7 +282,7 @@ impl Judging<'_> {
         }
     }
 
-    /// What later sessions read steers them, so somebody has to want it.
+    /// Evaluates a note for later sessions. It steers those sessions, so a person must approve it.
     fn remember(&self, remembering: &Remembering, out: &mut Judgement) {
         out.keys.push(Key::Remember(remembering.clone()));
         let Remembering { name, scope, .. } = remembering.clone();
@@ -292,7 +293,7 @@ impl Judging<'_> {
 
     fn exec(&self, line: &CommandLine, intent: &Intent, out: &mut Judgement) {
         let mut account = Account::of(line, self.rules);
-        // Where programs lie matters only if something is allowed for being the program it looks like, or is remembered so.
+        // Program paths matter only if a rule or a stored approval depends on the program's identity.
         let allows = |part: &Part| part.rules.iter().any(|said| said.rule.decision == Decision::Allow);
         let bound = self.bound
             || self.gate.approval == ApprovalPolicy::Untrusted
@@ -327,10 +328,10 @@ impl Judging<'_> {
         out.account = Some(account);
     }
 
-    /// What there is to be asked about the parts of a command.
+    /// Adds the questions about the commands of a line.
     fn about(&self, account: &Account, (leaves, dangerous): (bool, Matter), out: &mut Judgement) {
         for (matter, part) in account.matters(self.confines()) {
-            // The rules that let it leave speak for all of it.
+            // The rules that let the line leave the sandbox cover all of it.
             if leaves && !matches!(matter, Matter::MustAsk | Matter::Forbidden | Matter::Dangerous) {
                 continue;
             }

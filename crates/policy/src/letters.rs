@@ -1,7 +1,7 @@
-//! Letters that do not show as they are: the one list of them.
+//! The list of invisible and deceptive Unicode characters.
 
-/// Says whether a reader cannot see `letter`: control characters but tab and newline, and everything else that is used to
-/// hide or reorder text.
+/// Returns true if a reader cannot see `letter`: control characters except tab and newline, and characters that hide or
+/// reorder text.
 pub fn invisible(letter: char) -> bool {
     (letter.is_control() && letter != '\n' && letter != '\t')
         || matches!(letter,
@@ -14,7 +14,7 @@ pub fn invisible(letter: char) -> bool {
             | '\u{e0000}'..='\u{e01ef}') // tags, more variation selectors
 }
 
-/// The same of a command, where what looks like a blank and is none hides something, too.
+/// Returns true if `letter` is deceptive in a command: invisible, or a lookalike of the space character.
 pub(crate) fn hides(letter: char) -> bool {
     invisible(letter)
         || matches!(
@@ -37,7 +37,7 @@ mod tests {
             let shown = format!("'a{}b'", letter.escape_unicode());
             assert_eq!(Word::Literal(word).to_string(), shown);
         }
-        // What is like a blank shows as one in any other text.
+        // In other text a space lookalike is shown as a space.
         assert!(!invisible('\u{a0}') && !invisible('\u{3000}') && invisible('\u{1d173}'));
     }
 }

@@ -1,7 +1,7 @@
-//! What a tool call may do: a tool states an [`Intent`], the [`Gate`] turns it into a [`Verdict`], and only an
-//! allowing verdict holds a [`Permit`], the key that opens `exec`.
+//! Decides what a tool call may do. A tool states an [`Intent`], and the [`Gate`] turns it into a [`Verdict`]. Only an
+//! allowing verdict holds a [`Permit`], which `exec` requires.
 //!
-//! Everything here is a value or a pure function over values: nothing in this crate touches the machine.
+//! Everything here is a value or a pure function over values: this crate performs no I/O.
 
 mod account;
 mod approval;

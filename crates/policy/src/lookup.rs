@@ -1,11 +1,11 @@
-//! Which rules are about a path or a host that a call would touch.
+//! Finds the rules about a path or a host.
 
 use std::path::Path;
 
 use crate::Host;
 use crate::rules::{Access, Decision, On, Rule, Rules};
 
-/// The rules about doing this with `path`, for a user with this home.
+/// Returns the rules about this access to `path`, for a user with this home directory.
 pub(crate) fn on_path<'a>(
     rules: &'a Rules,
     path: &Path,
@@ -21,13 +21,13 @@ pub(crate) fn on_path<'a>(
     rules.paths().filter(about)
 }
 
-/// The rules about `host`.
+/// Returns the rules about `host`.
 pub(crate) fn on_host<'a>(rules: &'a Rules, host: &Host) -> Vec<&'a Rule> {
     let (name, port) = apart(host);
     rules.host(&name, port)
 }
 
-/// The name or the address, and the port; 0 if there is none.
+/// Splits a host into its name or address and its port, 0 if it has none.
 pub(crate) fn apart(host: &Host) -> (String, u16) {
     let text = host.to_string();
     match text.rsplit_once(':') {
@@ -38,12 +38,12 @@ pub(crate) fn apart(host: &Host) -> (String, u16) {
     }
 }
 
-/// Whether a rule forbids changing `path`.
+/// Returns true if a rule forbids writing `path`.
 pub(crate) fn forbids_writing(rules: &Rules, path: &Path, home: Option<&Path>) -> bool {
     on_path(rules, path, Access::Write, home).any(|rule| rule.decision == Decision::Forbid)
 }
 
-/// Whether a rule forbids `host`.
+/// Returns true if a rule forbids `host`.
 pub(crate) fn forbids_host(rules: &Rules, host: &Host) -> bool {
     on_host(rules, host).iter().any(|rule| rule.decision == Decision::Forbid)
 }

@@ -1,37 +1,37 @@
-//! What judging has to know about the machine, asked through a trait: this crate looks at nothing itself.
+//! The trait through which decisions look up facts about the machine. This crate itself performs no I/O.
 
 use std::path::{Path, PathBuf};
 
 use crate::HostFile;
 
-/// A program that a name leads to.
+/// The program that a command name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Where it really is.
+    /// The path without symlinks.
     pub path: PathBuf,
-    /// Whether only the system or the user could have put it there, and no confined command can change it.
+    /// Only the system or the user can have installed it, and no confined command can change it.
     pub trusted: bool,
 }
 
-/// Looks things up.
+/// Looks up facts about the machine.
 pub trait Machine: Send + Sync {
-    /// The program that `name` starts in `cwd`, or somewhere else if the script `moves`: found along the PATH that commands
-    /// get, or by its path.
+    /// Returns the program that `name` starts in `cwd`, or in another directory if the script `moves`. It is found by
+    /// its path or in the `PATH` that commands get.
     fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<Program>;
 
-    /// What of `path` is there: itself, or the nearest directory above it; without symbolic links.
+    /// Returns `path` if it exists, otherwise its nearest existing ancestor, with symlinks resolved.
     fn standing(&self, path: &Path) -> PathBuf;
 
-    /// Whether the user could change `path`, were there no sandbox.
+    /// Returns true if the user could write `path` without the sandbox.
     fn may_write(&self, path: &Path) -> bool;
 
-    /// The part that `path` plays on this machine because of a link to it, or because configuration or a hook names it.
+    /// Classifies `path` by facts of this machine: a symlink to it, or configuration or a hook that names it.
     fn host_file(&self, _path: &Path) -> Option<HostFile> {
         None
     }
 }
 
-/// A machine that knows nothing: no program is trusted, and everything is where its path says.
+/// A machine without knowledge: no program is found, and no path is a symlink.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Unknown;
 

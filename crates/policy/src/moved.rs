@@ -1,13 +1,13 @@
-//! What a line writes after it went to another directory: a plain name may then be one that lasts.
+//! Finds dangerous writes after `cd`: a relative name may then be a persistent system or configuration path.
 
 use crate::account::{base, literal, text};
 use crate::known::{Known, LASTING, is_lasting, known};
 use crate::shell::{Command, Redirect, Word};
 
-/// The most directories that are looked at.
+/// Maximum number of directories examined.
 const PLACES: usize = 16;
 
-/// The directories that the commands of a line go to, each from the one before.
+/// Lists the directories that the commands of a line change to, each relative to the previous one.
 pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a Command>) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     let goes =
@@ -18,7 +18,7 @@ pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a Command>) -> Vec<String>
         let from = places.last().map_or(".", String::as_str);
         places.push(join(from, place));
     }
-    // Below where the line runs nothing lasts but what is git's.
+    // Below the start directory only files of git are persistent.
     places.retain(|place| {
         place.starts_with(['/', '~', '$', '`']) || place.contains("..") || place.contains(".git")
     });
@@ -27,7 +27,7 @@ pub(crate) fn to<'a>(commands: impl Iterator<Item = &'a Command>) -> Vec<String>
     places
 }
 
-/// Why somebody should look at what `command` writes if it runs in one of `places`.
+/// Returns the danger of the paths that `command` writes if it runs in one of `places`.
 pub(crate) fn danger(command: &Command, places: &[String]) -> Option<&'static str> {
     places.iter().find_map(|place| {
         let lasts = |redirect: &Redirect| match redirect {
@@ -45,7 +45,7 @@ pub(crate) fn danger(command: &Command, places: &[String]) -> Option<&'static st
     })
 }
 
-/// Why somebody should look at where the output of `command` goes if variables are what the line sets them to.
+/// Returns the danger of the output path of `command` after variables are replaced by the values that the line sets.
 pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
     let lasts = |redirect: &Redirect| match redirect {
         Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
@@ -60,7 +60,7 @@ pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Opt
     command.redirects.iter().any(lasts).then_some(LASTING)
 }
 
-/// `path` as it is named from `place`.
+/// Joins `path` to the directory `place`.
 fn join(place: &str, path: &str) -> String {
     let path = path.trim_matches('"');
     if path.starts_with(['/', '~', '$', '`']) { path.to_owned() } else { format!("{place}/{path}") }

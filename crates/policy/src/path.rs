@@ -1,28 +1,27 @@
-//! A path as a model writes it → an absolute path without `.` and `..`.
+//! Resolves a path written by a model to an absolute path without `.` and `..`.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path was refused before anything was looked at.
+/// The reason why a path was rejected before any lookup.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
-    /// There is no path in it.
+    /// The path is empty.
     #[error("the path is empty; give a file or directory, e.g. `src/main.rs` or `.`")]
     Empty,
-    /// No file name can hold a NUL.
+    /// The path contains a NUL.
     #[error("the path holds a NUL character, which no file name can")]
     Nul,
-    /// Only a shell expands `~`.
+    /// The path starts with `~`, which only a shell expands.
     #[error("`~` is not expanded here; write the whole path")]
     Home,
-    /// A URL was given where a path belongs.
+    /// The text is a URL.
     #[error("`{0}` is a URL; give a plain path")]
     Url(String),
 }
 
-/// Makes `text` absolute against `cwd` and removes `.` and `..` by their spelling.
+/// Makes `text` absolute against `cwd` and removes `.` and `..` lexically.
 ///
-/// What is judged is what is opened: both see this path, so a `..` behind a symbolic link cannot mean one thing
-/// to the policy and another to the kernel.
+/// The policy and the kernel see the same resolved path. A `..` behind a symlink therefore has one meaning.
 ///
 /// ```
 /// use std::path::Path;
@@ -45,7 +44,7 @@ pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, PathFault> {
     Ok(normal(&cwd.join(text)))
 }
 
-/// The same path from `/` without `.` and `..`, by its spelling.
+/// Returns the absolute path without `.` and `..`, resolved lexically.
 pub fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for part in path.components() {

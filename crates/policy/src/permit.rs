@@ -1,4 +1,4 @@
-//! The key to `exec`: what one attempt of one call may touch.
+//! Permits: the access that one attempt of one call has. `exec` requires a permit for each operation.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use crate::host_files::host_file_on;
 use crate::machine::Unknown;
 use crate::{Confinement, Denial, Grant, Grants, HostFile, HostRole, Machine, Reach, SandboxPolicy};
 
-/// Lets its holder read and run what the call stated and the policy allows, and nothing else.
+/// Permits its holder exactly the reads, writes and commands that the call stated and the policy allows.
 ///
-/// Only a [`Gate`](crate::Gate) makes one. It promises that the paths were judged by their spelling; what a path
-/// leads to is judged by `exec` when it is opened.
+/// Only a [`Gate`](crate::Gate) creates permits. Paths were judged lexically; `exec` judges the resolved path when it
+/// opens a file.
 ///
 /// ```compile_fail
-/// // Nobody else makes one: there is no constructor, and the fields are private.
+/// // Only a gate creates one: there is no constructor, and the fields are private.
 /// let forged = toolgate_policy::Permit { reads: Vec::new(), runs: Vec::new() };
 /// ```
 #[derive(Clone)]
@@ -53,44 +53,44 @@ impl Permit {
         Self { reads, writes, runs, reach, sandbox, confinement, grants, climbs: 0, machine }
     }
 
-    /// Looks up on `machine` which files git's configuration names.
+    /// Sets the machine on which files named by git's configuration are looked up.
     pub(crate) fn on(mut self, machine: Arc<dyn Machine>) -> Self {
         self.machine = machine;
         self
     }
 
-    /// Notes what was given beyond the policy, and how often more was asked for.
+    /// Sets the grants beyond the policy, and the number of times more was asked for.
     pub(crate) fn with(mut self, grants: Grants, climbs: usize) -> Self {
         (self.grants, self.climbs) = (grants, climbs);
         self
     }
 
-    /// What it gives beyond the policy.
+    /// Returns the grants beyond the policy.
     pub fn grants(&self) -> &Grants {
         &self.grants
     }
 
-    /// How often more was asked for.
+    /// Returns the number of times more was asked for.
     pub(crate) fn climbs(&self) -> usize {
         self.climbs
     }
 
-    /// How far reading may go at all.
+    /// Returns the readable part of the file system.
     pub fn reach(&self) -> &Arc<Reach> {
         &self.reach
     }
 
-    /// The policy under which it was given.
+    /// Returns the sandbox policy of the permit.
     pub fn sandbox(&self) -> SandboxPolicy {
         self.sandbox
     }
 
-    /// What commands are confined to; `None` if the policy does not confine them.
+    /// Returns the confinement of commands; `None` if the policy does not confine them.
     pub fn confinement(&self) -> Option<&Arc<Confinement>> {
         self.sandbox.confines().then_some(&self.confinement)
     }
 
-    /// Says whether this call may read `path`: it was stated, it lies below a root, no rule denies it.
+    /// Checks that this call may read `path`: it was stated, it is below a root, and no rule denies it.
     pub fn may_read(&self, path: &Path) -> Result<(), Denial> {
         if !self.reads.iter().any(|stated| path.starts_with(stated)) {
             return Err(Denial::NotStated { path: path.to_owned() });
@@ -98,7 +98,7 @@ impl Permit {
         self.reach.judge(path)
     }
 
-    /// Says whether this call may change `path`: it was stated.
+    /// Checks that this call may write `path`: it was stated.
     pub fn may_write(&self, path: &Path) -> Result<(), Denial> {
         match self.writes.iter().any(|stated| path == stated) {
             true => Ok(()),
@@ -106,8 +106,8 @@ impl Permit {
         }
     }
 
-    /// Says whether a file that really is at `real` may be changed, and so be read: the policy lets commands write there,
-    /// no rule denies it to be read, and no program of the user's takes it for its configuration.
+    /// Checks that the file at the resolved path `real` may be changed, and so be read: commands may write there, no
+    /// deny-read rule covers it, and it is not host configuration unless granted.
     pub fn may_change(&self, real: &Path) -> Result<(), Denial> {
         if let Some(rule) = self.reach.deny().denies(real) {
             return Err(Denial::DenyRead { path: real.to_owned(), rule: rule.to_owned() });
@@ -125,13 +125,13 @@ impl Permit {
         }
     }
 
-    /// The part that the file at `real` plays on the user's machine.
+    /// Classifies the file at `real` by its effect on the user's machine.
     pub fn host_file(&self, real: &Path) -> Option<HostFile> {
         let roots = self.confinement.writable.iter().map(PathBuf::as_path).chain(self.reach.roots());
         host_file_on(&*self.machine, real, roots, self.confinement.homes())
     }
 
-    /// Says whether this call may start `argv`: exactly that was stated, and allowed.
+    /// Checks that this call may start `argv`: exactly this command was stated and allowed.
     pub fn may_run(&self, argv: &[String]) -> Result<(), Denial> {
         if self.runs.iter().any(|stated| stated == argv) {
             return Ok(());

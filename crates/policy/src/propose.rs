@@ -1,24 +1,24 @@
-//! A question → the rule that would make it unnecessary, as wide as it can be without being careless.
+//! Proposes a rule that makes a question unnecessary: as broad as is safe.
 
 use crate::known::{Known, alters, is_unknown, known, stem};
 use crate::question::{Cause, Proposal};
 use crate::rules::{Access, Decision, MAX_WORDS, NewRule, On, Where};
 use crate::{Account, Grant, Grants};
 
-/// Words that stand for what else a rule of a few words lets follow.
+/// Words that illustrate what else a prefix rule allows.
 const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
 
-/// The rule that would have spared the question about one command, if there is one that says something: never for a bare
-/// interpreter, a wrapper or `git` alone, nor for what is dangerous. Of a program that is not known it names every word. The
-/// words that the model proposes are taken if they begin the command and say no less than ours.
+/// Proposes a rule that would have avoided the question about one command. It never proposes a bare interpreter, a
+/// wrapper, `git` alone or a dangerous command. For an unknown program the rule names every word. The model's proposed
+/// words are used if they are a prefix of the command and at least as specific.
 pub(crate) fn command(
     account: &Account,
     why: &[Cause],
     grants: &Grants,
     proposed: Option<&[String]>,
 ) -> Option<Proposal> {
-    // What leaves the sandbox does so each time because somebody said yes: a rule would let out whatever any project
-    // makes of the same words.
+    // Leaving the sandbox needs approval each time: a rule would also release other projects' commands with the same
+    // words.
     let spared = |why: &Cause| matches!(why, Cause::Untrusted { .. });
     if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.long {
         return None;
@@ -29,16 +29,16 @@ pub(crate) fn command(
     if grants.contains(&Grant::Unconfined) {
         return None;
     }
-    // What only starts another part needs no rule, and what only reads none either.
+    // Wrappers and read-only commands need no rule.
     let mut asked = account.parts.iter().filter(|part| !part.wraps && part.counts());
     let (part, None) = (asked.next()?, asked.next()) else { return None };
     let argv = part.argv().filter(|_| part.command.variables.is_empty() && part.writes().next().is_none())?;
-    // A rule is for a program that is found by its name.
+    // Rules are for programs found by name.
     if argv[0].contains('/') {
         return None;
     }
     let (words, exact) = match stem(&argv) {
-        // A rule of these words would not cover the command itself.
+        // A rule with these words would not cover the command itself.
         Some(words) if alters(&argv, words.len()).is_some() => return None,
         Some(words) => (words, false),
         None => (whole(&argv)?, true),
@@ -64,14 +64,14 @@ pub(crate) fn command(
     Some(Proposal { rule, allows, of_model: of_model.is_some() })
 }
 
-/// All words of a command whose program is not known: what other words would make of it, nobody can say.
+/// Returns all words of a command whose program is unknown, since the effect of other words is unknown too.
 fn whole(argv: &[&str]) -> Option<Vec<String>> {
     let harmless = !matches!(known(argv), Known::Dangerous(_) | Known::Risky(_));
     let fits = harmless && is_unknown(argv[0]) && argv.len() <= MAX_WORDS;
     fits.then(|| argv.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// The rule that would have given one of these beforehand.
+/// Proposes the rule that gives one of these grants in advance.
 pub(crate) fn beyond(grants: &Grants) -> Option<Proposal> {
     let [grant] = grants.iter().collect::<Vec<_>>()[..] else { return None };
     let (on, allows) = match grant {

@@ -1,4 +1,4 @@
-//! What somebody is asked, and what they can answer.
+//! Questions for approval, and their answers.
 
 use std::fmt;
 use std::path::Path;
@@ -8,34 +8,35 @@ use crate::rules::{NewRule, Rule};
 use crate::store::Key;
 use crate::{Account, Confinement, Denial, Effect, Grants, Intent, Permit, SandboxPolicy, host_file_by_name};
 
-/// A question about one call. Whoever answers it sees all that the call would do; only [`Gate`](crate::Gate) makes one.
+/// A question about one call. It shows everything that the call would do. Only a [`Gate`](crate::Gate) creates
+/// questions.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The tool that is called.
+    /// The called tool.
     pub tool: String,
-    /// What it would do.
+    /// The effects of the call.
     pub intent: Intent,
-    /// What its command would run, if it is one.
+    /// The analysis of its command, if it has one.
     pub account: Option<Account>,
-    /// Why it is asked; never empty.
+    /// The reasons for the question; never empty.
     pub why: Vec<Cause>,
-    /// What a yes gives it beyond the policy.
+    /// The grants beyond the policy that an approval gives.
     pub grants: Grants,
-    /// What it would be confined to; `None` if nothing confines it.
+    /// The confinement of the call; `None` if it is not confined.
     pub confinement: Option<Arc<Confinement>>,
-    /// Which agent asks, from the session's own down; empty for the session's own.
+    /// The agent that asks, as a path from the session's own agent, which is empty.
     pub agents: Vec<String>,
-    /// It was tried, and would be run again from its beginning.
+    /// The call was already tried, and would be run again from the start.
     pub again: bool,
-    /// What could be saved so that this is not asked again.
+    /// The rule that could be saved to avoid this question in future.
     pub proposal: Option<Proposal>,
     pub(crate) keys: Vec<Key>,
     pub(crate) permit: Permit,
 }
 
 impl Question {
-    /// Sentences about the files it would change that take effect on the user's machine by themselves. For a command they are
-    /// read from its words, as [`touches`](Self::touches) is.
+    /// Returns sentences about files that the call would change and that take effect on the user's machine. For a
+    /// command they are derived from its words, like [`touches`](Self::touches).
     pub fn takes_effect(&self) -> Vec<String> {
         let by_name = |path: &String| Some((host_file_by_name(Path::new(path))?, path.clone()));
         let written = self.intent.effects.iter().filter_map(|effect| match effect {
@@ -48,43 +49,43 @@ impl Question {
         stated.iter().cloned().chain(named).map(|(file, path)| file.sentence(&path)).collect()
     }
 
-    /// The policy that it would run under after a yes.
+    /// Returns the sandbox policy that applies after an approval.
     pub fn sandbox(&self) -> SandboxPolicy {
         self.permit.sandbox()
     }
 }
 
-/// A rule that somebody could save.
+/// A rule that the user could save.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The rule.
     pub rule: NewRule,
-    /// What else it would allow.
+    /// Examples of what else the rule would allow.
     pub allows: Vec<String>,
-    /// Whether the model chose its words.
+    /// The model chose the words.
     pub of_model: bool,
 }
 
-/// An answer.
+/// An answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewDecision {
-    /// Yes, this time.
+    /// Approves this call.
     Approved,
-    /// Yes, and exactly this again for as long as the session lasts.
+    /// Approves this call, and identical calls for the rest of the session.
     ApprovedForSession,
-    /// Yes, and all that this rule allows from now on.
+    /// Approves this call, and everything that this rule allows from now on.
     ApprovedWithRule(NewRule),
-    /// No.
+    /// Denies this call.
     Denied {
-        /// What the model should know.
+        /// A message for the model.
         note: Option<String>,
     },
-    /// No, and stop all that goes on.
+    /// Denies this call and stops all running work.
     Abort,
 }
 
 impl ReviewDecision {
-    /// Its name, as programs spell it.
+    /// Returns the name used in protocols.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Approved => "approved",
@@ -96,87 +97,87 @@ impl ReviewDecision {
     }
 }
 
-/// Why somebody is asked.
+/// The reason for a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
-    /// The policy asks before anything that does more than read.
+    /// The policy asks before every action that does more than read.
     Untrusted {
         /// The command or the effect.
         what: String,
     },
-    /// It is known to be dangerous.
+    /// The command or the effect is dangerous.
     Dangerous {
         /// The command or the effect.
         what: String,
-        /// Why it is.
+        /// The danger.
         why: String,
     },
-    /// Part of it was not understood.
+    /// A part of the script could not be analysed.
     NotUnderstood {
         /// The part.
         what: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A rule asks.
     Rule {
-        /// What the rule is about.
+        /// The command or the effect.
         what: String,
         /// The rule.
         rule: Box<Rule>,
-        /// Whether it is certain that the rule is about this.
+        /// The rule certainly matches.
         certain: bool,
     },
     /// A hook asks.
     Hook {
-        /// Which one.
+        /// The name of the hook.
         hook: String,
-        /// What it says.
+        /// The reason that the hook gives.
         reason: String,
     },
-    /// It needs something that the sandbox does not give.
+    /// The call needs a permission that the sandbox does not give.
     Beyond(Denial),
-    /// It asks to leave the sandbox.
+    /// The call requests to leave the sandbox.
     Leaves,
-    /// It was tried, and this was refused.
+    /// The call was tried and denied an operation.
     Refused {
-        /// What.
+        /// The denial.
         denial: Denial,
-        /// Whether nobody but its own output says so.
+        /// The denial is only inferred from the program's output.
         guessed: bool,
     },
-    /// Somebody else's code would run, and nobody knows what it does.
+    /// A tool of another program would run, with unknown effects.
     Foreign {
-        /// Whose.
+        /// The name of the provider.
         server: String,
-        /// What they call it.
+        /// The provider's name for the tool.
         tool: String,
     },
     /// Later sessions would read a text.
     Remembers {
-        /// What it is called.
+        /// The name of the text.
         name: String,
-        /// Which sessions.
+        /// The sessions that read it.
         scope: String,
     },
-    /// Somebody else's tool is not what it was when it was last used.
+    /// The definition of a tool of another program has changed since it was last used.
     Redefined {
-        /// Whose.
+        /// The name of the provider.
         server: String,
-        /// What they call it.
+        /// The provider's name for the tool.
         tool: String,
     },
 }
 
 impl fmt::Display for Cause {
-    /// For whoever made the call.
+    /// Formats the reason for the caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence(ToString::to_string))
     }
 }
 
 impl Cause {
-    /// The same for the person who is asked.
+    /// Describes the reason to the person who is asked.
     pub fn for_user(&self) -> String {
         self.sentence(Denial::for_user)
     }

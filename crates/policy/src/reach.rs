@@ -1,10 +1,10 @@
-//! How far reading may go: below these roots, but for what is denied.
+//! The readable part of the file system: everything below the roots except denied paths.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Denial, DenyRead};
 
-/// A directory below which files may be read, with every way to spell it.
+/// A directory below which files may be read, with an optional second spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     path: PathBuf,
@@ -13,20 +13,20 @@ pub struct Root {
     own: Option<OwnPlace>,
 }
 
-/// Marks a root as the session's own directory in place of the host's at its spelling.
+/// Marks a root as the session's own directory, which replaces the host's directory at its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnPlace {
-    /// Directories below the spelling that are the host's all the same.
+    /// Directories below the spelling that remain the host's.
     except: Vec<PathBuf>,
 }
 
 impl Root {
-    /// A root at `path`, which must be absolute and free of symbolic links.
+    /// Creates a root at `path`, which must be absolute and free of symlinks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), spelled: None, listed: true, own: None }
     }
 
-    /// Lets users write the root as `spelled` too: the same directory, through a symbolic link.
+    /// Adds the spelling `spelled` of the same directory, through a symlink.
     #[must_use]
     pub fn spelled(mut self, spelled: impl Into<PathBuf>) -> Self {
         let spelled = spelled.into();
@@ -34,15 +34,15 @@ impl Root {
         self
     }
 
-    /// Keeps the root out of sentences that list what may be read: it is there for our own files.
+    /// Omits the root from sentences that list the readable roots: it serves only toolgate's own files.
     #[must_use]
     pub fn unlisted(mut self) -> Self {
         self.listed = false;
         self
     }
 
-    /// Marks the root as the session's own directory in place of the host's at its spelling, e.g. of `/tmp`. What lies in
-    /// it is gone with the session. `except` stays the host's, though it is spelled below.
+    /// Marks the root as the session's own directory, which replaces the host's directory at its spelling, e.g. `/tmp`.
+    /// It is removed with the session. Paths in `except` remain the host's.
     #[must_use]
     pub fn in_place_of_the_hosts(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
         self.own = Some(OwnPlace { except: except.into_iter().collect() });
@@ -53,7 +53,7 @@ impl Root {
         self.listed
     }
 
-    /// Where the root really is.
+    /// Returns the real path of the root.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -74,22 +74,22 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Reading below `roots`, but for what `deny` covers.
+    /// Allows reading below `roots`, except what `deny` covers.
     pub fn new(roots: Vec<Root>, deny: DenyRead) -> Self {
         Self { roots, deny }
     }
 
-    /// Where the roots really are.
+    /// Returns the real paths of the roots.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().map(Root::path)
     }
 
-    /// What is denied wherever it lies.
+    /// Returns the deny-read patterns.
     pub fn deny(&self) -> &DenyRead {
         &self.deny
     }
 
-    /// Finds the innermost root that holds `path`, and where in it `path` is.
+    /// Finds the innermost root that contains `path`, and the path relative to it.
     pub fn locate<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Denial> {
         self.roots
             .iter()
@@ -98,19 +98,19 @@ impl Reach {
             .ok_or_else(|| Denial::outside(path.to_owned(), &self.roots))
     }
 
-    /// Where `path` is: below where its root really is, however that was spelled.
+    /// Returns the real location of `path`: below the real path of its root, in either spelling.
     pub fn real(&self, path: &Path) -> PathBuf {
         self.locate(path).map_or_else(|_| path.to_owned(), |(root, below)| root.path().join(below))
     }
 
-    /// The place of which the session has a directory of its own, e.g. `/tmp`, if `path` lies in that directory.
+    /// Returns the host path that the session directory containing `path` replaces, e.g. `/tmp`.
     pub fn own_place(&self, path: &Path) -> Option<&Path> {
         let (root, _) = self.locate(path).ok()?;
         root.own.as_ref().and(root.spelled.as_deref())
     }
 
-    /// `real` as commands of the session spell it: what lies in a directory of the session's own, below the place that it
-    /// stands for.
+    /// Returns `real` as commands of the session spell it: a path in a session directory, below the host path that the
+    /// directory replaces.
     pub fn spelled(&self, real: &Path) -> PathBuf {
         let spelled = || {
             let (root, below) = self.locate(real).ok()?;
@@ -120,12 +120,12 @@ impl Reach {
         spelled().unwrap_or_else(|| real.to_owned())
     }
 
-    /// Says whether `path` is a directory above a root, on the way to it.
+    /// Returns true if `path` is a root or an ancestor of one.
     pub fn leads_to_a_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root.path.starts_with(path))
     }
 
-    /// Says whether `path` may be read, judged by its spelling alone; the door judges what it leads to.
+    /// Checks lexically that `path` may be read; `exec` checks the resolved path.
     pub fn judge(&self, path: &Path) -> Result<(), Denial> {
         let (root, below) = self.locate(path)?;
         let real = root.path().join(below);

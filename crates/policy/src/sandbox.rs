@@ -1,25 +1,25 @@
-//! How much a call may do beside reading, and how much of that must be enforced.
+//! The sandbox policy: the access of commands and file writes, and the enforcement that it requires.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Denial, HostFile, HostRole, Hosts, host_file_by_name};
 
-/// The policy for everything that is no reading by a tool itself.
+/// The policy for all effects except reads by the tools themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SandboxPolicy {
-    /// Commands run confined: they read, and write nothing but a `/tmp` of their own.
+    /// Commands run confined. They read, and write only their own `/tmp`.
     #[default]
     ReadOnly,
-    /// Commands run confined: they also write below the writable roots.
+    /// Commands run confined. They also write below the writable roots.
     WorkspaceWrite,
-    /// Whatever the user may, without confinement. What the tools read themselves is still judged.
+    /// Commands run without confinement, with all rights of the user. Reads by the tools themselves are still checked.
     FullAccess,
-    /// As full access, because something else confines this program already. Never chosen by itself.
+    /// Like full access, because an external sandbox already confines this program. Never chosen automatically.
     External,
 }
 
 impl SandboxPolicy {
-    /// Its name, as configurations and flags spell it.
+    /// Returns the name used in configurations and flags.
     ///
     /// ```
     /// use toolgate_policy::SandboxPolicy;
@@ -35,7 +35,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// The one of the two under which less can be done.
+    /// Returns the more restrictive of two policies.
     #[must_use]
     pub fn narrower(self, other: Self) -> Self {
         let reach = |policy| match policy {
@@ -47,7 +47,7 @@ impl SandboxPolicy {
         if reach(other) < reach(self) { other } else { self }
     }
 
-    /// Whether commands are confined under it.
+    /// Returns true if commands are confined.
     pub fn confines(self) -> bool {
         match self {
             Self::ReadOnly | Self::WorkspaceWrite => true,
@@ -56,59 +56,59 @@ impl SandboxPolicy {
     }
 }
 
-/// What confined commands may touch. Paths are absolute and free of symbolic links.
+/// The access of confined commands. Paths are absolute and free of symlinks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// Directories below which they may write.
+    /// Directories below which commands may write.
     pub writable: Vec<PathBuf>,
-    /// What they may not write though it lies below one of these.
+    /// Paths inside these directories that commands may not write.
     pub read_only: Vec<PathBuf>,
-    /// The rules for paths among these, for whoever is told why.
+    /// The path rules behind `read_only`, for explaining denials.
     pub path_rules: Vec<PathRule>,
-    /// Whom they may talk to.
+    /// The network access.
     pub network: Network,
-    /// Whom they may talk to beside that.
+    /// Additional hosts that may be reached.
     pub hosts: Hosts,
-    /// Unix sockets of others that they may connect to: a path, or `@` and the name of an abstract one.
+    /// Unix sockets of other programs that may be connected to: a path, or `@` and an abstract name.
     pub sockets: Vec<String>,
-    /// How much they may take.
+    /// The resource limits.
     pub limits: Limits,
-    /// The strongest layer that is tried.
+    /// The strongest tier to try.
     pub at_most: Tier,
-    /// The weakest layer under which anything runs.
+    /// The weakest tier under which commands may run.
     pub at_least: AtLeast,
-    /// The user's home, where caches and secrets are.
+    /// The user's home, with caches and secrets.
     pub home: Option<PathBuf>,
-    /// The home that the account has on this machine, if the environment says another one.
+    /// The account's home on this machine, if the environment names another one.
     pub account_home: Option<PathBuf>,
-    /// A directory of ours for what is private to the session, e.g. its `/tmp`; one is made if there is none.
+    /// The session's private directory, e.g. for its `/tmp`; one is created if there is none.
     pub private: Option<PathBuf>,
-    /// Whether every refused change of a file is noted, at some cost.
+    /// Every denied file change is recorded, at some cost.
     pub recorded: bool,
 }
 
 /// A rule that closes a path to commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRule {
-    /// The path, and all that is below it.
+    /// The path, including everything below it.
     pub path: PathBuf,
-    /// The rule, and what it says: `the rule at rules.toml:3 asks about it`.
+    /// The rule and its decision: `the rule at rules.toml:3 asks about it`.
     pub said: String,
 }
 
 impl Confinement {
-    /// Whether `path` may be written, judged by its spelling: it lies in a writable root, nothing inside that closes it, and no
-    /// program of the user's takes it for its configuration.
+    /// Decides lexically whether `path` may be written: it is in a writable root, no read-only path inside covers it,
+    /// and it is not host configuration.
     pub fn may_write(&self, path: &Path) -> bool {
         self.is_private(path) || self.is_open(path) && !self.is_configuration(path)
     }
 
-    /// Whether `path` lies in a writable root, and in no read-only one inside it.
+    /// Returns true if `path` is in a writable root and in no read-only path inside it.
     pub(crate) fn is_open(&self, path: &Path) -> bool {
         let inner = |roots: &[PathBuf]| {
             roots.iter().filter(|root| path.starts_with(root)).map(|root| root.components().count()).max()
         };
-        // The innermost rule decides.
+        // The innermost path decides.
         inner(&self.writable).is_some_and(|writable| inner(&self.read_only) < Some(writable))
     }
 
@@ -116,7 +116,7 @@ impl Confinement {
         self.host_file(path).is_some_and(|file| file.role == HostRole::Configuration)
     }
 
-    /// The refusal of a change of `path`, which is not let be written.
+    /// Returns the denial for a write to `path`, which is not writable.
     pub fn refusal_of_write(&self, path: PathBuf) -> Denial {
         match self.host_file(&path).filter(|_| self.is_open(&path)) {
             Some(HostFile { role: HostRole::Configuration, when }) => {
@@ -126,7 +126,7 @@ impl Confinement {
         }
     }
 
-    /// The refusal of a change of `path`, which no program of the user's takes for its configuration.
+    /// Returns the denial for a write to `path`, which is not host configuration.
     pub(crate) fn closed(&self, path: PathBuf) -> Denial {
         let about = |rule: &&PathRule| path.starts_with(&rule.path);
         let is_inside = self.writable.iter().any(|root| path.starts_with(root));
@@ -139,14 +139,14 @@ impl Confinement {
 }
 
 impl Confinement {
-    /// Whether `path` is in what commands see as `/tmp` and `/var/tmp`.
+    /// Returns true if commands see `path` in their `/tmp` or `/var/tmp`.
     fn is_private(&self, path: &Path) -> bool {
         let below = self.private.as_ref().and_then(|private| path.strip_prefix(private).ok());
         below.is_some_and(|below| ["tmp", "var-tmp"].iter().any(|own| below.starts_with(own)))
     }
 }
 
-/// Whether `directory` lies in one that git, an agent or an editor obeys, as far as it is below `root`.
+/// Returns true if `directory`, relative to `root`, lies in a directory that git, an agent or an editor obeys.
 pub fn is_in_configuration(root: &Path, directory: &Path) -> bool {
     let below = directory.strip_prefix(root).unwrap_or(directory);
     let is_configuration =
@@ -154,20 +154,20 @@ pub fn is_in_configuration(root: &Path, directory: &Path) -> bool {
     below.components().any(|part| part.as_os_str() == ".git") || is_configuration()
 }
 
-/// Whom a confined command may talk to.
+/// The network access of confined commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Network {
-    /// Nobody.
+    /// No network.
     Off,
-    /// The other commands of the session, over a loopback that only they have.
+    /// A loopback network shared only by the commands of the session.
     #[default]
     Loopback,
-    /// Everybody.
+    /// The whole network.
     On,
 }
 
 impl Network {
-    /// Its name, as configurations and flags spell it.
+    /// Returns the name used in configurations and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -177,26 +177,28 @@ impl Network {
     }
 }
 
-/// How much a confined command may take; nothing said is no limit of ours.
+/// The resource limits of confined commands; `None` means no limit of toolgate's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Processes and threads at a time: of a session where this user may make control groups, else of one command.
+    /// Maximum number of processes and threads: per session if the user may create control groups, else per command.
     pub processes: Option<u64>,
-    /// Bytes of memory: of a session where this user may make control groups, and of each process. If nothing is said, a session has
-    /// four fifths of the machine's where there are control groups, and else is ended when it takes the last of it.
+    /// Maximum memory in bytes: per session if the user may create control groups, and per process. The default for a
+    /// session is four fifths of the machine's memory with control groups; without them the session is killed when
+    /// memory runs out.
     pub memory: Option<u64>,
-    /// Bytes in one file.
+    /// Maximum size of one file in bytes.
     pub file_size: Option<u64>,
-    /// Open files of one process.
+    /// Maximum number of open files per process.
     pub open_files: Option<u64>,
-    /// Bytes in `/tmp`, `/var/tmp` and the package caches of a session; half of what is free there if nothing is said.
+    /// Maximum bytes in `/tmp`, `/var/tmp` and the package caches of a session; by default half of the free space
+    /// there.
     pub scratch: Option<u64>,
-    /// Bytes in `/dev/shm`; a quarter of the memory if nothing is said, and never more than `memory`.
+    /// Maximum bytes in `/dev/shm`; by default a quarter of the memory, and never more than `memory`.
     pub shared_memory: Option<u64>,
 }
 
 impl Default for Limits {
-    /// What no honest command comes near, and a machine bears.
+    /// The default is far above ordinary use and within the capacity of a machine.
     fn default() -> Self {
         Self {
             processes: Some(4096),
@@ -209,22 +211,22 @@ impl Default for Limits {
     }
 }
 
-/// A way to confine, the weakest first. Each has all that the ones before it have.
+/// A confinement mechanism, weakest first. Each tier includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Tier {
-    /// Nothing.
+    /// No confinement.
     Nothing,
-    /// A filter for system calls.
+    /// A system call filter.
     Seccomp,
-    /// Rules for files, too.
+    /// Also file rules by Landlock.
     Landlock,
-    /// A file system, processes and a network of its own, too.
+    /// Also private namespaces for the file system, processes and the network.
     #[default]
     Namespaces,
 }
 
 impl Tier {
-    /// Its name, as configurations and flags spell it.
+    /// Returns the name used in configurations and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -235,8 +237,8 @@ impl Tier {
     }
 }
 
-/// The weakest tier that will do: [`Tier::Namespaces`] unless somebody says otherwise, since below it secrets can be read and git hooks
-/// be changed.
+/// The weakest acceptable tier. The default is [`Tier::Namespaces`]: below it, secrets are readable and git hooks are
+/// writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtLeast(pub Tier);
 
@@ -285,7 +287,7 @@ mod tests {
         {
             assert_eq!(is_in_configuration(Path::new("/w"), Path::new(directory)), inside, "{directory}");
         }
-        // Whoever starts in such a directory means it.
+        // A start in such a directory is intended.
         assert!(!is_in_configuration(Path::new("/w/.git"), Path::new("/w/.git/hooks")));
     }
 }

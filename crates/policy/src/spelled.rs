@@ -1,23 +1,23 @@
-//! Dangers that are spelled so that the words of a command do not show them: with variables that the script sets, braces,
-//! `$IFS`, and patterns in the place of a program's name.
+//! Finds dangers that a script disguises: with variables that it sets, braces, `$IFS`, and glob patterns as program
+//! names.
 
 use crate::account::{base, danger_of, literal, text};
 use crate::expand::{self, Missing, Values, fits_glob};
 use crate::known::{Known, names_like};
 use crate::shell::{Command, Word, analyse_argv};
 
-/// How many programs that a pattern may mean are tried.
+/// Maximum number of programs tried for one glob pattern.
 const PROGRAMS: usize = 64;
-/// Programs that remove what their words name.
+/// Programs that remove the files in their arguments.
 const REMOVERS: &[&str] = &["rm", "unlink", "gio", "trash", "trash-put"];
 
-/// What the likely `forms` of `command` come to, if that is worse than its words tell.
+/// Returns the danger of the likely expanded `forms` of `command`.
 pub(crate) fn danger(command: &Command, forms: &[Command], values: &Values) -> Option<Known> {
     let found = forms.iter().find_map(|form| of_form(command, form));
     found.or_else(|| by_pattern(command)).or_else(|| by_open_word(command, values))
 }
 
-/// The danger of a form of `command`, or of what that starts.
+/// Returns the danger of one expanded form of `command`, or of a command that it starts.
 fn of_form(command: &Command, form: &Command) -> Option<Known> {
     let argv: Vec<String> = form.words.iter().map(|word| text(word).to_owned()).collect();
     analyse_argv(&argv).commands.into_iter().find_map(|inner| {
@@ -27,7 +27,7 @@ fn of_form(command: &Command, form: &Command) -> Option<Known> {
     })
 }
 
-/// The danger of a program that the pattern in its place may mean: `/bin/r?`.
+/// Returns the danger of a program that a glob pattern as the command name may mean: `/bin/r?`.
 fn by_pattern(command: &Command) -> Option<Known> {
     let Word::Unknown(name) = &command.words[0] else { return None };
     let name = name.replace(['"', '\''], "");
@@ -42,7 +42,7 @@ fn by_pattern(command: &Command) -> Option<Known> {
     })
 }
 
-/// The risk of a word without quotes that nobody knows, next to a program that removes what it is given.
+/// Returns the risk of an unquoted unknown word as an argument of a removing program.
 fn by_open_word(command: &Command, values: &Values) -> Option<Known> {
     let name = base(literal(&command.words[0])?);
     let open = |word: &Word| match word {

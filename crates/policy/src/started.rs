@@ -1,4 +1,4 @@
-//! Commands that `xargs` and `find -exec` start with words of their own: which of them only read all the same.
+//! Decides which commands started by `xargs` or `find -exec` are read-only, although unknown arguments are added.
 
 use crate::account::{base, literal, text};
 use crate::known::{
@@ -6,20 +6,20 @@ use crate::known::{
 };
 use crate::shell::{Command, Redirect, Word};
 
-/// What stands for a word that is added.
+/// Placeholders for an added argument.
 const MARKS: &[&str] = &["{}", "%"];
 
-/// Shells, of which only those are meant that are given a script as a word.
+/// Shells that can be given a script as an argument.
 const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
-/// Which commands of a line only read, or only start such as do, whatever words are added.
+/// Marks the commands of a line that only read, or only start read-only commands, for any added arguments.
 pub(crate) struct Starts(Vec<bool>);
 
 impl Starts {
-    /// Looks at `commands`; `wraps` says which of them only start another one.
+    /// Examines `commands`; `wraps` marks those that only start another command.
     pub(crate) fn of(commands: &[Command], wraps: &[bool]) -> Self {
-        // Words are added from what the other commands print: those must be names of files, and none of them may name what
-        // must not be read.
+        // The added arguments come from the output of other commands. That output must consist of file names, none of
+        // them special.
         let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
             let reads = !*wraps || is(command, "xargs");
             let words = command.words.iter().filter(|_| reads).skip(1);
@@ -27,7 +27,7 @@ impl Starts {
         });
         let by = |name: &str| commands.iter().filter(|command| is(command, name)).count();
         let started = |command: &Command| command.through.last().is_some_and(|by| by == "find -exec");
-        // What one of them starts may print anything, and so must not be read by another.
+        // The output of a started command may be anything, so another command must not take arguments from it.
         let again = by("xargs") > 1 || by("xargs") == 1 && commands.iter().any(started);
         let feeds = |(command, wraps): (&Command, &bool)| is_started_by(command) || feeds(command, *wraps);
         let astray = astray || again || !commands.iter().zip(wraps).all(feeds);
@@ -35,7 +35,7 @@ impl Starts {
         Self((0..commands.len()).map(reads).collect())
     }
 
-    /// Whether the command at `at` is one of them.
+    /// Returns true if the command at `at` is read-only.
     pub(crate) fn reads(&self, at: usize) -> bool {
         self.0[at]
     }
@@ -45,7 +45,7 @@ fn is_started_by(command: &Command) -> bool {
     command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec")
 }
 
-/// Whether what `command` prints are names of files, and so is what it takes words from.
+/// Returns true if `command` prints only file names, and takes its own arguments only from file names.
 fn feeds(command: &Command, wraps: bool) -> bool {
     if is(command, "xargs") {
         return takes_names(command);
@@ -57,7 +57,7 @@ fn feeds(command: &Command, wraps: bool) -> bool {
     prints_names(&words, command.fed)
 }
 
-/// Whether `xargs` takes its words from another command or from a text, and not from a file.
+/// Returns true if `xargs` reads its arguments from another command or a literal text, not from a file.
 fn takes_names(xargs: &Command) -> bool {
     let quotes = |text: &str| text.contains(['\\', '"', '\'']);
     let known = |word: &Word| literal(word).is_some_and(|text| !quotes(text));
@@ -66,7 +66,7 @@ fn takes_names(xargs: &Command) -> bool {
     texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.fed || texts > 0)
 }
 
-/// What the command is given to read by the line itself.
+/// Lists the input that the line itself redirects to the command.
 fn fed(command: &Command) -> impl Iterator<Item = &Word> {
     command.redirects.iter().filter_map(|redirect| match redirect {
         Redirect::Read(word) | Redirect::Text(word) => Some(word),
@@ -78,13 +78,13 @@ fn is(command: &Command, name: &str) -> bool {
     literal(&command.words[0]).is_some_and(|word| base(word) == name)
 }
 
-/// Whether it is a `find` that only prints and starts commands, which are listed too.
+/// Returns true for a `find` that only prints and starts commands; those commands are listed separately.
 fn is_find(command: &Command) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal).collect();
     is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_starts(&words)
 }
 
-/// Whether the command at `at` is started with words that are added, and reads whatever they are.
+/// Returns true if the command at `at` is started with added arguments, and is read-only for all of them.
 fn is_started(commands: &[Command], at: usize) -> bool {
     let command = &commands[at];
     let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
@@ -101,13 +101,13 @@ fn is_started(commands: &[Command], at: usize) -> bool {
     by_starter && reads_whatever_is_added(&words.into_iter().chain(added).collect::<Vec<_>>())
 }
 
-/// Whether `text` is a mark, perhaps among plain letters, and nothing that the shell expands.
+/// Returns true if `text` is a placeholder, perhaps among ordinary letters, without shell expansions.
 fn is_marked(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || " :_-=,".contains(letter);
     MARKS.iter().any(|mark| text.contains(mark) && text.replace(mark, "").chars().all(is_plain))
 }
 
-/// Whether the `xargs` that starts the command at `at` does nothing else.
+/// Returns true if the `xargs` that starts the command at `at` has no other effect.
 fn is_plain_xargs(commands: &[Command], at: usize) -> bool {
     let command = &commands[at];
     let Some((_, outside)) = command.through.split_last() else { return false };
@@ -117,7 +117,7 @@ fn is_plain_xargs(commands: &[Command], at: usize) -> bool {
     let same = |(one, other): (&Word, &Word)| text(one) == text(other);
     let begins = xargs.words.len().saturating_sub(command.words.len());
     let named = begins > 0 && xargs.words[begins..].iter().zip(&command.words).all(same);
-    // Without a command it is `echo`.
+    // Without a command, `xargs` runs `echo`.
     let options = if named { &words[..begins - 1] } else { &words[..] };
     !xargs.more && xargs_only_starts(options)
 }

@@ -1,4 +1,4 @@
-//! What was approved before: for the session, by exactly what is done.
+//! The approvals of a session, keyed by the exact action.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,48 +6,48 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{CommandLine, Foreign, Grant, Grants, Host, Remembering};
 
-/// One thing that somebody approved. Whatever would be different is another key.
+/// An approved action. Any difference makes another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// This command line, whose program is at this path, under this policy.
+    /// This command line, with programs at these paths, under this policy.
     Run {
-        /// Program, arguments, directory and terminal.
+        /// The program, arguments, directory and terminal.
         line: CommandLine,
-        /// Where its programs really are, one for each part; what is not there has no path.
+        /// The real paths of its programs, one per command; `None` for a missing program.
         programs: Vec<Option<PathBuf>>,
-        /// The policy it would run under.
+        /// The sandbox policy of the run.
         sandbox: &'static str,
     },
     /// Reading this file or directory.
     Read(PathBuf),
-    /// Changing this file.
+    /// Writing this file.
     Write(PathBuf),
-    /// Talking to this host.
+    /// Connecting to this host.
     Connect(String),
-    /// Typing this into what was started so.
+    /// Sending this input to this program.
     Type {
-        /// What the program was started as.
+        /// The command line that started the program.
         into: String,
-        /// What is typed.
+        /// The input text.
         text: String,
     },
-    /// This tool as it was defined then.
+    /// Calling this tool as it was defined then.
     Foreign {
-        /// Whose it is.
+        /// The name of the provider.
         server: String,
-        /// What they call it.
+        /// The provider's name for the tool.
         tool: String,
         /// The hash of its definition.
         definition: String,
     },
-    /// Having later sessions read exactly this.
+    /// Storing exactly this text for later sessions.
     Remember(Remembering),
-    /// Any call of this tool that states no effect. Nothing can be granted with it.
+    /// Any call of this tool that states no effect. It carries no grants.
     Tool(String),
 }
 
 impl Key {
-    /// Whether `grant` is something that this needs, and nothing else that was asked along with it.
+    /// Returns true if `grant` belongs to this action, and not to another one of the same question.
     fn takes(&self, grant: &Grant) -> bool {
         match (self, grant) {
             (Self::Run { .. }, _) => true,
@@ -71,26 +71,25 @@ impl From<&Host> for Key {
     }
 }
 
-/// Remembers what was approved for the session, each with what was granted beside it.
+/// The approvals of the session, each with its grants.
 #[derive(Debug, Default)]
 pub struct ApprovalStore {
     approved: Mutex<HashMap<Key, Grants>>,
 }
 
 impl ApprovalStore {
-    /// Whether every one of `keys` was approved, and all of `grants` with those that they are for. Nothing at all was not
-    /// approved by anybody.
+    /// Returns true if every one of `keys` was approved with all of its `grants`. An empty list is never approved.
     pub fn covers(&self, keys: &[Key], grants: &Grants) -> bool {
         let all = !keys.is_empty() && keys.iter().all(|key| self.approved().contains_key(key));
         all && self.granted(keys).is_superset(grants)
     }
 
-    /// Whether nothing was approved.
+    /// Returns true if there are no approvals.
     pub fn is_empty(&self) -> bool {
         self.approved().is_empty()
     }
 
-    /// What was granted with `keys`: with every command among them, or if there is none with any of the others.
+    /// Returns the grants given with `keys`: those common to all commands, or without a command those of any key.
     pub fn granted(&self, keys: &[Key]) -> Grants {
         let approved = self.approved();
         let given = |key: &Key| approved.get(key).cloned().unwrap_or_default();
@@ -101,7 +100,7 @@ impl ApprovalStore {
         }
     }
 
-    /// Remembers `keys`, each with those of `grants` that are for it.
+    /// Stores `keys`, each with those of `grants` that belong to it.
     pub fn approve(&self, keys: &[Key], grants: &Grants) {
         let mut approved = self.approved();
         for key in keys {
@@ -110,8 +109,8 @@ impl ApprovalStore {
         }
     }
 
-    /// A store for a sub-agent: it begins with what is approved here, keeps what it is given to itself, and gets nothing
-    /// that lets it leave the sandbox.
+    /// Creates a store for a sub-agent. It starts with these approvals, except those for leaving the sandbox. New
+    /// approvals do not flow back.
     #[must_use]
     pub fn inherit(&self) -> Self {
         let inherits = |grants: &Grants| !grants.contains(&Grant::Unconfined);
@@ -120,7 +119,7 @@ impl ApprovalStore {
     }
 
     fn approved(&self) -> MutexGuard<'_, HashMap<Key, Grants>> {
-        // A map that somebody panicked over is still a map.
+        // The map stays valid after a panic.
         self.approved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,5 @@
-//! Dangers that show only if the commands of a line are seen together: what one of them sets, writes or prints, another runs.
+//! Finds dangers that arise from several commands of a line together: one sets, writes or prints text that another
+//! runs.
 
 use crate::account::{danger_of, text};
 use crate::download::Written;
@@ -7,7 +8,7 @@ use crate::known::Known;
 use crate::shell::{Analysis, Command, Growth, analyse};
 use crate::{embedded, endless, expand, fed, moved, spelled};
 
-/// What each command of `line` deserves because of the others, by its place in the list; nothing if its words say all.
+/// Returns, for each command of `line`, the danger that the other commands add, if there is one.
 pub(crate) fn dangers(line: &Analysis) -> Vec<Option<Known>> {
     let Analysis { commands, defined, assigned, grows, .. } = line;
     let values = Values::of_script(commands, defined, assigned);
@@ -33,11 +34,11 @@ pub(crate) fn dangers(line: &Analysis) -> Vec<Option<Known>> {
     found.collect()
 }
 
-/// Variables whose value other programs run.
+/// Variables whose value other programs run as a command.
 const RUN: &[&str] =
     &["BROWSER", "EDITOR", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "MANPAGER", "PAGER", "VISUAL"];
 
-/// The danger in what a variable, set for the command, makes it run.
+/// Finds a danger in the command that a variable, set for this command, makes it run.
 fn by_setting(command: &Command) -> Option<Known> {
     let run = command.variables.iter().filter(|(name, _)| RUN.contains(&name.as_str()));
     run.flat_map(|(_, value)| analyse(text(value)).commands).find_map(|inner| danger_of(&inner))
@@ -51,7 +52,7 @@ fn grown(how: Growth) -> Known {
     }
 }
 
-/// The first danger, or else the first risk.
+/// Returns the first danger, or else the first risk.
 fn worst(all: impl Iterator<Item = Known>) -> Option<Known> {
     let all: Vec<Known> = all.collect();
     let danger = all.iter().find(|known| matches!(known, Known::Dangerous(_)));

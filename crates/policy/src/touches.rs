@@ -1,7 +1,7 @@
-//! What a call would read, write, start and reach, in words for whoever is asked.
+//! Summarizes the files, programs and hosts of a call for a question.
 //!
-//! It is a hint and not a judgement: a command does what it likes with its words, and the list may lack something. What
-//! may be done is decided by [`Gate`](crate::Gate), and enforced by the sandbox.
+//! The summary is a hint and may be incomplete: a command can do anything with its arguments. [`Gate`](crate::Gate)
+//! decides what is allowed, and the sandbox enforces it.
 
 mod operands;
 mod remotes;
@@ -12,7 +12,7 @@ use crate::known::last_part;
 use crate::shell::{Patch, Redirect, Word};
 use crate::{Account, Effect, Known, Part, Question, resolve};
 
-/// Where data comes from or goes to that is no file.
+/// Sources and destinations of data that are not files.
 const SINKS: &[&str] = &[
     "/dev/null",
     "/dev/stdin",
@@ -24,21 +24,21 @@ const SINKS: &[&str] = &[
     "/dev/udp/",
 ];
 
-/// What a call seems to touch, each thing once and in the order in which it is named. What is not known is written as ‹…›.
+/// The apparent effects of a call, without duplicates, in the order of their mention. Unknown parts are shown as ‹…›.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touches {
-    /// Files and directories that it would read.
+    /// Files and directories that the call would read.
     pub reads: Vec<String>,
-    /// Files and directories that it would create, change or remove.
+    /// Files and directories that the call would create, change or remove.
     pub writes: Vec<String>,
-    /// Programs that it would start.
+    /// Programs that the call would start.
     pub starts: Vec<String>,
-    /// Hosts that it would talk to.
+    /// Hosts that the call would connect to.
     pub reaches: Vec<String>,
 }
 
 impl Touches {
-    /// What a command would touch that is started in `cwd`. Paths below `cwd` are given from there.
+    /// Summarizes a command started in `cwd`. Paths below `cwd` are relative to it.
     ///
     /// ```
     /// # use toolgate_policy::{DenyRead, Gate, Intent, Reach, Root, SandboxPolicy, Verdict};
@@ -55,7 +55,7 @@ impl Touches {
     pub fn of(account: &Account, cwd: &Path) -> Self {
         let mut out = Self::default();
         let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
-        // After a `cd` nobody knows what a path leads to: it is given as it is written.
+        // After a `cd` the target of a path is unknown, so it is shown as written.
         let place = Place { cwd: (!moves).then_some(cwd) };
         for part in &account.parts {
             out.add(part, &place);
@@ -82,13 +82,13 @@ impl Touches {
             }
             self.reaches.extend(remotes::in_redirect(redirect));
         }
-        // The words of what only starts others are those of the others.
+        // The arguments of a wrapper belong to the command that it starts.
         let Some(name) = part.name().filter(|_| !part.wraps) else { return };
         let words = &part.command.words[1..];
         let used = operands::of(last_part(name), words);
         self.reads.extend(used.reads.into_iter().filter_map(|word| place.shown(&word)));
         self.writes.extend(used.writes.into_iter().filter_map(|word| place.shown(&word)));
-        // Whatever only reads and prints may well print an address.
+        // A read-only command may print a URL without connecting to it.
         if part.known == Known::ReadOnly {
             return;
         }
@@ -97,7 +97,7 @@ impl Touches {
         self.reaches.extend(variables.filter_map(remotes::in_word));
     }
 
-    /// Each thing once.
+    /// Removes duplicates.
     fn once(mut self) -> Self {
         for list in [&mut self.reads, &mut self.writes, &mut self.starts, &mut self.reaches] {
             let mut seen = std::collections::HashSet::new();
@@ -108,7 +108,7 @@ impl Touches {
 }
 
 impl Question {
-    /// What the call would touch, as far as that can be told: a hint for whoever is asked.
+    /// Summarizes the effects of the call as far as they are known: a hint for the person who is asked.
     pub fn touches(&self) -> Touches {
         let mut out = Touches::default();
         let effects = &self.intent.effects;
@@ -121,7 +121,7 @@ impl Question {
         }
         for effect in effects {
             match effect {
-                // Where a command is started says nothing about what it reads.
+                // The working directory says nothing about the files that a command reads.
                 Effect::Read(path) if Some(path.as_path()) == cwd => {}
                 Effect::Read(path) => out.reads.push(path.display().to_string()),
                 Effect::Write(path) => out.writes.push(path.display().to_string()),
@@ -136,7 +136,7 @@ impl Question {
     }
 }
 
-/// The files that a patch names as those it changes.
+/// Returns the files that a patch says it changes.
 fn patched(patch: &Patch) -> Vec<String> {
     const NAMES: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let named =
@@ -144,13 +144,13 @@ fn patched(patch: &Patch) -> Vec<String> {
     patch.text.lines().filter_map(named).map(|name| Word::Literal(name).to_string()).collect()
 }
 
-/// Where relative paths start, if that is known.
+/// The base directory of relative paths, if it is known.
 struct Place<'a> {
     cwd: Option<&'a Path>,
 }
 
 impl Place<'_> {
-    /// A path as a person should see it; nothing for what keeps nothing.
+    /// Formats a path for a person; `None` for sinks and URLs.
     fn shown(&self, word: &Word) -> Option<String> {
         let Word::Literal(text) = word else { return Some(word.to_string()) };
         if text.is_empty()
@@ -173,7 +173,7 @@ impl Place<'_> {
     }
 }
 
-/// What a part starts: the file if it was looked up, or else the name.
+/// Returns the program that a command starts: its path if it was looked up, otherwise its name.
 fn program(part: &Part) -> String {
     let name = part.command.words[0].to_string();
     match &part.program {

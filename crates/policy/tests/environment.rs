@@ -1,4 +1,4 @@
-//! What of a host's environment comes out at the other end.
+//! Tests which variables of the host's environment a command gets.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,7 @@ fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// Whether `name` with `value` comes out.
+/// Returns true if a command gets `name` with `value`.
 fn gets(environment: &Environment, name: &str, value: &str) -> bool {
     environment.build([(name.into(), value.into())]).contains_key(OsStr::new(name))
 }
@@ -225,7 +225,7 @@ const PROVIDER_KEYS: [&str; 6] = [
     "MISTRAL_API_KEY",
 ];
 
-/// A name that looks like credentials whatever stands around the word.
+/// Generates a name that looks like credentials, with any surrounding words.
 fn credentials() -> impl Strategy<Value = String> {
     let word = "(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|AUTH|COOKIE|PRIVATE)";
     let case = prop_oneof![Just(false), Just(true)];
@@ -265,7 +265,7 @@ fn is_provider_key(name: &OsStr) -> bool {
 }
 
 proptest! {
-    /// Law: no key of a provider comes out, and no credentials that are not named in full or set.
+    /// Law: no provider key is passed on, and no credentials unless named in full or set.
     #[test]
     fn credentials_stay_behind(
         environment in environment(),
@@ -273,7 +273,7 @@ proptest! {
         others in prop::collection::vec(name(), 0..6),
     ) {
         let named = |name: &String| environment.pass.contains(name) || environment.set.iter().any(|(set, _)| set == name);
-        // Half of what is named is there to be passed on.
+        // The host also has the variables that are named for passing on.
         let passed = environment.pass.iter().cloned();
         let names: Vec<String> = secrets.iter().cloned().chain(others).chain(passed).collect();
         let host = || names.iter().map(|name| (name.into(), "x".into()));

@@ -1,4 +1,4 @@
-//! What the gate says about effects that are no commands, and what a permit opens.
+//! Tests verdicts about effects other than commands, and the access that permits give.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn the_table_of_verdicts() {
     let write = |path: &str| Effect::Write(path.into());
     let exec = || effect_of(&["make"]);
     let network = || Effect::Network("example.org:443".into());
-    // What is stated; what is said if commands are confined, and if they are not.
+    // The effects; the verdict for confined commands and for unconfined ones.
     for (effects, expected) in [
         (vec![], ["allow"; 2]),
         (vec![read("/w/a")], ["allow"; 2]),
@@ -174,7 +174,7 @@ fn strictness(verdict: &Verdict) -> u8 {
 }
 
 proptest! {
-    /// Law: one more effect never loosens a verdict.
+    /// Law: an additional effect never loosens a verdict.
     #[test]
     fn adding_an_effect_never_loosens(effects in prop::collection::vec(effect(), 0..5), more in effect()) {
         use SandboxPolicy::{External, FullAccess, ReadOnly, WorkspaceWrite};

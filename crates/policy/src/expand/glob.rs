@@ -1,16 +1,16 @@
-//! Matches a text against a pattern of a shell.
+//! Matches text against a shell glob pattern.
 
-/// The longest pattern and the longest text that are matched.
+/// Maximum length of a pattern and of a text.
 const LONGEST: usize = 256;
 
-/// Whether all of `text` fits `pattern`, in which `*`, `?` and `[…]` mean what they mean to a shell.
+/// Returns true if all of `text` matches `pattern`, with the shell's `*`, `?` and `[…]`.
 pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     if pattern.len() > LONGEST || text.len() > LONGEST {
         return false;
     }
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
-    // Row by row: which beginnings of the text the pattern so far may be.
+    // Dynamic programming: `reached[n]` is true if the pattern so far matches the first n characters.
     let mut reached = vec![false; text.len() + 1];
     reached[0] = true;
     let mut at = 0;
@@ -38,13 +38,13 @@ pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     reached[text.len()]
 }
 
-/// One part of a pattern.
+/// One element of a pattern.
 enum Item<'a> {
     Any,
     One(Letters<'a>),
 }
 
-/// The letters that one place may be.
+/// The characters that one element matches.
 enum Letters<'a> {
     All,
     Just(char),
@@ -64,7 +64,7 @@ impl Letters<'_> {
     }
 }
 
-/// The part of `pattern` at `at`, and where the next one begins.
+/// Parses the element of `pattern` at `at`, and returns the position after it.
 fn item(pattern: &[char], at: usize) -> (Item<'_>, usize) {
     match pattern[at] {
         '*' => (Item::Any, at + 1),
@@ -73,7 +73,7 @@ fn item(pattern: &[char], at: usize) -> (Item<'_>, usize) {
         '[' => {
             let but = matches!(pattern.get(at + 1), Some('!' | '^'));
             let from = at + 1 + usize::from(but);
-            // A bracket that stands first is a letter.
+            // A bracket in the first position is an ordinary character.
             let end = pattern.iter().skip(from + 1).position(|letter| *letter == ']');
             match end.map(|end| from + 1 + end) {
                 Some(end) => (Item::One(Letters::Class { listed: &pattern[from..end], but }), end + 1),

@@ -1,8 +1,8 @@
-//! Likely words: what the words of a command become if variables are what the script itself sets them to.
+//! Expands unknown words to their likely values, using the variables that the script itself sets.
 //!
-//! The reader of scripts leaves a word unknown if anything is expanded in it. Here the likely outcomes are tried, so that a
-//! danger that is spelled with variables, braces or `$IFS` is still one. They only add to what is known: nothing becomes
-//! harmless by them.
+//! The script parser leaves a word unknown if it contains an expansion. This module tries the likely expansions, so
+//! that a danger hidden behind variables, braces or `$IFS` is still found. The results only add dangers; they never
+//! make a command harmless.
 
 mod glob;
 mod parameter;
@@ -16,21 +16,21 @@ use crate::account::text;
 use crate::shell::{Command, Redirect, Word};
 use scan::Scan;
 
-/// The longest value and the longest word that are tried.
+/// Maximum length of a value and of a word.
 const LONGEST: usize = 4 << 10;
-/// How many ways to expand the words of one command are tried.
+/// Maximum number of expansions tried for one command.
 const CANDIDATES: usize = 16;
 
-/// What a part that nobody can know becomes.
+/// The replacement for a part of unknown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// It stays as it is written.
+    /// The part stays as it is written.
     Kept,
-    /// It is nothing, as a variable is that nobody set.
+    /// The part is empty, like an unset variable.
     Empty,
 }
 
-/// The likely forms of `command`, each with its words expanded; none if all its words are known.
+/// Returns the likely forms of `command` with its words expanded; none if all words are known.
 pub(crate) fn likely(command: &Command, values: &Values) -> Vec<Command> {
     let unknown = |word: &Word| matches!(word, Word::Unknown(_));
     let targets = command.redirects.iter().filter_map(target);
@@ -55,18 +55,18 @@ pub(crate) fn likely(command: &Command, values: &Values) -> Vec<Command> {
     forms
 }
 
-/// The lists of words that `words` may become.
+/// Returns the lists of words that `words` may expand to.
 pub(crate) fn lists(words: &[Word], values: &Values, missing: Missing) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
     for (at, word) in words.iter().enumerate() {
-        // A path below a variable that nobody knows is no path from the root.
+        // A path below an unknown variable is not an absolute path.
         let kept = at > 0 && text(word).contains('/');
         let missing = if kept { Missing::Kept } else { missing };
         let ways = match word {
             Word::Literal(text) => vec![vec![text.clone()]],
             Word::Unknown(raw) => {
                 let ways = word_lists(raw, values, missing);
-                // Nobody names a file that has no name.
+                // An empty word is not a plausible file name.
                 let nameless = at > 0 && ways.iter().flatten().any(String::is_empty);
                 if nameless { word_lists(raw, values, Missing::Kept) } else { ways }
             }
@@ -78,7 +78,7 @@ pub(crate) fn lists(words: &[Word], values: &Values, missing: Missing) -> Vec<Ve
     lists
 }
 
-/// The lists of words that one word, as it is written, may become.
+/// Returns the lists of words that one source word may expand to.
 pub(crate) fn word_lists(raw: &str, values: &Values, missing: Missing) -> Vec<Vec<String>> {
     let mut lists: Vec<Vec<String>> = vec![Vec::new()];
     for one in scan::braces(raw) {

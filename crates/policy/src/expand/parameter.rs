@@ -1,18 +1,18 @@
-//! What a parameter of a shell may be: its values, and what is done to them inside `${…}`.
+//! Expands shell parameters: their values and the operations inside `${…}`.
 
 use super::Missing;
 use super::glob;
 use super::scan::{Scan, name_length};
 use super::values::{Value, Values};
 
-/// What an expansion becomes.
+/// The value of an expansion.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
     Text(String),
     List(Vec<String>),
 }
 
-/// What `${inside}` may be; nothing if nobody knows.
+/// Returns the possible values of `${inside}`; none if they are unknown.
 pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<Outcome> {
     let end = name_length(inside);
     let end = if inside[..end].starts_with(|c: char| c.is_ascii_digit()) {
@@ -53,7 +53,7 @@ fn outcome(value: &Value) -> Outcome {
     }
 }
 
-/// The elements of `value` that a subscript names.
+/// Returns the elements of `value` that a subscript selects.
 fn element(value: &Outcome, index: &str) -> Option<Outcome> {
     let items = match value {
         Outcome::Text(text) => std::slice::from_ref(text),
@@ -65,7 +65,7 @@ fn element(value: &Outcome, index: &str) -> Option<Outcome> {
     items.get(index.parse::<usize>().ok()?).cloned().map(Outcome::Text)
 }
 
-/// `value` after the operation that is written as `how`.
+/// Applies the operation `how` to `value`.
 fn changed(value: &Outcome, how: &str) -> Outcome {
     match value {
         Outcome::Text(text) => Outcome::Text(changed_text(text, how)),
@@ -112,13 +112,13 @@ fn changed_text(text: &str, how: &str) -> String {
     }
 }
 
-/// `text` with its first letter changed.
+/// Returns `text` with its first letter changed.
 fn begun(text: &str, change: fn(char) -> char) -> String {
     let mut letters = text.chars();
     letters.next().map(change).into_iter().chain(letters).collect()
 }
 
-/// The part of `text` that `offset:length` names.
+/// Returns the substring of `text` that `offset:length` selects.
 fn part_of(text: &str, offset: &str) -> String {
     let (offset, length) = offset.split_once(':').map_or((offset, None), |(at, length)| (at, Some(length)));
     let letters: Vec<char> = text.chars().collect();
@@ -136,7 +136,7 @@ fn part_of(text: &str, offset: &str) -> String {
     letters.get(from..to.max(from)).unwrap_or_default().iter().collect()
 }
 
-/// The letter that `rest`, behind a backslash, stands for, and how many bytes that takes.
+/// Decodes the escape sequence `rest`, without its backslash. Returns the character and the length in bytes.
 pub(super) fn escape(rest: &str) -> (Option<char>, usize) {
     let digits = |from: usize, most: usize, radix: u32| {
         let text = rest.get(from..).unwrap_or_default();

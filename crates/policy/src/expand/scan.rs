@@ -1,18 +1,18 @@
-//! Goes through a word as it is written, and collects what it may become.
+//! Scans the source text of a word and collects its possible expansions.
 
 use super::parameter::{Outcome, parameter};
 use super::values::Values;
 use super::{CANDIDATES, LONGEST, Missing};
 use crate::shell::{Analysis, Word, analyse};
 
-/// How many words one word may become.
+/// Maximum number of words that one word may become.
 const WORDS: usize = 256;
-/// How many words braces may become.
+/// Maximum number of words that braces may become.
 const BRACES: usize = 64;
-/// How deep a substitution may lie in others.
+/// Maximum nesting depth of substitutions.
 const DEPTH: usize = 4;
 
-/// One way that a word may go on: the words that are done, and the one that is not.
+/// A partial expansion: the finished words and the unfinished one.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Way {
     done: Vec<String>,
@@ -22,13 +22,13 @@ struct Way {
 impl Way {
     fn push(&mut self, text: &str) {
         let open = self.open.get_or_insert_default();
-        // What is longer is cut: values may be made of values.
+        // Drops text beyond the limit: values may be built from values.
         if open.len() + text.len() <= LONGEST {
             open.push_str(text);
         }
     }
 
-    /// Adds a value that is in no quotes, and so is split at its blanks.
+    /// Adds an unquoted value, which is split at whitespace.
     fn split(&mut self, text: &str) {
         if text.starts_with(char::is_whitespace) {
             self.done.extend(self.open.take());
@@ -55,7 +55,7 @@ impl Way {
     }
 }
 
-/// A word that is gone through.
+/// The scan of one word.
 pub(super) struct Scan<'a> {
     rest: &'a str,
     values: &'a Values,
@@ -68,7 +68,7 @@ impl<'a> Scan<'a> {
         Self { rest: word, values, missing, ways: vec![Way::default()] }
     }
 
-    /// The lists of words that it may become.
+    /// Returns the lists of words that the word may become.
     pub(super) fn words(mut self) -> Vec<Vec<String>> {
         // ends: each round takes a letter
         while let Some(next) = self.bump() {
@@ -91,7 +91,7 @@ impl<'a> Scan<'a> {
         ways.collect()
     }
 
-    /// The texts that it may be as a value: nothing is split.
+    /// Returns the texts that the word may be as a value, without word splitting.
     pub(super) fn texts(self) -> Vec<String> {
         self.words().into_iter().map(|words| words.join(" ")).collect()
     }
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes on with each of `outcomes`, or with what is written if there is none.
+    /// Continues with each of `outcomes`, or with the `written` text if there is none.
     fn branch(&mut self, outcomes: &[Outcome], written: &str, quoted: bool) {
         if outcomes.is_empty() {
             if self.missing == Missing::Kept {
@@ -162,7 +162,7 @@ impl<'a> Scan<'a> {
         self.ways = ways;
     }
 
-    /// Reads what begins with a `$` that was taken.
+    /// Reads an expansion whose `$` was already consumed.
     fn dollar(&mut self, quoted: bool) {
         let from = self.rest;
         if !quoted && let Some(rest) = self.rest.strip_prefix('\'') {
@@ -214,7 +214,7 @@ impl<'a> Scan<'a> {
                 '\\' => {
                     let (letter, length) = super::parameter::escape(self.rest);
                     self.rest = self.rest.get(length..).unwrap_or_default();
-                    // What does not show is judged where it is read.
+                    // Invisible characters are judged elsewhere.
                     let shown = letter.filter(|letter| !letter.is_control());
                     shown.into_iter().for_each(|letter| self.letter(letter));
                 }
@@ -224,12 +224,12 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What lies before `rest` in `from`.
+/// Returns the part of `from` before `rest`.
 fn written<'a>(from: &'a str, rest: &str) -> &'a str {
     &from[..from.len() - rest.len()]
 }
 
-/// How many bytes at the beginning of `text` are the name of a parameter.
+/// Returns the length in bytes of the parameter name at the start of `text`.
 pub(super) fn name_length(text: &str) -> usize {
     match text.chars().next() {
         Some(first) if first == '_' || first.is_ascii_alphabetic() => {
@@ -240,7 +240,7 @@ pub(super) fn name_length(text: &str) -> usize {
     }
 }
 
-/// Where what `text` begins with is closed; its end if it is not.
+/// Returns the position of the bracket that closes the first one of `text`, or its end.
 fn closing(text: &str, opens: char, closes: char) -> usize {
     let (mut depth, mut quote) = (0_usize, None);
     let mut escaped = false;
@@ -264,7 +264,7 @@ fn closing(text: &str, opens: char, closes: char) -> usize {
     text.len()
 }
 
-/// What the script `inside` surely prints: that of `echo` and `printf` with words that are known.
+/// Returns the certain output of the script `inside`: one `echo` or `printf` with known words.
 fn printed(inside: &str, values: &Values) -> Vec<Outcome> {
     let Some(values) = values.deeper(DEPTH) else { return Vec::new() };
     let Analysis { commands, .. } = analyse(inside);
@@ -273,7 +273,7 @@ fn printed(inside: &str, values: &Values) -> Vec<Outcome> {
     lists.iter().filter_map(|words| said(words)).map(Outcome::Text).collect()
 }
 
-/// What `echo` or `printf` prints if these are its words.
+/// Returns the output of `echo` or `printf` with these words.
 pub(super) fn said(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     match name.as_str() {
@@ -300,7 +300,7 @@ pub(super) fn said(words: &[String]) -> Option<String> {
     }
 }
 
-/// A text with its escapes resolved.
+/// Resolves the escape sequences of a text.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -314,7 +314,7 @@ fn unescaped(text: &str) -> String {
     out + rest
 }
 
-/// What the braces of a word become, each as it would be written.
+/// Expands the braces of a word, and returns the resulting source words.
 pub(super) fn braces(raw: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![raw.to_owned()];
@@ -332,7 +332,7 @@ pub(super) fn braces(raw: &str) -> Vec<String> {
     done
 }
 
-/// Where the first braces are that hold a list, and no others: not in quotes, and no parameter's.
+/// Finds the first innermost brace list, outside quotes and parameters.
 fn first_brace(word: &str) -> Option<(usize, usize)> {
     let mut from = None;
     let (mut quote, mut before, mut parameter) = (None, ' ', 0_usize);
@@ -359,7 +359,7 @@ fn first_brace(word: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// The words of a list as it is written between parentheses.
+/// Splits the source text of an array literal into words.
 pub(super) fn split(raw: &str) -> Vec<Word> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for letter in raw.chars() {

@@ -1,11 +1,11 @@
-//! What words become, and that nothing grows without bound.
+//! Tests the expansion of words and its bounds.
 
 use proptest::prelude::{prop_assert, proptest};
 
 use super::{Missing, Values, word_lists};
 use crate::shell::analyse;
 
-/// The lists of words that the last command of `script` that is no substitution's may become.
+/// Returns the likely forms of the last command of `script` other than `echo` and `printf`.
 fn forms(script: &str) -> Vec<String> {
     let analysis = analyse(script);
     let values = Values::of_script(&analysis.commands, &analysis.defined, &analysis.assigned);
@@ -47,7 +47,7 @@ fn words_become_what_the_script_sets() {
     }
 }
 
-/// Values that are made of values do not grow without bound.
+/// Values built from values stay bounded.
 #[test]
 fn doubling_comes_to_an_end() {
     let mut script = "a0=xxxxxxxxxxxxxxxx".to_owned();
@@ -60,7 +60,7 @@ fn doubling_comes_to_an_end() {
 }
 
 proptest! {
-    /// Law: no word makes it panic, and there is always at least one way.
+    /// Law: no word panics, and each has at least one expansion.
     #[test]
     fn any_word(raw in "[$(){}\"'`\\\\a@*:%#/,\\[\\] é\n-]{0,24}") {
         let values = Values::of_script(&[], &[], &[]);

@@ -1,4 +1,4 @@
-//! The values that a script gives to its variables, as far as they can be told without running it.
+//! Collects the values that a script gives to its variables, without running it.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,34 @@ use super::{LONGEST, Missing, lists};
 use crate::account::{base, literal, text};
 use crate::shell::{Command, Redirect, Word};
 
-/// How many values of one variable are kept.
+/// Maximum number of values kept for one variable.
 const VALUES: usize = 8;
-/// Shells that pass the words behind a script on to it.
+/// Shells that pass the arguments after a script to it.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
 
-/// A value.
+/// The value of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Text(String),
     List(Vec<String>),
 }
 
-/// What variables and the words of functions may be. All values that a name is given anywhere count, whatever their order.
+/// The possible values of variables and positional parameters. All values assigned anywhere count, in any order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Values {
     names: HashMap<String, Vec<Value>>,
-    /// Words of functions are dropped from the front.
+    /// A `shift` drops positional parameters from the front.
     shifts: bool,
     depth: usize,
 }
 
 impl Values {
-    /// Those of a script that runs `commands`, defines these functions and sets these variables.
+    /// Collects the values of a script that runs `commands`, defines these functions and sets these variables.
     pub(crate) fn of_script(commands: &[Command], defined: &[String], assigned: &[(String, Word)]) -> Self {
         let mut values = Self::default();
         values.add("IFS", Value::Text(" \t\n".to_owned()));
         values.shifts = commands.iter().any(|command| literal(&command.words[0]) == Some("shift"));
-        // A word of a function may be set to a variable, and the other way round.
+        // A positional parameter may be set from a variable, and a variable from a positional parameter.
         for _ in 0..2 {
             let own = commands.iter().flat_map(|command| &command.variables);
             for (name, word) in assigned.iter().chain(own) {
@@ -47,12 +47,12 @@ impl Values {
         values
     }
 
-    /// The values of `name`.
+    /// Returns the values of `name`.
     pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &Value> {
         self.names.get(name).into_iter().flatten()
     }
 
-    /// The same for a word inside a word; `None` if that is too deep.
+    /// Returns the values for a nested word, or `None` beyond the depth `most`.
     pub(super) fn deeper(&self, most: usize) -> Option<Self> {
         (self.depth < most).then(|| Self { depth: self.depth + 1, ..self.clone() })
     }
@@ -77,7 +77,7 @@ impl Values {
             Word::Unknown(raw) => self.unknown(raw),
         };
         for value in given {
-            // It may be added to what there was, by `+=`.
+            // The assignment may be `+=`, which appends.
             let before = self.of(name).next().cloned().filter(|before| *before != value);
             if let Some(before) = before {
                 self.add(name, joined(&before, &value));
@@ -86,7 +86,7 @@ impl Values {
         }
     }
 
-    /// What a value may be that is written as `raw`.
+    /// Returns the possible values of the source text `raw`.
     fn unknown(&self, raw: &str) -> Vec<Value> {
         if let Some(list) = raw.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
             let items: Vec<Word> =
@@ -95,13 +95,13 @@ impl Values {
             return ways.into_iter().take(VALUES).map(Value::List).collect();
         }
         let texts = Scan::new(raw, self, Missing::Kept).texts();
-        // Of names of files, and of what other commands print, nothing is known.
+        // File names and the output of commands are unknown.
         let by_builtin = ["getopts", "mapfile", "printf", "read", "readarray"].contains(&raw);
         let known = |text: &String| !text.contains(['*', '?', '`', '$', '[']) && !by_builtin;
         texts.into_iter().filter(known).map(Value::Text).collect()
     }
 
-    /// Takes what a command gives to variables or to a function.
+    /// Collects the values that a command gives to variables or to a function.
     fn by_command(&mut self, command: &Command, defined: &[String]) {
         let Some(name) = literal(&command.words[0]) else { return };
         let args = &command.words[1..];
@@ -138,7 +138,7 @@ impl Values {
         }
     }
 
-    /// Takes the words of a function or of a script.
+    /// Collects the arguments of a function or a script.
     fn positional(&mut self, args: &[Word]) {
         for words in lists(args, self, Missing::Kept).into_iter().take(VALUES) {
             for (at, word) in words.iter().enumerate().take(9) {
@@ -152,7 +152,7 @@ impl Values {
         }
     }
 
-    /// Takes what `read` is given by the script itself.
+    /// Collects the text that the script itself feeds to `read`.
     fn read(&mut self, command: &Command) {
         let given = command.redirects.iter().find_map(|redirect| match redirect {
             Redirect::Text(Word::Literal(text)) => Some(text.clone()),
@@ -168,13 +168,13 @@ impl Values {
     }
 }
 
-/// An element of an array without the place that it names: `[0]=x`.
+/// Removes the subscript of an array element: `[0]=x`.
 fn unindexed(raw: &str) -> String {
     let rest = raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")).map(|(_, value)| value);
     rest.unwrap_or(raw).to_owned()
 }
 
-/// One value behind the other.
+/// Concatenates two values.
 fn joined(before: &Value, after: &Value) -> Value {
     match (before, after) {
         (Value::Text(before), Value::Text(after)) => Value::Text(format!("{before}{after}")),

@@ -1,4 +1,4 @@
-//! Hosts as literal tables, and what holds for all of them.
+//! Tests host patterns with literal tables and property tests.
 
 use proptest::prelude::*;
 
@@ -201,7 +201,7 @@ fn which_addresses_are_public() {
         ("198.19.0.1", false),
         ("224.0.0.1", false),
         ("255.255.255.255", false),
-        // What clouds serve to their own machines.
+        // Addresses that clouds serve to their own machines.
         ("168.63.129.16", false),
         ("168.63.129.17", true),
         ("::ffff:168.63.129.16", false),
@@ -240,7 +240,7 @@ fn which_addresses_are_public() {
 }
 
 proptest! {
-    /// Law: no text makes it panic, and what is a host is still the same one when it was written down.
+    /// Law: no text panics, and a parsed host survives formatting and parsing.
     #[test]
     fn any_text(text in "\\PC{0,40}", name in "\\PC{0,40}", port: u16) {
         if let Ok(host) = text.parse::<Host>() {
@@ -249,7 +249,7 @@ proptest! {
         }
     }
 
-    /// Law: a wildcard covers what ends in its name, after a dot, and nothing else.
+    /// Law: a wildcard covers exactly the names that end in a dot and its domain.
     #[test]
     fn below_is_below(label in "[a-z0-9]{1,8}", above in "[a-z]{1,8}\\.[a-z]{2,4}", other in "[a-z]{1,8}\\.[a-z]{2,4}") {
         let wild = host(&format!("*.{above}"));
@@ -261,7 +261,7 @@ proptest! {
         prop_assert!(other == above || !wild.covers(&elsewhere, 1));
     }
 
-    /// Law: one more host to forbid never lets more be reached.
+    /// Law: forbidding one more host never makes more reachable.
     #[test]
     fn forbidding_never_loosens(name in "[ab]\\.[ab]", port in 1..3_u16, allow in "(\\*\\.)?[ab](\\.[ab])?(:[12])?", forbid in "(\\*\\.)?[ab](\\.[ab])?(:[12])?") {
         let open = Hosts { allow: vec![host(&allow)], forbid: Vec::new() };

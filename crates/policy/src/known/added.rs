@@ -1,31 +1,31 @@
-//! Commands that are given words nobody knows: by `xargs`, and by `find -exec`.
+//! Checks commands that get unknown arguments from `xargs` or `find -exec`.
 
 use super::options::scan;
 use super::{Known, find, known, last_part, lists, reading};
 
-/// Programs of which no option writes, runs or waits for anything: whatever a word turns out to be, they read.
+/// Programs without options that write, run or wait for anything: they only read, for any argument.
 const ANY_WORDS: &str = "
     cat wc head grep ls stat cut nl basename dirname realpath readlink md5sum sha1sum sha256sum echo";
-/// Options of `xargs` that ask nobody, and open no file but the one they name.
+/// Options of `xargs` that do not prompt, and open only the file that they name.
 const XARGS: &str = "
     -0rtx -dEInLPs= --null --no-run-if-empty --verbose --exit --delimiter= --max-args= --max-chars= --max-procs=";
 
-/// Whether the command `argv` only reads if each `None` may be any one word, and any number may follow.
+/// Returns true if the command `argv` is read-only when each `None` is any word and any number of words follows.
 pub(crate) fn reads_whatever_is_added(argv: &[Option<&str>]) -> bool {
     let Some((Some(program), _)) = argv.split_first() else { return false };
     let stand_in: Vec<&str> = argv.iter().map(|word| word.unwrap_or("x")).collect();
     lists(ANY_WORDS, last_part(program)) && known(&stand_in) == Known::ReadOnly
 }
 
-/// Whether `options`, which stand between `xargs` and its command, only say how words are taken from its input.
+/// Returns true if `options`, between `xargs` and its command, only control how arguments are taken from the input.
 pub(crate) fn xargs_only_starts(options: &[Option<&str>]) -> bool {
     let at_lines = |end: &str| matches!(end, "\\n" | "\\0" | "\n");
     scan(XARGS, options)
         .is_some_and(|said| said.operands.is_empty() && said.values_of(&["d", "--delimiter"]).all(at_lines))
 }
 
-/// Whether each word that the command `argv` prints is the name of a file that is there, or a number. Some commands do so
-/// if they are `fed` such names.
+/// Returns true if every word that the command `argv` prints is an existing file name or a number. Some commands do so
+/// only if they are `fed` such names.
 pub(crate) fn prints_names(argv: &[Option<&str>], fed: bool) -> bool {
     let Some((Some(program), words)) = argv.split_first() else { return false };
     let name = last_part(program);
@@ -48,7 +48,7 @@ pub(crate) fn prints_names(argv: &[Option<&str>], fed: bool) -> bool {
     }
 }
 
-/// Whether `find` with `words` only prints, but for the commands that it starts with `-exec`.
+/// Returns true if `find` with `words` only prints, apart from the commands that it starts with `-exec`.
 pub(crate) fn find_only_starts(words: &[Option<&str>]) -> bool {
     let mut left = Vec::new();
     let mut rest = words.iter().copied();

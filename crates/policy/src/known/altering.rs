@@ -1,5 +1,5 @@
-//! Options that turn a command into another one: they change what it runs, or where it writes. A rule that allows a command by
-//! its first words does not cover them, unless its words name them.
+//! Options that change which program a command runs or where it writes. An allow-rule for the first words of a command
+//! does not cover them unless its words name them.
 
 use super::{last_part, lists, stem};
 
@@ -17,8 +17,8 @@ const ANY: &str = "
     --testRunner --transform --resolver --reporter --reporters --env-file --userconfig --globalconfig --hook
     --template --extension --library-path --sysroot --linker";
 
-/// Programs, and options of theirs: a letter alone or among others, a letter alone with `$`, a name, a
-/// beginning with `*`, and `=` for an assignment.
+/// Options by program: a letter alone or combined, a letter alone with `$`, a name, a prefix with `*`, and `=` for an
+/// assignment.
 const OF: &[(&str, &str)] = &[
     ("make gmake", "= -f --file -C -I --include-dir -E -o --old-file -W"),
     ("ninja", "-C -f -t"),
@@ -106,17 +106,17 @@ const OF: &[(&str, &str)] = &[
     ("date", "-s --set"),
 ];
 
-/// The first word of `argv` behind `from` words that changes what the command runs, or where it writes.
+/// Returns the first word of `argv` after `from` words that changes the program that runs, or the output path.
 pub(crate) fn alters<'a>(argv: &[&'a str], from: usize) -> Option<&'a str> {
     let (named, more) = argv.split_at(from.min(argv.len()));
-    // Behind a runner another program has options too: `uv run pytest`.
+    // After a runner, options of another program follow: `uv run pytest`.
     let rows: Vec<&str> = named
         .iter()
         .flat_map(|word| {
             OF.iter().filter(|(names, _)| lists(names, last_part(word))).map(|(_, options)| *options)
         })
         .collect();
-    // Of a program that is not known, options say nothing, nor do those of a script that a rule names.
+    // Options of an unknown program, or of a script that a rule names, have no known meaning.
     if rows.is_empty() && stem(named).is_none() {
         return None;
     }
@@ -127,7 +127,7 @@ pub(crate) fn alters<'a>(argv: &[&'a str], from: usize) -> Option<&'a str> {
     more.iter().find(is_listed).copied()
 }
 
-/// Whether `word` is `option`, perhaps with a value, abbreviated or among other letters.
+/// Returns true if `word` is `option`: with a value, abbreviated, or combined with other letters.
 fn is(option: &str, word: &str) -> bool {
     if option == "=" {
         let name = word.split_once('=').map(|(name, _)| name.trim_end_matches([':', '+', '?', '!']));
@@ -156,7 +156,7 @@ fn is(option: &str, word: &str) -> bool {
         || !option.starts_with("--") && name.strip_prefix('-') == Some(option)
 }
 
-/// The shortest beginning of an option that counts as one.
+/// Minimum length of an abbreviated option.
 const SHORTEST: usize = 5;
 
 fn abbreviates(word: &str, option: &str) -> bool {

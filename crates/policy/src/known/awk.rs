@@ -1,49 +1,49 @@
-//! The programs of `awk`: whether one only prints.
+//! Checks that an `awk` program only prints.
 
 use super::lists;
 use super::options::Said;
 use super::reading::all;
 use super::ways::may_be_read;
 
-/// What is no variable. None of it runs, opens or shows anything but the input, and none of it goes round in circles.
+/// Keywords and functions. None runs, opens or shows anything but the input, and none loops forever.
 const WORDS: &str = "
     print printf BEGIN END length substr index tolower toupper int if else next exit in sub gsub match split sprintf";
-/// Variables: those that `awk` sets, and such as people take.
+/// Variables: those that `awk` sets, and commonly used names.
 const VARIABLES: &str = "
     NF NR FNR FS OFS ORS FILENAME RSTART RLENGTH a b c d e f g h i j k l m n o p q r s t u v w x y z sum total count
     counts seen max min flag found key val value line lines len avg mean prev last first start end name names arr parts
     col num out cnt total_lines in_block pat lo hi from to skip show";
-/// What may stand before a regular expression. Elsewhere a `/` may be a division.
+/// Signs that may precede a regular expression. After other signs a `/` may be a division.
 const BEFORE_REGEX: &str = "(,{};!~&|\n";
-/// What a backslash may stand before in one: none of these ends it.
+/// Characters that may be escaped in a regular expression: none ends it.
 const ESCAPED: &str = "[](){}.*+?^$|tswdSWD";
 const SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
 
-/// Whether the first operand of `awk` is a program that only prints, and the others are files that can be read.
+/// Returns true if the first operand of `awk` is a program that only prints, and the others are readable files.
 pub(super) fn only_prints(said: &Said<'_>) -> bool {
     let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
     let Some(Some(program)) = said.operands.first() else { return false };
     !said.late && files && said.values_of(&["v"]).all(is_setting) && Reader::default().reads(program)
 }
 
-/// Whether `-v` sets a variable to plain text.
+/// Returns true if `-v` sets a variable to plain text.
 fn is_setting(setting: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:; -+%".contains(letter);
     let parts = setting.split_once('=');
     parts.is_some_and(|(name, value)| lists(VARIABLES, name) && value.chars().all(is_plain))
 }
 
-/// What was read last.
+/// The previous token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// A variable, a number, or what closes an index: a `/` behind it divides.
+    /// A variable, a number, or a closing index bracket: a following `/` divides.
     Value,
     Sign(char),
-    /// Whatever else: no `/` may follow.
+    /// Any other token: no `/` may follow.
     Other,
 }
 
-/// How deep the braces and parentheses are at a place of the program.
+/// The nesting depth of braces and parentheses.
 #[derive(Debug, Default)]
 struct Reader {
     braces: usize,
@@ -51,8 +51,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Whether the program holds only listed words, numbers, texts, regular expressions and operators. Nothing is
-    /// redirected (`>`), piped (`|`), read (`getline`), loaded (`@`) or left to a comment.
+    /// Returns true if the program consists of listed words, numbers, strings, regular expressions and operators.
+    /// Redirections (`>`), pipes (`|`), reads (`getline`), loads (`@`) and comments are rejected.
     fn reads(mut self, program: &str) -> bool {
         let (mut rest, mut last) = (program, Last::Sign('\n'));
         // ends: each round takes a letter or more
@@ -71,14 +71,14 @@ impl Reader {
         self.braces == 0 && self.parentheses == 0
     }
 
-    /// Reads one sign, or two that belong together.
+    /// Reads a one- or two-character sign.
     fn sign(&mut self, rest: &str, sign: char) -> Option<(usize, Last)> {
         let second = rest[1..].chars().next();
         match sign {
             '|' if second == Some('|') => return Some((2, Last::Sign('|'))),
             '&' if second == Some('&') => return Some((2, Last::Sign('&'))),
             '|' | '&' => return None,
-            // In an action it compares only between parentheses; in a pattern there is nothing to redirect.
+            // Within an action `>` compares only inside parentheses; a pattern cannot redirect.
             '>' if second == Some('>') || (self.braces > 0 && self.parentheses == 0) => return None,
             '(' => self.parentheses += 1,
             ')' => self.parentheses = self.parentheses.checked_sub(1)?,
@@ -96,7 +96,7 @@ fn in_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Reads a text, with no other escapes than for a line's end and a tab.
+/// Reads a string; only the escapes for newline and tab are accepted.
 fn text(rest: &str) -> Option<usize> {
     let mut letters = rest.char_indices().skip(1);
     // ends: each round takes a letter
@@ -111,7 +111,7 @@ fn text(rest: &str) -> Option<usize> {
     None
 }
 
-/// Reads a number, a word, or the head of a loop over the keys of a variable, which is the only loop that surely ends.
+/// Reads a number, a word, or the head of a loop over the keys of a variable. Only that loop is certain to end.
 fn word(rest: &str) -> Option<(usize, Last)> {
     let end = rest.find(|letter| !in_name(letter)).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
@@ -128,7 +128,7 @@ fn word(rest: &str) -> Option<(usize, Last)> {
     lists(WORDS, word).then_some((end, Last::Other))
 }
 
-/// Reads a division or a regular expression, where it can be only one of them.
+/// Reads a division or a regular expression if only one of them is possible.
 fn slash(rest: &str, last: Last) -> Option<(usize, Last)> {
     if rest.starts_with("/=") {
         return None;
@@ -140,7 +140,7 @@ fn slash(rest: &str, last: Last) -> Option<(usize, Last)> {
     }
 }
 
-/// Reads a regular expression. A bracket is closed before its end, and holds nothing that may end it elsewhere.
+/// Reads a regular expression. A bracket must be closed inside it, and must not contain a possible end of it.
 fn regex(rest: &str) -> Option<usize> {
     let mut letters = rest.char_indices().skip(1);
     // ends: each round takes a letter

@@ -1,16 +1,16 @@
-//! Whether somebody should look at a command even if it is confined.
+//! Matches commands against the danger tables: commands that need review even when confined.
 //!
-//! A row is a program, what its words must hold, and why. All items between blanks must be there:
+//! A row is a program, a condition on its words, and a reason. All items of the condition must match:
 //!
 //! ```text
-//! (nothing)     whatever the words are
-//! word          the sub-command, one item for each level; `a,b` is one of them, `a*` one that begins so
+//! (empty)       matches any words
+//! word          the sub-command, one item per level; `a,b` is one of them, `a*` a prefix
 //! !a,b          a sub-command that is none of them
 //! %a,b          some later word is one of them
-//! -x,--name     one of these options: a letter alone or among others, a name in full or abbreviated
-//! -name         such a word, as it is
-//! --            such a word
-//! {name}        what `predicate` or `sending` says under that name
+//! -x,--name     one of these options: a letter alone or combined, a name in full or abbreviated
+//! -name         exactly this word
+//! --            exactly this word
+//! {name}        the named predicate in `predicate` or `sending`
 //! ```
 
 use std::sync::LazyLock;
@@ -21,25 +21,25 @@ use super::risks::RISKS;
 use super::rows::ROWS;
 use super::{Word, git, last_part, lists, variables, wrapper};
 
-/// How many commands deep a command is looked at.
+/// Maximum nesting depth of examined commands.
 const DEPTH: usize = 8;
-/// How many commands inside one are looked at.
+/// Maximum number of examined inner commands.
 pub(super) const INSIDE: usize = 64;
 
-/// A program's names, what its words hold, and why that is dangerous.
+/// Program names, a condition on the words, and the danger.
 pub(super) type Row = (&'static str, &'static str, &'static str);
 
-/// Why the command `argv` is dangerous, or one that it runs; `None` if nothing is known.
+/// Returns the danger of the command `argv` or of one that it runs; `None` if none is known.
 pub(super) fn why(argv: &[Word<'_>]) -> Option<&'static str> {
     search(argv, why_alone)
 }
 
-/// Why the command `argv`, or one that it runs, may do harm where nothing confines it.
+/// Returns the risk without confinement of the command `argv` or of one that it runs.
 pub(super) fn risk(argv: &[Word<'_>]) -> Option<&'static str> {
     search(argv, risk_alone)
 }
 
-/// What `alone` says about the command `argv`, or about one that it runs.
+/// Applies `alone` to the command `argv` and to the commands that it runs.
 fn search(argv: &[Word<'_>], alone: fn(&[Word<'_>]) -> Option<&'static str>) -> Option<&'static str> {
     let mut commands = vec![argv.iter().flat_map(|word| spread(*word)).collect::<Vec<_>>()];
     for _ in 0..DEPTH {
@@ -57,7 +57,7 @@ fn search(argv: &[Word<'_>], alone: fn(&[Word<'_>]) -> Option<&'static str>) -> 
     Some("runs a command inside too many others")
 }
 
-/// The commands inside the command `argv`, as far as wrappers are known; not all if there are very many.
+/// Returns the commands inside `argv` as far as wrappers are known, up to a limit.
 pub(crate) fn commands_inside<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     let mut all: Vec<Vec<Word<'a>>> = Vec::new();
     let mut last = wrapper::inner(argv);
@@ -70,7 +70,7 @@ pub(crate) fn commands_inside<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     all
 }
 
-/// What `{a,b}` becomes, if it is in no quotes: that is not known here, and whatever it becomes may be dangerous.
+/// Expands `{a,b}` as if unquoted. Quoting is not known here, and the expansion may be dangerous.
 fn spread(word: Word<'_>) -> Vec<Word<'_>> {
     let list = word.and_then(|word| word.strip_prefix('{')?.strip_suffix('}'));
     match list.filter(|list| list.contains(',') && !list.contains([' ', '"'])) {
@@ -86,7 +86,7 @@ fn why_alone(argv: &[Word<'_>]) -> Option<&'static str> {
     let of_git = || git::ROWS.iter();
     let row = match (name, name.strip_prefix("git-")) {
         ("git", _) => of_git().find(|(_, when, _)| holds(name, when, words)),
-        // What git itself starts for its sub-commands.
+        // The programs that git itself starts for its sub-commands.
         (_, Some(sub)) => {
             let words = [&[Some(sub)], words].concat();
             of_git().find(|(_, when, _)| holds("git", when, &words))
@@ -107,7 +107,7 @@ fn risk_alone(argv: &[Word<'_>]) -> Option<&'static str> {
     rows.find(|(_, when, _)| holds(name, when, words)).map(|(_, _, why)| *why)
 }
 
-/// Programs of the table whose name `fits`, and the shells; at the most `limit`.
+/// Returns at most `limit` program names of the table, and shells, whose name `fits`.
 pub(crate) fn names_like(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'static str> {
     let rows = ROWS.iter().flat_map(|(names, ..)| names.split_whitespace());
     let others = [
@@ -134,7 +134,7 @@ pub(crate) fn names_like(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'sta
     names
 }
 
-/// Whether `words` hold all that `when` asks for. Options count only behind the sub-commands.
+/// Returns true if `words` satisfy all items of `when`. Options count only after the sub-commands.
 fn holds(program: &str, when: &str, words: &[Word<'_>]) -> bool {
     let mut rest = words;
     for item in when.split_whitespace() {
@@ -157,19 +157,19 @@ fn holds(program: &str, when: &str, words: &[Word<'_>]) -> bool {
     true
 }
 
-/// Options of programs with sub-commands that surely take the next word.
+/// Options of programs with sub-commands that always take the next word.
 const TAKES_NEXT: &str = "
     -n --namespace --context --kubeconfig --cluster --user -s --server -H --host --config -f --file --profile --region
     -p --project-name --project -C -c --git-dir --work-tree --manifest-path --color --prefix";
 
-/// Options of them that surely do not.
+/// Options of such programs that never take the next word.
 const TAKES_NONE: &str = "
     -A --all-namespaces -a --all -D --debug -q --quiet -l --full --no-pager --no-legend --user --system --global --tls
     --insecure-skip-tls-verify --verbose --now --force --dry-run --ansi --compatibility";
 
-/// What follows the sub-command if `item` names it. What stands right behind an option may be its value: then it is
-/// passed over if it does not fit. Where anything else fits, it is passed over if it surely is the value; and if nobody
-/// knows, what follows is looked at too.
+/// Returns the words after the sub-command that `item` names. A word after an option may be its value, so it is skipped
+/// if it does not match. For a negated item it is skipped if it certainly is a value; if that is unclear, the next word
+/// is examined too.
 pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     let (list, other) = match item.strip_prefix('!') {
         Some(list) => (list, true),
@@ -196,12 +196,12 @@ fn among(list: &str, word: &str) -> bool {
     list.split(',').any(|one| one == word || begins(one, word))
 }
 
-/// Whether `pattern` ends in `*` and `word` begins with the rest of it.
+/// Returns true if `pattern` ends in `*` and `word` begins with the rest of it.
 fn begins(pattern: &str, word: &str) -> bool {
     pattern.strip_suffix('*').is_some_and(|begin| word.starts_with(begin))
 }
 
-/// Letters of options that take a value, so that what is attached to one is not read as more letters.
+/// Option letters that take a value, so that an attached value is not read as more letters.
 const WITH_VALUE: &[(&str, &str)] = &[
     ("curl", "AbcCdDeEFhHKmoPQrtTuUwxyYzX"),
     ("wget", "aoiBtTOQPUlARDI"),
@@ -220,12 +220,12 @@ fn with_value(program: &str) -> &'static str {
     WITH_VALUE.iter().find(|(names, _)| lists(names, program)).map_or("", |(_, letters)| letters)
 }
 
-/// Whether `word` is the option `full`, or a beginning of it.
+/// Returns true if `word` is the option `full` or an abbreviation of it.
 fn abbreviates(word: &str, full: &str) -> bool {
     word.len() > 2 && word.starts_with("--") && full.starts_with(word)
 }
 
-/// Whether `words` hold `option` before a `--`.
+/// Returns true if `words` contain `option` before a `--`.
 pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> bool {
     let mut before = words.iter().flatten().take_while(|word| **word != "--");
     if option == "--" {
@@ -238,13 +238,13 @@ pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> boo
         [b'-', letter] => char::from(*letter),
         _ => return before.any(|word| *word == option),
     };
-    // Letters that take a value before a sub-command of git take none behind it.
+    // Letters that take a value before a sub-command of git take none after it.
     let stops = if program == "git" { "Foe" } else { with_value(program) };
     let in_letters = |letters: &str| {
         let end = letters.find(|c: char| stops.contains(c)).unwrap_or(letters.len());
         letters[..end].contains(letter) || letters[end..].starts_with(letter)
     };
-    // The first word of `tar` is one of letters even without a dash, and then their values follow it.
+    // The first word of `tar` consists of option letters even without a dash; their values follow.
     let bare = words.first().copied().flatten().filter(|_| lists("tar bsdtar gtar", program));
     bare.is_some_and(|word| !word.starts_with('-') && word.contains(letter))
         || before
@@ -252,7 +252,7 @@ pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> boo
             .any(|rest| !rest.starts_with('-') && in_letters(rest))
 }
 
-/// The values of the options `names`, abbreviated or not: attached, or in the next word.
+/// Returns the values of the options `names`, also abbreviated: attached, or in the next word.
 pub(super) fn values<'a>(program: &str, names: &'static str, words: &[Word<'a>]) -> Vec<&'a str> {
     let stops = with_value(program);
     let value = |at: usize| {

@@ -1,11 +1,11 @@
-//! What of a row of `danger` or `risks` is about files that are lost, filled or given away, and programs from elsewhere.
+//! Predicates about lost, filled or given-away files, and about programs from the network, for the danger tables.
 
 use super::danger::values;
 use super::places::plain;
 use super::predicate::{is_system, operands};
 use super::{Word, lists};
 
-/// Whether `words` of `program` fit the predicate `name`, if it is one of these.
+/// Evaluates the predicate `name` if it is one of these.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
@@ -32,22 +32,22 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     }
 }
 
-/// Whether a device never runs out of what it gives.
+/// Returns true if a device provides endless data.
 pub(crate) fn never_ends(path: &str) -> bool {
     matches!(plain(path).as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
 }
 
-/// Whether what is written to `path` leaves nothing behind.
+/// Returns true if data written to `path` is not stored.
 fn is_sink(path: &str) -> bool {
     lists("/dev/null /dev/stdout /dev/stderr -", path)
 }
 
-/// Whether there are two operands.
+/// Returns true if there are at least two operands.
 fn has_two(words: &[Word<'_>]) -> bool {
     operands(words).nth(1).is_some()
 }
 
-/// Whether the program that is run is given by an address: the first operand, or the package that it is taken from.
+/// Returns true if the program to run is given by a URL: as the first operand or as its package.
 fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
     let is_url = |word: &str| {
         ["http://", "https://", "git+", "git://", "github:", "gitlab:", "gist:", "ssh://"]
@@ -58,7 +58,8 @@ fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
         || values(program, "-p --package --from --with --spec", words).into_iter().any(is_url)
 }
 
-/// Whether `chown`, `chgrp` or `install` gives something to root: by name, by number, or as a file of the system has it.
+/// Returns true if `chown`, `chgrp` or `install` makes root the owner: by name, by number, or by a system reference
+/// file.
 fn gives_to_root(program: &str, words: &[Word<'_>]) -> bool {
     let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
     if program == "install" {

@@ -1,21 +1,21 @@
-//! The expression of `find`.
+//! Checks that the expression of `find` only prints.
 
 use super::options::looks_like_option;
 use super::{Word, lists};
 
-/// What takes no value.
+/// Tests and actions without a value.
 const ALONE: &str = "
     ! ( ) , -a -and -o -or -not -print -print0 -ls -prune -depth -quit -empty -true -false -mount -xdev -follow -daystart
     -noleaf -ignore_readdir_race -noignore_readdir_race -readable -writable -executable -nouser -nogroup -warn -nowarn";
-/// What takes one.
+/// Tests and actions with a value.
 const WITH_VALUE: &str = "
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime -ctime
     -mmin -amin -cmin -newer -anewer -cnewer -user -group -uid -gid -links -inum -samefile -lname -ilname -maxdepth
     -mindepth -fstype -used -printf";
-/// What may stand before the paths.
+/// Options that may precede the paths.
 const BEFORE: &str = "-H -L -P";
 
-/// Whether the words of `find` are paths and an expression of tests that only print.
+/// Returns true if the words of `find` are paths and an expression that only prints.
 pub(super) fn only_prints(words: &[Word<'_>]) -> bool {
     let known: Option<Vec<&str>> = words.iter().copied().collect();
     let Some(known) = known else { return false };
@@ -41,13 +41,13 @@ fn is_path(word: &str) -> bool {
     !word.starts_with('-') && !matches!(word, "(" | ")" | "!" | ",")
 }
 
-/// `-newerXY`: which of two times are compared.
+/// Returns true for `-newerXY`, where X and Y select the compared times.
 fn is_newer(word: &str) -> bool {
     let times = word.strip_prefix("-newer").unwrap_or_default();
     times.len() == 2 && times.chars().all(|time| "aBcmt".contains(time))
 }
 
-/// A mode, which may begin with a dash and a letter: `-u+x`.
+/// Returns true for a mode, which may begin with a dash and a letter: `-u+x`.
 fn is_mode(value: &str) -> bool {
     value.chars().all(|letter| letter.is_ascii_digit() || "ugoarwxstX+,=/-".contains(letter))
 }

@@ -1,4 +1,5 @@
-//! What of `git` is dangerous. Nothing of it is read-only by its words: the repository's configuration runs programs.
+//! The dangers of `git`. No git command is read-only by its words, since the repository's configuration can run
+//! programs.
 
 use super::danger::{self, Row, values};
 use super::{Word, lists};
@@ -9,7 +10,7 @@ const OTHERS: &str = "overwrites or removes what others have";
 const RUNS: &str = "makes git run a program";
 const SENDS: &str = "changes where git fetches from or sends to";
 
-/// Read as those of `danger`.
+/// The rows for git; the format is described in `danger`.
 pub(super) const ROWS: &[Row] = &[
     ("git", "{keys}", RUNS),
     ("git", "--exec-path", RUNS),
@@ -63,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     ("git", "credential,credential-store,credential-cache", "handles credentials"),
 ];
 
-/// Whether `words` fit the predicate `name`, if it is one of these.
+/// Evaluates the predicate `name` if it is one of these.
 pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
     let has = |option: &str| danger::has_option("git", option, words);
     match name {
@@ -76,7 +77,7 @@ pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
     }
 }
 
-/// Keys whose value git runs, or that lead it to a program; `*` is any part between dots. In lower case.
+/// Configuration keys whose value git runs or that lead it to a program. `*` is any part between dots. In lower case.
 const KEYS: &str = "
     core.pager core.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass
     core.alternaterefscommand core.worktree core.attributesfile core.virtualfilesystem clean.requireforce pager.* sequence.editor
@@ -92,11 +93,11 @@ const KEYS: &str = "
     http.sslcainfo lfs.customtransfer.*.path lfs.extension.*.clean lfs.extension.*.smudge extensions.worktreeconfig
     safe.directory safe.barerepository receive.procreceiverefs transfer.credentialsinurl";
 
-/// Whether git runs something if `key` is `value`; an unknown value does.
+/// Returns true if git runs a program when `key` is `value`; an unknown value counts.
 fn runs(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
     if key.starts_with("alias.") {
-        // An alias that is a shell's command, that begins with options of git, or that is dangerous itself.
+        // An alias that is a shell command, begins with options of git, or is dangerous itself.
         return value.is_none_or(|value| {
             let words: Vec<Word<'_>> =
                 std::iter::once("git").chain(value.split_whitespace()).map(Some).collect();
@@ -112,19 +113,19 @@ fn runs(key: &str, value: Option<&str>) -> bool {
     })
 }
 
-/// Whether an option of git, or of `git clone`, sets a key that runs something.
+/// Returns true if an option of git, or of `git clone`, sets a key that runs a program.
 fn runs_by_key(words: &[Word<'_>]) -> bool {
     let set = |text: &str| match text.split_once('=') {
         Some((key, value)) => runs(key, Some(value)),
         None => runs(text, Some("true")),
     };
-    // The value is the name of a variable: nobody knows what that holds.
+    // The value is the name of a variable with unknown content.
     let named = |text: &str| runs(text.split('=').next().unwrap_or(text), None);
     values("git", "-c --config", words).into_iter().any(set)
         || values("git", "--config-env", words).into_iter().any(named)
 }
 
-/// Whether an option of git makes it forget commits that nothing names.
+/// Returns true if an option makes git expire unreachable commits.
 fn expires(words: &[Word<'_>]) -> bool {
     let set = |text: &str| {
         let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
@@ -133,7 +134,7 @@ fn expires(words: &[Word<'_>]) -> bool {
     values("git", "-c --config --config-env", words).into_iter().any(set)
 }
 
-/// Whether the words behind `git fetch` overwrite a branch of this repository.
+/// Returns true if the arguments of `git fetch` overwrite a local branch.
 fn lands(words: &[Word<'_>]) -> bool {
     let forced = danger::has_option("git", "-f", words) || danger::has_option("git", "--force", words);
     let mut refs = words.iter().flatten().filter(|word| !word.starts_with('-')).skip(1);
@@ -148,12 +149,12 @@ const CONFIG_VALUES: &str = "-f --file --blob --type --default --value --comment
 /// Words that make `git config` read.
 const READS: &str =
     "get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool";
-/// Words that make it write, whatever else there is.
+/// Words that make `git config` write in any case.
 const WRITES: &str = "
     set unset edit rename-section remove-section -e --edit --add --replace-all --unset --unset-all --rename-section
     --remove-section";
 
-/// Whether the words behind `git config` set a key that runs something, or anything for all repositories.
+/// Returns true if the arguments of `git config` set a key that runs a program, or any key for all repositories.
 fn configures(words: &[Word<'_>]) -> bool {
     let known: Vec<&str> = words.iter().copied().flatten().collect();
     let mut operands = Vec::new();

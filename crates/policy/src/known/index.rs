@@ -1,16 +1,16 @@
-//! Finds the rows of a table by the name of a program, without going through all of it.
+//! An index that finds the rows of a table by program name.
 
 use std::collections::HashMap;
 
-/// Which rows a name has.
+/// Maps program names to row numbers.
 pub(super) struct Index {
     exact: HashMap<&'static str, Vec<usize>>,
-    /// Rows for names that begin so.
+    /// Rows for name prefixes.
     begins: Vec<(&'static str, usize)>,
 }
 
 impl Index {
-    /// Over rows that begin with a list of names between blanks; one that ends in `*` is the beginning of a name.
+    /// Builds the index from each row's whitespace-separated names; a name that ends in `*` is a prefix.
     pub(super) fn of(names: impl Iterator<Item = &'static str>) -> Self {
         let mut index = Self { exact: HashMap::new(), begins: Vec::new() };
         for (row, names) in names.enumerate() {
@@ -24,7 +24,7 @@ impl Index {
         index
     }
 
-    /// The rows for `name`, in the order of the table.
+    /// Returns the rows for `name`, in table order.
     pub(super) fn rows(&self, name: &str) -> Vec<usize> {
         let mut rows = self.exact.get(name).cloned().unwrap_or_default();
         rows.extend(self.begins.iter().filter(|(begin, _)| name.starts_with(begin)).map(|(_, row)| *row));

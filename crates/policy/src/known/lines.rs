@@ -1,18 +1,18 @@
-//! Commands that are known as a whole: each line is all the words of one.
+//! Read-only commands that are known in full: each entry lists all words after the program.
 
 use std::sync::LazyLock;
 
 use super::Word;
 use super::index::Index;
 
-/// The names of programs, and the words that each of them may have.
+/// Program names, and the complete arguments that each may have.
 type Line = (&'static str, &'static [&'static str]);
 
-/// Programs that say which version they are, and how they are asked: each line is all their words. Java is not among them,
-/// which leaves a file behind while it runs, nor `npm`, which looks for `node` on the path.
+/// Programs that print their version, with the exact arguments. Java is excluded, which leaves a file behind, and so is
+/// `npm`, which looks for `node` in the `PATH`.
 ///
-/// A proxy that goes by one of these names reads which program to run from the project (`rustup` from
-/// `rust-toolchain.toml`, even a path inside it). Whoever says where a program lies must not pass one off as the other.
+/// A proxy with one of these names chooses the program from project files (`rustup` from `rust-toolchain.toml`, even a
+/// path inside it). The program lookup must therefore not report such a proxy as the real program.
 const VERSIONS: &[Line] = &[
     ("cargo rustc rustdoc", &["--version", "-V", "-vV", "-Vv", "--version --verbose"]),
     ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
@@ -30,7 +30,7 @@ const VERSIONS: &[Line] = &[
     ("ssh", &["-V"]),
 ];
 
-/// How scripts begin, and what they look up about the shell they run in.
+/// Common script preambles and queries about the shell.
 const IDIOMS: &[Line] = &[
     ("set", &["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "+e", "+u", "+x", "+eu", "+ex", "+ux"]),
     ("set", &["-o pipefail", "-e -o pipefail", "-eo pipefail", "-uo pipefail", "-euo pipefail"]),
@@ -39,7 +39,7 @@ const IDIOMS: &[Line] = &[
     ("tee", &["/dev/null"]),
 ];
 
-/// Whether one of the lines is the program `name` with `words`.
+/// Returns true if an entry is the program `name` with exactly these `words`.
 pub(super) fn lists(name: &str, words: &[Word<'_>]) -> bool {
     static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| [VERSIONS, IDIOMS].concat());
     static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(LINES.iter().map(|(names, _)| *names)));

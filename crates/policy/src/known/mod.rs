@@ -1,8 +1,8 @@
-//! What is known about one command by its words alone: that it only reads, that it is dangerous, or nothing.
+//! Classifies one command by its words alone: read-only, ordinary, risky or dangerous.
 //!
-//! The tables do not trust each other. `reading` lists what is allowed, option by option, and whatever it does not
-//! list is not read-only. `danger` lists what somebody should look at, and whatever it does not list is ordinary: a gap
-//! there costs a question, never the confinement.
+//! The tables are independent. `reading` lists allowed options one by one; anything else is not read-only. `danger`
+//! lists dangerous commands; anything else is ordinary. A gap in the danger table costs a question, never the
+//! confinement.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -42,29 +42,28 @@ pub(crate) use places::{is_lasting, plain};
 pub(crate) use predicate::drops_data;
 pub(crate) use ways::{leads_astray, may_be_read};
 
-/// Why a place should not be written to without a look.
+/// The danger of writing to a persistent path.
 pub(crate) const LASTING: &str = "changes the system, or what runs later";
-/// Why removing many files deserves a look.
+/// The danger of removing many files.
 pub(crate) const REMOVES: &str = "removes files without asking";
 
-/// One word of a command: `None` if nobody knows what it will be.
+/// One word of a command; `None` if it is unknown.
 type Word<'a> = Option<&'a str>;
 
-/// What is known about a command by its arguments alone.
+/// The risk of a command, judged by its words alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// It reads and prints, and does nothing else, whatever the files hold.
+    /// Only reads and prints, whatever the files contain.
     ReadOnly,
-    /// Nothing is known: it runs confined.
+    /// Nothing is known; the command runs confined.
     Ordinary,
-    /// It may do harm where nothing confines it, for this reason; confined it is ordinary.
+    /// May do harm without confinement, for this reason; ordinary when confined.
     Risky(&'static str),
-    /// Somebody should look at it even if it is confined, for this reason.
+    /// Needs review even when confined, for this reason.
     Dangerous(&'static str),
 }
 
-/// Says what is known about the command `argv`. Of a path in its first word only the last part counts: where the program
-/// lies is judged elsewhere.
+/// Classifies the command `argv`. Only the last component of the program path counts; its location is judged elsewhere.
 ///
 /// ```
 /// use toolgate_policy::{Known, known};
@@ -77,8 +76,8 @@ pub fn known(argv: &[&str]) -> Known {
     known_partly(&words)
 }
 
-/// The same if not all words are known. An unknown word can only make things worse: the command is read-only only if the
-/// word cannot be taken for an option and may be anything.
+/// Classifies a command with unknown words. An unknown word never lowers the risk: the command is read-only only if the
+/// word cannot be an option and may have any value.
 pub fn known_partly(argv: &[Option<&str>]) -> Known {
     if argv.iter().flatten().any(|word| word.contains(crate::letters::hides)) {
         return Known::Dangerous("holds characters that do not show on a terminal");
@@ -93,17 +92,17 @@ pub fn known_partly(argv: &[Option<&str>]) -> Known {
     danger::risk(argv).map_or(Known::Ordinary, Known::Risky)
 }
 
-/// The name of the program at a path.
+/// Returns the program name of a path.
 pub(crate) fn last_part(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 thread_local! {
-    /// Lists that were taken apart: doing that each time is what would take time here.
+    /// Caches the lists as hash sets: splitting them each time is the expensive step.
     static APART: RefCell<HashMap<(usize, usize), HashSet<&'static str>>> = RefCell::default();
 }
 
-/// Whether `list`, names between blanks, holds `name`.
+/// Returns true if `list`, a whitespace-separated list, contains `name`.
 fn lists(list: &'static str, name: &str) -> bool {
     APART.with_borrow_mut(|apart| {
         let key = (list.as_ptr().addr(), list.len());

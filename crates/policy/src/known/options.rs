@@ -1,47 +1,47 @@
-//! Reads the words of a command by a list of the options that it may have.
+//! Parses the words of a command by a list of its options.
 //!
-//! A list is text, one item for each option:
+//! The list is a text with one item per option:
 //!
 //! ```text
-//! -abc      letters without a value, alone or together
+//! -abc      letters without a value, alone or combined
 //! -n=       a letter with a value, attached or in the next word
 //! -n:       a letter with a value in the next word only; the letter is the last of its word
-//! -n=?      a letter with a value that may be missing, and is attached
+//! -n=?      a letter with an optional attached value
 //! -NUM      a number: `-5`
 //! --name    an option without a value; `=`, `=?` as above; `==` for two values in the next two words
-//! exact     letters do not go together, and a value that is attached is a number
+//! exact     letters cannot be combined, and an attached value is a number
 //! ```
 
 use super::Word;
 
-/// What the words of a command say, once each of them is understood.
+/// The parsed words of a command.
 #[derive(Debug, Default)]
 pub(super) struct Said<'a> {
-    /// Values of options, by the option's letter or `--name`.
+    /// Values of options, by letter or `--name`.
     pub(super) values: Vec<(&'a str, &'a str)>,
-    /// Options without a value, in the same way.
+    /// Options without a value, by letter or `--name`.
     pub(super) flags: Vec<&'a str>,
-    /// Whatever is no option.
+    /// Operands.
     pub(super) operands: Vec<Word<'a>>,
-    /// Whether an option follows an operand: to some programs that is one more operand.
+    /// An option follows an operand; some programs treat it as another operand.
     pub(super) late: bool,
 }
 
 impl<'a> Said<'a> {
-    /// The values that were given under one of `names`.
+    /// Returns the values of the options `names`.
     pub(super) fn values_of(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
         self.values.iter().filter(move |(name, _)| names.contains(name)).map(|(_, value)| *value)
     }
 
-    /// Whether one of `names`, a list between blanks, is given, with a value or without.
+    /// Returns true if an option of `names`, a whitespace-separated list, is present, with or without a value.
     pub(super) fn has(&self, names: &'static str) -> bool {
         let values = self.values.iter().map(|(name, _)| name);
         values.chain(&self.flags).any(|name| super::lists(names, name))
     }
 }
 
-/// Reads `words` by the list `options`. `None` if one of them is not understood: it is not listed, it is abbreviated, its
-/// value is missing, or nobody knows whether it is an option.
+/// Parses `words` by the list `options`. Returns `None` for a word that is unlisted, abbreviated, lacks its value, or
+/// may be an option.
 pub(super) fn scan<'a>(options: &'static str, words: &[Word<'a>]) -> Option<Said<'a>> {
     let mut said = Said::default();
     let mut words = words.iter().copied();
@@ -124,7 +124,7 @@ fn short<'a>(
     Some(())
 }
 
-/// What follows `letter` in the list: nothing if it takes no value.
+/// Returns the suffix of `letter` in the list: empty if it takes no value.
 fn kind(options: &str, letter: char) -> Option<&str> {
     let letters = options.split_whitespace().filter_map(|item| item.strip_prefix('-'));
     letters.filter(|item| !item.starts_with('-') && *item != "NUM").find_map(|item| {
@@ -133,13 +133,13 @@ fn kind(options: &str, letter: char) -> Option<&str> {
     })
 }
 
-/// The value in the next word. What looks like an option, or may, is none: to a program that takes no value here, it is
-/// an option.
+/// Returns the value in the next word. A word that may be an option is not accepted: a program without a value here
+/// would take it for an option.
 fn value<'a>(words: &mut impl Iterator<Item = Word<'a>>) -> Option<&'a str> {
     words.next()?.filter(|word| !looks_like_option(word))
 }
 
-/// Whether `word` is a dash and something else than a number.
+/// Returns true if `word` is a dash followed by anything but a digit.
 pub(super) fn looks_like_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|next: char| !next.is_ascii_digit()))
 }

@@ -1,10 +1,10 @@
-//! Places where what is written lasts: it belongs to the system, or it says what runs later or who may come in.
+//! Detects persistent paths: files of the system, and files that control later programs or logins.
 
 use super::lists;
 
-/// Directories of the system that programs and their configuration lie in.
+/// System directories of programs and their configuration.
 const SYSTEM: &str = "bin boot etc lib lib32 lib64 sbin usr";
-/// Files and directories of a home that say what runs, or who may come in.
+/// Files and directories of a home that control started programs or logins.
 const HOME: &str = "
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
     .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .inputrc .gitconfig .vimrc .npmrc .pypirc .netrc .ssh .gnupg
@@ -12,12 +12,12 @@ const HOME: &str = "
     .curlrc .wgetrc .tmux.conf .emacs .emacs.d .pam_environment .xsessionrc .rhosts .forward .yarnrc .bunfig.toml .aws
     .cargo/config .docker/config.json .kube/config .m2/settings.xml .gradle/init.gradle .config/nvim .config/pip
     .pip/pip.conf .local/bin .bash_history .zsh_history Library/LaunchAgents";
-/// What git runs, or takes its settings from.
+/// Files of git that it runs or takes settings from.
 const GIT: &str = "hooks config config.worktree";
-/// From so many steps up on, a path may be one from the root.
+/// A path with at least this many leading `..` is treated as absolute.
 const FAR_UP: usize = 3;
 
-/// Whether what is written to `path` lasts beyond the work at hand. The path is as it stands in a script.
+/// Returns true if a write to `path`, given as in a script, outlasts the work at hand.
 pub(crate) fn is_lasting(path: &str) -> bool {
     let mut path = plain(path);
     let up = path.split('/').take_while(|part| *part == "..").count();
@@ -48,8 +48,7 @@ pub(crate) fn is_lasting(path: &str) -> bool {
         }
 }
 
-/// A path as it is written, without quotes and without what changes nothing. Where a `..` leads behind something that is
-/// not known stays open.
+/// Normalizes a path of a script: removes quotes and redundant components. A `..` after an unknown component stays.
 pub(crate) fn plain(path: &str) -> String {
     let path = path.replace(['"', '\''], "");
     let mut parts: Vec<&str> = Vec::new();
@@ -66,7 +65,7 @@ pub(crate) fn plain(path: &str) -> String {
     format!("{begin}{}{end}", parts.join("/"))
 }
 
-/// Whether `path` names one thing below where the command runs, or in a scratch place.
+/// Returns true if `path` names one file below the working directory or in `/tmp`.
 pub(super) fn is_named(path: &str) -> bool {
     let mut parts = path.split('/');
     let inside = !path.starts_with('/') || path.strip_prefix("/tmp/").is_some_and(|rest| !rest.is_empty());

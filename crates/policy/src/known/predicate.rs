@@ -1,10 +1,10 @@
-//! What a row of `danger` or `git` asks for by name.
+//! The named predicates of the danger tables.
 
 use super::danger::{self, values};
 use super::places::{is_lasting, is_named, plain};
 use super::{Word, destroying, git, last_part, lists, sed, sending, wrapper};
 
-/// Whether `words` of `program` fit the predicate `name`, written with its braces.
+/// Evaluates the predicate `name`, written with its braces, for `words` of `program`.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
@@ -66,11 +66,11 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     }
 }
 
-/// Directories that belong to the system, and homes.
+/// System directories, and homes.
 const SYSTEM: &str =
     "bin boot dev etc lib lib32 lib64 opt proc root run sbin srv sys usr var Applications Library System";
 
-/// Whether `word` is the root, a home, a directory above, or something that belongs to the system.
+/// Returns true if `word` is the root, a home, a parent directory or a system path.
 pub(super) fn is_system(word: &str) -> bool {
     let word = if word.len() > 1 { word.trim_end_matches("/*").trim_end_matches('/') } else { word };
     let above = !word.is_empty() && word.split('/').all(|part| part == "..");
@@ -85,7 +85,7 @@ pub(super) fn is_system(word: &str) -> bool {
     }
 }
 
-/// Whether `path` is a device that holds something, rather than one that is always empty or a stream.
+/// Returns true if `path` is a device with data, not an empty one or a stream.
 fn is_device(path: &str) -> bool {
     let path = plain(path);
     let harmless = "null zero full random urandom stdin stdout stderr tty";
@@ -93,7 +93,7 @@ fn is_device(path: &str) -> bool {
     name.is_some_and(|name| !lists(harmless, name) && !name.starts_with("fd/") && !name.starts_with("shm/"))
 }
 
-/// Whether `mode` lets everybody write.
+/// Returns true if `mode` makes a file writable for everyone.
 fn opens(mode: &str) -> bool {
     if let Some(digits) = digits_of(mode) {
         return matches!(digits.as_bytes(), [.., b'2' | b'3' | b'6' | b'7']);
@@ -105,7 +105,7 @@ fn opens(mode: &str) -> bool {
     })
 }
 
-/// Whether `mode` makes a program run with the rights of its owner or group.
+/// Returns true if `mode` is setuid or setgid.
 fn sets_id(mode: &str) -> bool {
     let mode = mode.strip_prefix("-m").or_else(|| mode.strip_prefix("--mode=")).unwrap_or(mode);
     if let Some(digits) = digits_of(mode) {
@@ -124,30 +124,30 @@ fn digits_of(mode: &str) -> Option<&str> {
     digits.then_some(mode)
 }
 
-/// Whether `word` names another machine: `host:path`, `me@host:`, `rsync://host`.
+/// Returns true if `word` names another machine: `host:path`, `me@host:`, `rsync://host`.
 fn is_host(word: &str) -> bool {
     let before = word.split('/').next().unwrap_or(word);
     !word.starts_with('-') && before.contains(':')
 }
 
-/// Whatever is no option.
+/// Returns the words that are not options.
 pub(super) fn operands<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = Word<'a>> + 'w {
     let all = words.iter().position(|word| *word == Some("--")).unwrap_or(words.len());
     let is_operand = move |at: usize, word: Word<'_>| at > all || !word.is_some_and(|it| it.starts_with('-'));
     words.iter().copied().enumerate().filter(move |(at, word)| is_operand(*at, *word)).map(|(_, word)| word)
 }
 
-/// The last part of a task of gradle: `:x:publish`.
+/// Returns the last component of a gradle task: `:x:publish`.
 fn last_task(word: &str) -> &str {
     word.rsplit(':').next().unwrap_or(word)
 }
 
-/// Whether an address makes git run a program: by a helper, or by an option where a host should be.
+/// Returns true if a URL makes git run a program: by a helper, or by an option in place of a host.
 fn runs_by_address(word: &str) -> bool {
     word.contains("=ext::") || word.contains("://-")
 }
 
-/// What removes data, whatever stands around it; in capitals.
+/// SQL statements that remove data in any context; in upper case.
 const DROPS: &[&str] = &[
     "DROP DATABASE",
     "DROP TABLE",
@@ -166,13 +166,13 @@ const DROPS: &[&str] = &[
     "DROP KEYSPACE",
 ];
 
-/// Whether a text for a database removes what is in it.
+/// Returns true if a database script removes data.
 pub(crate) fn drops_data(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase() + " ";
     DROPS.iter().any(|drops| text.contains(drops))
 }
 
-/// Whether a word for `date` is a time as `MMDDhhmm` and more, and no option's value.
+/// Returns true if an argument of `date` is a time such as `MMDDhhmm` and not the value of an option.
 fn sets_clock(words: &[Word<'_>]) -> bool {
     let is_value =
         |at: usize| at > 0 && words[at - 1].is_some_and(|name| lists("-d -r -f --date --reference", name));
@@ -180,7 +180,7 @@ fn sets_clock(words: &[Word<'_>]) -> bool {
     words.iter().enumerate().any(|(at, word)| word.is_some_and(is_time) && !is_value(at))
 }
 
-/// Whether `kill` is told to stop the first process or all of them.
+/// Returns true if `kill` targets process 1 or all processes.
 fn stops_everything(words: &[Word<'_>]) -> bool {
     let is_signal = |at: usize| at > 0 && matches!(words[at - 1], Some("-s" | "-n" | "-l" | "--signal"));
     words.iter().enumerate().any(|(at, word)| matches!(word, Some("-1" | "1")) && !is_signal(at))

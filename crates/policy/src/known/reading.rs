@@ -1,10 +1,10 @@
-//! Programs that only read, and the options under which they do.
+//! The table of read-only programs and the options with which they only read.
 //!
-//! Left out on purpose, besides whatever writes or runs something: what follows a file and never ends (`tail -f`), what
-//! keeps large input in temporary files (`sort -m`, `sort -S`, `tac` of a pipe), what asks the network for a name
-//! (`hostname -f`), what takes the names of files from a file (`--files0-from`), `egrep` and `fgrep`, which are scripts
-//! that look for `grep` on the path, and `git`, whose repository says what it runs. Where systems differ an option is
-//! listed only if it means the same on all of them: `date -d` does not.
+//! Programs that write or run something are excluded. Also excluded are endless reads (`tail -f`), large input in
+//! temporary files (`sort -m`, `sort -S`, `tac` of a pipe), and DNS lookups (`hostname -f`). So are file names read
+//! from a file (`--files0-from`). `egrep` and `fgrep` are scripts that look for `grep` in the `PATH`. The repository of
+//! `git` decides which programs it runs. An option is listed only if it means the same on all systems: `date -d` does
+//! not.
 
 use std::sync::LazyLock;
 
@@ -13,28 +13,28 @@ use super::options::{Said, scan};
 use super::ways::{is_a_place, may_be_read, may_be_searched};
 use super::{Word, awk, filter, find, lines, sed};
 
-/// What the words of a program may be.
+/// The accepted arguments of a program.
 enum Rule {
     /// Any options and any words.
     Anything,
-    /// The listed options, and operands that are looked at but not read.
+    /// The listed options, and operands whose files are not read.
     Names,
     /// The listed options, and operands that are read.
     Files,
-    /// The same, and at most so many operands, all behind the options: one more would be written to.
+    /// Like `Files`, with at most this many operands, all after the options: another one would be written to.
     AtMost(usize),
-    /// The same, and one operand at least.
+    /// Like `Files`, with at least one operand.
     SomeFiles,
-    /// The listed options, and operands of which the first is a pattern unless an option gives one; the others are read,
-    /// with all that is below them.
+    /// The listed options, and operands. The first operand is a pattern unless an option gives one; the others are read
+    /// recursively.
     Pattern,
-    /// The listed options, if this holds too.
+    /// The listed options, if this condition holds.
     If(fn(&Said<'_>) -> bool),
     /// Words with a grammar of their own.
     Grammar(fn(&[Word<'_>]) -> bool),
 }
 
-/// Programs, their options as [`scan`] reads them, and the rule for the rest.
+/// Programs, their options in the format of [`scan`], and the rule for their operands.
 const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("echo true false : expr", "", Rule::Anything),
     ("pwd", "-LP", Rule::AtMost(0)),
@@ -319,23 +319,23 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
     ("awk mawk gawk nawk", "-Fv=", Rule::If(awk::only_prints)),
 ];
 
-/// The options and the rule of the program `name`.
+/// Returns the options and the rule of the program `name`.
 fn row(name: &str) -> Option<(&'static str, &'static Rule)> {
     static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
     PROGRAM.rows(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
 }
 
-/// What the words of the program `name` say, if all of its options are listed.
+/// Parses the words of the program `name`, if all of its options are listed.
 pub(super) fn said<'a>(name: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
     scan(row(name)?.0, words)
 }
 
-/// Whether the table has the program `name`.
+/// Returns true if the table contains the program `name`.
 pub(super) fn has(name: &str) -> bool {
     row(name).is_some()
 }
 
-/// Whether the program `name` with `words` reads and prints and does nothing else.
+/// Returns true if the program `name` with `words` only reads and prints.
 pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
     if lines::lists(name, words) {
         return true;
@@ -362,32 +362,33 @@ fn holds(rule: &Rule, said: &Said<'_>) -> bool {
     }
 }
 
-/// Options under which `grep` searches directories, and their values; a value may also say that it does not.
+/// Options with which `grep` searches directories; some values of them disable that.
 const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
 
-/// Whether the operand `path` may be read, and all below it if one of `options` is given.
+/// Returns true if the operand `path` may be read, and searched if one of `options` is present.
 fn searched(said: &Said<'_>, options: &'static str, path: &str) -> bool {
     if said.has(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 
-/// Whether all operands but the pattern are known and `fits`. The pattern is the first, unless an option gives one.
+/// Returns true if all operands except the pattern are known and `fits`. The pattern is the first, unless an option
+/// gives one.
 fn behind_pattern(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
     let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
     let mut files = said.operands.iter().skip(usize::from(!given));
     files.all(|word| word.is_some_and(&fits))
 }
 
-/// Whether every operand is known and `fits`.
+/// Returns true if every operand is known and `fits`.
 pub(super) fn all(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
     said.operands.iter().all(|word| word.is_some_and(&fits))
 }
 
-/// Whether `name` can be a setting of the system, and no option or path.
+/// Returns true if `name` may be a system setting: not an option or a path.
 fn is_setting(name: &str) -> bool {
     name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// Whether `path` can be read, and does not name a file with more options.
+/// Returns true if `path` may be read and is not a file with more options.
 fn is_object(path: &str) -> bool {
     may_be_read(path) && !path.starts_with('@')
 }

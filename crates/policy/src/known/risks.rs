@@ -1,5 +1,5 @@
-//! The commands that may do harm where nothing confines them, and why. In a sandbox they change no more than the workspace.
-//! Each row is read as `danger` says.
+//! The table of commands that may do harm without confinement. In a sandbox they can change only the workspace. The row
+//! format is described in `danger`.
 
 use super::danger::Row;
 

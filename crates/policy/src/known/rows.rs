@@ -1,4 +1,4 @@
-//! The commands that somebody should look at even if they are confined, and why: each row is read as `danger` says.
+//! The table of commands that need review even when confined. The row format is described in `danger`.
 
 use super::danger::Row;
 use super::{LASTING, REMOVES};
@@ -230,7 +230,7 @@ pub(super) const ROWS: &[Row] = &[
          org,hook,profile,star,unstar",
         PUBLISHES,
     ),
-    // It takes any beginning that only one of its commands has.
+    // npm accepts any unambiguous prefix of its commands.
     ("npm", "pub*,unp*,dep*,ow*,acc*,tok*,log*,add-u*,addu*,dist-*,tea*,hoo*,prof*", PUBLISHES),
     ("yarn", "npm publish,login,logout,tag", PUBLISHES),
     ("yarn", "workspace,workspaces %publish", PUBLISHES),

@@ -1,4 +1,4 @@
-//! The scripts of `sed`: whether one only prints, writes, or runs programs.
+//! Classifies `sed` scripts: print only, write files, or run programs.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -7,34 +7,34 @@ use super::Word;
 use super::options::{Said, scan};
 use super::ways::may_be_read;
 
-/// What a script does, the worst of it.
+/// The worst effect of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Does {
-    /// It changes and prints what it reads.
+    /// Transforms and prints its input.
     Print,
-    /// Nobody knows, or it writes files.
+    /// Writes files, or has unknown effects.
     More,
-    /// It runs programs.
+    /// Runs programs.
     Run,
 }
 
-/// All the options, so that scripts are told from files.
+/// All options, to distinguish scripts from files.
 const OPTIONS: &str = "
     -nErsuzb -elf= -i=? -I= --quiet --silent --expression= --file= --regexp-extended --separate --unbuffered --null-data
     --zero-terminated --posix --sandbox --debug --in-place=? --line-length= --follow-symlinks --binary --help --version";
 
 /// Commands without an argument, or with a number.
 const PLAIN: &str = "=dDFgGhHlnNpPqQxz";
-/// Commands whose argument is text up to a line's end that no backslash hides.
+/// Commands whose argument is text up to an unescaped newline.
 const TEXTS: &str = "aic";
 /// Commands whose argument is the rest of the line.
 const LINES: &str = "rRwW#v";
 /// Commands whose argument is a label.
 const LABELS: &str = ":btT";
-/// What may stand between the parts of `s` and `y`.
+/// Accepted delimiters of `s` and `y`.
 const DELIMITERS: &str = "/|,#@:!%_~+;";
 
-/// Whether the scripts that `said` holds only print, and the files are such that they can be read.
+/// Returns true if the scripts in `said` only print and the files are readable.
 pub(super) fn only_prints(said: &Said<'_>) -> bool {
     let (scripts, files) = split(said);
     !scripts.is_empty()
@@ -42,9 +42,9 @@ pub(super) fn only_prints(said: &Said<'_>) -> bool {
         && files.iter().all(|file| file.is_some_and(may_be_read))
 }
 
-/// Whether a script among `words` runs programs.
+/// Returns true if a script among `words` runs programs.
 pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
-    // What nobody knows is taken for a file: it may hide a script, but then nothing is known of it.
+    // An unknown word is taken for a file. It may be a script, but then its effect is unknown.
     let words: Vec<String> = words.iter().map(|word| in_full(word.unwrap_or("?"))).collect();
     let words: Vec<Word<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
     match scan(OPTIONS, &words) {
@@ -53,14 +53,14 @@ pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
             Does::More => may_run(script),
             Does::Print => false,
         }),
-        // Whatever is not understood may be a script, or hold one.
+        // A word that is not understood may be or contain a script.
         None => {
             words.iter().flatten().any(|word| may_run(word.split_once('=').map_or(*word, |(_, value)| value)))
         }
     }
 }
 
-/// `word`, and if it is the beginning of an option that only one has, that option.
+/// Expands `word` if it is an unambiguous abbreviation of an option.
 fn in_full(word: &str) -> String {
     let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
     let options = OPTIONS.split_whitespace().map(|option| option.trim_end_matches(['=', '?']));
@@ -72,7 +72,7 @@ fn in_full(word: &str) -> String {
     }
 }
 
-/// Whether a script that was not understood looks as if it ran a program: a command `e`, or an `s` with that flag.
+/// Returns true if an unparsable script may run a program: a command `e`, or an `s` with the flag `e`.
 fn may_run(script: &str) -> bool {
     let letters: Vec<char> = script.chars().collect();
     let ends =
@@ -97,7 +97,7 @@ fn may_run(script: &str) -> bool {
     command || (0..letters.len()).any(|at| letters[at] == 's' && flagged(at))
 }
 
-/// The scripts and the files. An unknown script is none: then there is nothing that only prints.
+/// Returns the scripts and the files. An unknown script is omitted, so that the command does not count as print-only.
 fn split<'s, 'a>(said: &'s Said<'a>) -> (Vec<&'a str>, &'s [Word<'a>]) {
     let mut scripts: Vec<&str> = said.values_of(&["e", "--expression"]).collect();
     if !scripts.is_empty() || said.values_of(&["f", "--file"]).next().is_some() {
@@ -115,7 +115,7 @@ fn split<'s, 'a>(said: &'s Said<'a>) -> (Vec<&'a str>, &'s [Word<'a>]) {
 fn does(script: &str) -> Does {
     let mut script = script.chars().peekable();
     let (mut worst, mut open) = (Does::Print, 0_usize);
-    // Ends: each turn takes a letter.
+    // ends: each round takes a letter
     while let Some(next) = script.peek().copied() {
         if next.is_whitespace() || next == ';' {
             script.next();
@@ -170,7 +170,7 @@ fn text(script: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Reads the addresses in front of a command, if there are any: `5`, `$`, `/x/I`, `1~2`, two with a comma, and `!`.
+/// Reads the addresses before a command, if any: `5`, `$`, `/x/I`, `1~2`, two with a comma, and `!`.
 fn addresses(script: &mut Peekable<Chars<'_>>) -> Option<()> {
     address(script)?;
     skip(script, |letter| letter == ' ');
@@ -197,8 +197,8 @@ fn address(script: &mut Peekable<Chars<'_>>) -> Option<()> {
     Some(())
 }
 
-/// Reads a regular expression and the `end` behind it. A bracket must be closed before, and hold no backslash but before
-/// a letter: whether `end` ends anything inside one is not the same everywhere.
+/// Reads a regular expression up to `end`. A bracket must be closed inside it, and a backslash in a bracket must
+/// precede a letter: implementations differ on `end` inside brackets.
 fn regex(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     while let Some(letter) = script.next() {
         match letter {
@@ -236,7 +236,7 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
     None
 }
 
-/// Reads what follows `s` or `y`.
+/// Reads the arguments of `s` or `y`.
 fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> Does {
     let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else { return Does::More };
     if regex(script, end).is_none() || replacement(script, end).is_none() {

@@ -1,10 +1,10 @@
-//! What `curl` and its like send, whereto, and where they put what comes back.
+//! Predicates about `curl` and similar programs: the data they send, its destination, and their output files.
 
 use super::danger::values;
 use super::options::scan;
 use super::{Word, lists};
 
-/// Whether `words` of `program` fit the predicate `name`, if it is one of these.
+/// Evaluates the predicate `name` if it is one of these.
 pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     let has_value =
         |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
@@ -30,20 +30,20 @@ pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
     }
 }
 
-/// Options of `curl` that only say what is sent to the address, and what is shown.
+/// Options of `curl` that only affect the request or the displayed output.
 const CURL: &str = "
     -sSfkivgGN -XdHFuAmbwrTo= --silent --show-error --fail --fail-with-body --insecure --include --verbose --get
     --no-buffer --compressed --globoff --request= --data= --data-raw= --data-binary= --data-urlencode= --data-ascii=
     --json= --header= --form= --form-string= --user= --user-agent= --max-time= --connect-timeout= --cookie=
     --write-out= --upload-file= --output= --retry= --retry-delay= --retry-connrefused --http1.1 --http2 --url-query=";
 
-/// Whether each address that `curl` is given surely is this machine.
+/// Returns true if every URL given to `curl` certainly is this machine.
 fn stays_here(words: &[Word<'_>]) -> bool {
     let here = |word: &Word<'_>| word.is_some_and(is_here);
     scan(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
 }
 
-/// Whether `address` is one of this machine.
+/// Returns true if `address` is on this machine.
 fn is_here(address: &str) -> bool {
     let rest =
         address.strip_prefix("http://").or_else(|| address.strip_prefix("https://")).unwrap_or(address);
@@ -52,7 +52,7 @@ fn is_here(address: &str) -> bool {
     lists("localhost 127.0.0.1 [::1]", name) && port.chars().all(|digit| digit.is_ascii_digit())
 }
 
-/// Whether what is written there leaves nothing behind, or only in a scratch place.
+/// Returns true if data written to `path` is not stored, or only in `/tmp`.
 fn is_sink(path: &str) -> bool {
     lists("- /dev/null /dev/stdout /dev/stderr", path) || (path.starts_with("/tmp/") && !path.contains(".."))
 }

@@ -1,8 +1,8 @@
-//! The words of a command that a rule may be made of.
+//! Finds the first words of a command that a saved rule may consist of.
 
 use super::{Known, known, last_part, lists, reading};
 
-/// Programs that run text as a program, with whatever number stands behind the name.
+/// Programs that run text as a program, also with a version number after the name.
 const INTERPRETERS: &str = "
     sh bash rbash dash ash zsh ksh mksh pdksh oksh yash fish csh tcsh elvish nu xonsh pwsh powershell cmd busybox
     toybox python pypy ipython bpython jython micropython perl raku ruby irb jruby node nodejs deno bun tsx ts-node
@@ -16,7 +16,7 @@ const INTERPRETERS: &str = "
     bpftrace stap dtrace ghc kotlinc scala-cli amm duckdb clickhouse clickhouse-client clickhouse-local cqlsh sqlcmd sqlplus isql usql
     pgcli mycli litecli influx php-cgi phpdbg hhvm nush murex oil osh ysh rc es scsh posh zx ipython jupyter";
 
-/// Programs that run whatever their words say, or that a rule would let do too much.
+/// Programs that run their arguments, or for which a rule would allow too much.
 const NEVER: &str = "
     env sudo doas pkexec su runuser xargs gxargs parallel find fd fdfind timeout gtimeout nice ionice chrt taskset
     nohup setsid time exec command builtin eval source . trap alias stdbuf watch strace ltrace entr flock script
@@ -42,7 +42,7 @@ const NEVER: &str = "
     protoc flatc thrift swig bison yacc flex lex ragel gperf cython mypyc nuitka pyinstaller zipapp pip-compile
     ld.gold lld mold wild gold emcc em++ clang-cl nvcc icc ifort dmd ldc2 gdc gnat gprbuild fpc ocamlopt ocamlc uniq xxd";
 
-/// Programs that do one thing, but for the options that `altering` lists. Of all others a rule names every word.
+/// Programs with one purpose, apart from the options listed in `altering`. For other programs a rule names every word.
 const ALONE: &str = "
     mkdir touch rmdir pytest py.test eslint prettier ruff black isort flake8 mypy pyright pylint bandit tsc vue-tsc
     jest vitest mocha ava phpunit pest rspec rubocop standardrb brakeman golangci-lint staticcheck gofmt goimports revive
@@ -50,7 +50,7 @@ const ALONE: &str = "
     stylelint biome oxlint xo standard tslint ctest swiftlint ktlint detekt phpstan psalm php-cs-fixer credo dialyzer
     hlint ormolu fourmolu cmake-format taplo dprint typos codespell vale sqlfluff buf tflint ansible-lint helm-docs";
 
-/// Programs that are known by a sub-command, and those that take it only from a list or not at all.
+/// Programs identified by a sub-command, with the accepted or the excluded sub-commands.
 const BY_SUB_COMMAND: &[(&str, Takes)] = &[
     (
         "git",
@@ -69,13 +69,13 @@ const BY_SUB_COMMAND: &[(&str, Takes)] = &[
     ("make gmake ninja just task rake tox nox invoke", Takes::AnyBut("")),
 ];
 
-/// Which sub-commands say enough.
+/// The sub-commands that identify a command.
 enum Takes {
     AnyBut(&'static str),
     Only(&'static str),
 }
 
-/// Programs and a first word behind which a second one says what is run.
+/// Programs and first words after which a second word identifies the command.
 const BY_TWO: &[(&str, &str)] = &[
     ("npm pnpm yarn", "run run-script"),
     ("gh", "pr issue repo release run workflow search label gist"),
@@ -83,15 +83,15 @@ const BY_TWO: &[(&str, &str)] = &[
     ("go", "run"),
 ];
 
-/// Programs, and the first word if there is one, behind which another command stands.
+/// Programs, and an optional first word, after which another command follows.
 const RUNNERS: &[(&str, &str)] =
     &[("npx bunx pnpx uvx", ""), ("uv poetry pipenv pdm hatch", "run"), ("bundle pnpm yarn", "exec")];
 
-/// How many of them a command may stand behind.
+/// Maximum number of nested runners.
 const RUNNERS_DEEP: usize = 2;
 
-/// The first words of `argv` that say what the command is, for a rule that a person may save: `cargo test`, `npm run
-/// build`, `ls`. `None` if a rule of them would allow everything, or if the command is dangerous.
+/// Returns the first words of `argv` that identify the command, for a rule that a person may save: `cargo test`,
+/// `npm run build`, `ls`. Returns `None` if such a rule would allow everything, or if the command is dangerous.
 ///
 /// ```
 /// use toolgate_policy::stem;
@@ -106,7 +106,7 @@ pub fn stem(argv: &[&str]) -> Option<Vec<String>> {
     Some(argv[..taken].iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// Whether the program `name` runs what it is fed: a shell, a language, a debugger, a database's prompt.
+/// Returns true if the program `name` runs its input: a shell, a language, a debugger or a database prompt.
 pub fn is_interpreter(name: &str) -> bool {
     let name = last_part(name);
     let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -114,7 +114,7 @@ pub fn is_interpreter(name: &str) -> bool {
     lists(INTERPRETERS, name) || lists(INTERPRETERS, bare)
 }
 
-/// How many words of `argv` say what it is, if at most `deep` runners stand before the command.
+/// Returns the number of words of `argv` that identify it, with at most `deep` runners before the command.
 fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
     let (program, words) = argv.split_first()?;
     let name = last_part(program);
@@ -141,12 +141,12 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
     (alone && !is_never(name)).then_some(1)
 }
 
-/// Whether no rule should be made of the program `name` alone.
+/// Returns true if a rule must never consist of the program `name` alone.
 fn is_never(name: &str) -> bool {
     lists(NEVER, name) || is_interpreter(name) || !is_plain(name)
 }
 
-/// Whether nothing is known about the program `name`: a rule for it should name all words of the command.
+/// Returns true if the program `name` is unknown: a rule for it should name all words of the command.
 pub(crate) fn is_unknown(name: &str) -> bool {
     let by_words = BY_SUB_COMMAND.iter().any(|(names, _)| lists(names, name))
         || BY_TWO.iter().any(|(names, _)| lists(names, name))
@@ -154,7 +154,7 @@ pub(crate) fn is_unknown(name: &str) -> bool {
     !by_words && !is_never(name) && !lists(ALONE, name) && !reading::has(name)
 }
 
-/// Whether `word` is a name: no option, no assignment, no path to somewhere else, no text.
+/// Returns true if `word` is a name: not an option, an assignment or free text.
 fn is_plain(word: &str) -> bool {
     let begins = word
         .starts_with(|first: char| first.is_ascii_alphanumeric() || matches!(first, '_' | '.' | '@' | '['));

@@ -2,7 +2,7 @@
 
 use super::lists;
 
-/// Names, or beginnings of names with `*`, and what they do.
+/// Variable names, or prefixes with `*`, and their effects.
 const VARIABLES: &[(&str, &str)] = &[
     ("LD_* DYLD_*", "makes every program load other code"),
     (
@@ -109,10 +109,10 @@ const VARIABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Says why nobody should set the variable `name` for a command without a look at it; `None` if nothing is known.
+/// Returns the danger of setting the variable `name` for a command; `None` if none is known.
 pub fn dangerous_variable(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix('+').unwrap_or(name);
-    // npm reads its own in any case.
+    // npm reads its variables in any letter case.
     let lower = name.to_ascii_lowercase();
     let name = if lower.starts_with("npm_config_") { &lower } else { name };
     let names = |listed: &'static str| {
@@ -121,7 +121,7 @@ pub fn dangerous_variable(name: &str) -> Option<&'static str> {
     VARIABLES.iter().find(|(listed, _)| names(listed)).map(|(_, why)| *why)
 }
 
-/// Whether `name` begins and ends as `pattern` does around its one `*`.
+/// Returns true if `name` matches `pattern`, which contains one `*`.
 fn fits(pattern: &str, name: &str) -> bool {
     pattern
         .split_once('*')

@@ -1,16 +1,16 @@
-//! Where paths lead: what may be read, and below what one may search.
+//! Decides which paths may be read or searched without side effects.
 
 use super::lists;
 
-/// Whether reading what is at `path` has no effect, comes to an end, and shows no environment of a process. Of `/dev` that
-/// is little, and of `/proc` what is about the machine.
+/// Returns true if reading `path` has no effect, ends, and shows no process environment. Few paths in `/dev` qualify,
+/// and in `/proc` only those about the machine.
 pub(crate) fn may_be_read(path: &str) -> bool {
-    // Some programs take the names of files from a file that is named so.
+    // Some programs read file names from a file given as `@file`.
     if path.starts_with('@') {
         return false;
     }
     let parts = parts(path);
-    // Behind a link `..` is not where it seems: no guess whether this is one of those.
+    // Behind a symlink `..` may lead elsewhere, so such a path is not resolved here.
     let winds = path.contains("/..") && path.split('/').any(|part| lists("dev proc sys run lock", part));
     if winds || parts.contains(&"environ") {
         return false;
@@ -26,25 +26,25 @@ pub(crate) fn may_be_read(path: &str) -> bool {
             name,
         ),
         ["proc", ..] | ["run", ..] | ["var", "run" | "lock", ..] | ["sys", "kernel", ..] => false,
-        // What gawk takes for an address.
+        // Network addresses of gawk.
         ["inet" | "inet4" | "inet6", ..] => false,
         _ => true,
     }
 }
 
-/// Whether all that is below `path` may be read too: it is not `/`, no way up to it, and holds no devices or processes.
+/// Returns true if everything below `path` may be read too: not `/`, no ancestor of it, and no devices or processes.
 pub(super) fn may_be_searched(path: &str) -> bool {
     let climbs = path.split('/').filter(|part| *part == "..").count() > 1;
     may_be_read(path) && !climbs && !holds_more(path)
 }
 
-/// Whether commands may be run at `path`: what is named from there is then no device or process.
+/// Returns true if commands may run in `path`: relative names there are no devices or processes.
 pub(super) fn is_a_place(path: &str) -> bool {
     let all = path.starts_with('/') && holds_more(path);
     !(all || parts(path).is_empty() || parts(path).contains(&"..") || path == "-")
 }
 
-/// Whether `path`, from the root or one step up, is `/`, or a directory of devices, processes or services.
+/// Returns true if `path`, absolute or one level up, is `/` or a directory of devices, processes or services.
 fn holds_more(path: &str) -> bool {
     let parts = parts(path);
     let rest: &[&str] = match parts.split_first() {
@@ -59,15 +59,15 @@ fn holds_more(path: &str) -> bool {
     }
 }
 
-/// Whether `text` may name, or lead to, files that never end or show what they should not. Links may do so too, but
-/// those have to be there.
+/// Returns true if `text` may name or lead to endless or sensitive files. Symlinks may do so too, but they must already
+/// exist.
 pub(crate) fn leads_astray(text: &str) -> bool {
     let climbs = |word: &str| word.split('/').any(|part| part == "..") || holds_more(word);
     let named = ["/dev", "/proc", "/sys", "/inet"].iter().any(|place| text.contains(place));
     named || text.split_whitespace().any(climbs)
 }
 
-/// The names of a path with `.` and `..` resolved as far as the words go.
+/// Splits a path into components, with `.` and `..` resolved lexically.
 fn parts(path: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {

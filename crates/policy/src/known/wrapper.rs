@@ -1,10 +1,10 @@
-//! Commands inside a command: what a wrapper runs.
+//! Finds the commands that a wrapper runs.
 
 use super::danger::{INSIDE, sub_command};
 use super::{Word, last_part, lists};
 
-/// Programs that run the rest of their words, their options that take the next word, and how many words stand before
-/// the command.
+/// Programs that run their remaining arguments, their options that take the next word, and the number of operands
+/// before the command.
 const WRAPPERS: &[(&str, &str, usize)] = &[
     ("env", "-u -C -P -a --unset --chdir --argv0", 0),
     ("timeout gtimeout", "-k -s --kill-after --signal", 1),
@@ -37,15 +37,14 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
     ("caffeinate", "-t -w", 0),
 ];
 
-/// Programs that start others in ways that are not read here: any word may be where a command begins, and any text may
-/// be one.
+/// Programs whose syntax is not parsed here: any word may begin a command, and any text may be one.
 const ANYWHERE: &str = "
     aa-exec asdf aws-vault choom concurrently coreutils cross-env daemonize dbus-launch direnv doppler dotenv envdir expect
     gdb hyperfine i386 mise numactl perf prlimit proot rlwrap run-parts runcon screen setarch softlimit tmux tsocks
     conda cpulimit dpkg-architecture dumb-init fakechroot ifne logsave mamba micromamba nix nix-shell nocache pee pyenv
     rbenv rustup systemd-cat systemd-inhibit torify uname26 valgrind x86_64 fish csh tcsh pwsh nu elvish xonsh";
 
-/// Programs, and the sub-commands behind which another command stands.
+/// Programs, and the sub-commands after which another command follows.
 const RUNNERS: &[(&str, &str)] = &[
     ("uv pipx pipenv poetry pdm hatch rye", "run"),
     ("uv", "tool run"),
@@ -54,7 +53,7 @@ const RUNNERS: &[(&str, &str)] = &[
     ("pnpm yarn", "dlx"),
 ];
 
-/// The commands that `argv` runs, each with its program first; not all if there are very many.
+/// Returns the commands that `argv` runs, each with its program first, up to a limit.
 pub(super) fn inner<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     match argv.split_first() {
         Some((Some(program), words)) => inner_of(last_part(program), words),
@@ -62,7 +61,7 @@ pub(super) fn inner<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     }
 }
 
-/// The same for the words of the program `name`.
+/// Returns the commands in the arguments of the program `name`.
 pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     if lists("find fd fdfind", name) {
         return executed(words);
@@ -76,7 +75,7 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
         return module.map_or_else(Vec::new, |at| non_empty(&words[at + 1..]));
     }
     if name == "git" {
-        // It runs git in one repository after another.
+        // The command runs git in several repositories.
         let rest = sub_command("for-each-repo", words).map(|rest| behind_options(rest, "--config", name));
         return rest.map_or_else(Vec::new, |rest| vec![[&[Some("git")], rest].concat()]);
     }
@@ -108,8 +107,8 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
     [non_empty(rest.get(*before..).unwrap_or_default()), texts].concat()
 }
 
-/// What `env -S` makes of its text, as far as blanks and quotes tell: what begins at each word of it. `None` if there is no
-/// such option.
+/// Splits the text of `env -S` at whitespace and quotes, and returns a command for each start position. Returns `None`
+/// without that option.
 fn split_string<'a>(words: &[Word<'a>]) -> Option<Vec<Vec<Word<'a>>>> {
     let (at, attached) = words.iter().enumerate().find_map(|(at, word)| {
         let word = (*word)?;
@@ -129,7 +128,7 @@ fn split_string<'a>(words: &[Word<'a>]) -> Option<Vec<Vec<Word<'a>>>> {
         text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
     let split: Vec<Word<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
     let mut found: Vec<_> = (0..split.len().min(INSIDE / 2)).map(|at| split[at..].to_vec()).collect();
-    // It may begin with variables and with more options.
+    // The text may begin with variables and more options.
     found.push(std::iter::once(Some("env")).chain(split).collect());
     Some(found)
 }
@@ -138,7 +137,7 @@ fn non_empty<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     if words.is_empty() { Vec::new() } else { vec![words.to_vec()] }
 }
 
-/// What follows the options of the program `name`, of which some take the next word.
+/// Returns the words after the options of the program `name`; `with_value` lists the options that take the next word.
 fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &'static str, name: &str) -> &'w [Word<'a>] {
     let mut at = 0;
     // ends: each round passes a word
@@ -153,7 +152,7 @@ fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &'static str, name:
     words.get(at..).unwrap_or_default()
 }
 
-/// What begins at each word that may be a program, and the texts.
+/// Returns a command for each word that may be a program, and the commands in texts.
 fn anywhere<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     let is_program =
         |word: Word<'_>| word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'));
@@ -163,7 +162,7 @@ fn anywhere<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     found
 }
 
-/// What begins at each word of the words that hold several, as far as blanks tell.
+/// Returns, for words with several parts, a command for each start position after a split at whitespace.
 fn texts<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     let several =
         words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
@@ -173,7 +172,7 @@ fn texts<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     begins.take(INSIDE / 2).collect()
 }
 
-/// What follows `-exec` and its like, up to the end of the words.
+/// Returns the commands after `-exec` and similar options.
 fn executed<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     let starts = "-exec -execdir -ok -okdir -x -X --exec --exec-batch";
     let ends = |word: &Word<'_>| matches!(word, Some(";"));
@@ -188,7 +187,7 @@ fn executed<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
     (0..words.len()).filter_map(command).take(INSIDE + 1).collect()
 }
 
-/// The variables that `env` sets.
+/// Returns the variables that `env` sets.
 pub(super) fn set<'w, 'a>(argv: &'w [Word<'a>]) -> impl Iterator<Item = &'a str> + 'w {
     let is_env = matches!(argv.first(), Some(Some(program)) if last_part(program) == "env");
     let words = argv

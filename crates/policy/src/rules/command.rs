@@ -1,4 +1,4 @@
-//! Which rules a command matches: for certain, or only if words that nobody knows turn out so.
+//! Matches a command against rules: certain matches, and matches that depend on unknown words.
 
 use std::cmp::Reverse;
 
@@ -10,23 +10,24 @@ use crate::shell::Word;
 pub struct Matched<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The rule names a program, and the command a path to one of that name: whoever relies on the rule has to look where
-    /// the program lies.
+    /// The rule names a program, and the command gives a path to a program of that name. A caller that relies on the
+    /// rule must check the location of the program.
     pub by_name: bool,
 }
 
 /// The rules for a command, in the order they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matches<'a> {
-    /// Those that match, whatever the unknown words are.
+    /// Rules that match for any value of the unknown words.
     pub certain: Vec<Matched<'a>>,
-    /// Those that match if the unknown words turn out so, and only then.
+    /// Rules that match only for some values of the unknown words.
     pub possible: Vec<Matched<'a>>,
 }
 
-/// The strictest of `matched`; of several the one with the longest pattern, whose reason says most.
+/// Returns the strictest of `matched`; among equals the one with the longest pattern, whose reason is the most
+/// specific.
 pub fn strictest<'a>(matched: &[Matched<'a>]) -> Option<Matched<'a>> {
-    // The first of equals: `min_by_key` keeps it, `max_by_key` the last.
+    // `min_by_key` keeps the first of equals; `max_by_key` would keep the last.
     matched.iter().min_by_key(|matched| Reverse((matched.rule.decision, length(matched.rule)))).copied()
 }
 
@@ -37,7 +38,7 @@ fn length(rule: &Rule) -> usize {
     }
 }
 
-/// How a command fits a pattern.
+/// The degree to which a command matches a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     Certain,
@@ -60,7 +61,7 @@ pub(super) fn matches<'a>(rules: &'a Rules, words: &[Word], more: bool) -> Match
     found
 }
 
-/// The rules whose first word can be the command's, in order.
+/// Returns the rules whose first word may be the command's, in order.
 fn candidates(rules: &Rules, words: &[Word], more: bool) -> Vec<usize> {
     let listed = |first: &str| rules.by_first.get(first).map(Vec::as_slice).unwrap_or_default();
     match words.first() {
@@ -72,7 +73,7 @@ fn candidates(rules: &Rules, words: &[Word], more: bool) -> Vec<usize> {
         }
         Some(Word::Literal(program)) => {
             let mut one = listed(program).to_vec();
-            // A word may stand twice among the alternatives.
+            // A word may occur twice among the alternatives.
             one.dedup();
             one
         }
@@ -89,13 +90,13 @@ fn by_name(pattern: &[Vec<String>], words: &[Word]) -> bool {
     }
 }
 
-/// How the command `words`, of which `more` may follow, fits `pattern`.
+/// Matches the command `words`, which `more` words may follow, against `pattern`.
 pub(super) fn fit(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bool) -> Fit {
     for (at, names) in pattern.iter().enumerate() {
         match words.get(at) {
             Some(Word::Literal(word)) if is_one_of(names, word, at) => {}
             Some(Word::Literal(_)) => return Fit::Not,
-            // It may stand for all words that the pattern still asks for.
+            // The unknown word may stand for all remaining words of the pattern.
             Some(Word::Unknown(_)) if !exact => return Fit::Possible,
             Some(Word::Unknown(_)) => return fit_exactly(pattern, at, &words[at..], more),
             None => return if more { Fit::Possible } else { Fit::Not },
@@ -108,19 +109,20 @@ pub(super) fn fit(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bo
     }
 }
 
-/// Whether `words`, some of them unknown, may be exactly what stands in `pattern` from `at` on.
+/// Decides whether `words`, some of them unknown, may be exactly `pattern` from position `at` on.
 fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -> Fit {
     const _: () = assert!(MAX_WORDS < 128, "a bit for each position, and one for the end");
-    // No file holds such a rule; whoever made it otherwise gets the careful answer.
+    // No parsed rule is this long; a rule built in code gets the conservative answer.
     if pattern.len() > MAX_WORDS {
         return Fit::Possible;
     }
-    // Bit n: the words so far can be those before position n.
+    // Bit n is set if the words so far can match the first n positions.
     let mut reached: u128 = 1 << at;
     let end: u128 = 1 << pattern.len();
     for word in words {
         reached = match word {
-            // No, one or more words: every position from the first one on. What lies beyond the end is cut off.
+            // The word becomes none, one or more words: every position from the first one on. Bits beyond the end are
+            // cleared.
             Word::Unknown(_) => {
                 let first = reached & reached.wrapping_neg();
                 first.wrapping_neg() & (end | (end - 1))
@@ -131,7 +133,8 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -
                 .filter(|(at, names)| reached & (1 << at) != 0 && is_one_of(names, word, *at))
                 .fold(0, |next, (at, _)| next | 1 << (at + 1)),
         };
-        // A known word takes a step, so this comes after as many of them as the pattern has, at the latest.
+        // A known word advances by one position, so this is reached after at most as many known words as the pattern
+        // has.
         if reached == 0 {
             return Fit::Not;
         }
@@ -139,7 +142,7 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -
     if more || reached & end != 0 { Fit::Possible } else { Fit::Not }
 }
 
-/// Whether `word` is one of `names`. Of a path to a program the last part counts too, where a program stands.
+/// Returns true if `word` is one of `names`. For a program path the last component counts too.
 fn is_one_of(names: &[String], word: &str, at: usize) -> bool {
     let is = |word: &str| names.iter().any(|name| name == word);
     is(word) || at == 0 && word.contains('/') && is(last_part(word))

@@ -1,4 +1,4 @@
-//! Examples that stand beside a rule and prove that it says what its author means.
+//! Runs the examples in a rule file, which verify that a rule means what its author intends.
 
 use super::fault::RuleFault;
 use super::field::{Fields, Value};
@@ -6,24 +6,24 @@ use super::{On, Rule, command, tool};
 use crate::shell::{self, Word};
 use crate::{Host, HostFault};
 
-/// An example that was tried.
+/// The result of one example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// The line of its rule.
+    /// The line of the rule.
     pub rule: usize,
-    /// Its own line, from 1.
+    /// The line of the example, from 1.
     pub line: usize,
-    /// Its column, from 1.
+    /// The column of the example, from 1.
     pub column: usize,
-    /// The list it stands in: `match` or `not_match`.
+    /// The list that contains the example: `match` or `not_match`.
     pub list: &'static str,
-    /// The example, with the words of a list between blanks.
+    /// The example; the words of a list are joined by spaces.
     pub text: String,
-    /// What is wrong with it; `None` if it holds.
+    /// The failure; `None` if the example holds.
     pub fault: Option<String>,
 }
 
-/// Tries the examples of `rule`. What is no example at all is a fault.
+/// Runs the examples of `rule`. A malformed example is a fault.
 pub(super) fn try_all(fields: &Fields<'_>, rule: &Rule, tried: &mut Vec<Tried>) -> Result<(), RuleFault> {
     for (list, expected) in [("match", true), ("not_match", false)] {
         let Some(value) = fields.get(list) else { continue };
@@ -50,7 +50,7 @@ pub(super) fn try_all(fields: &Fields<'_>, rule: &Rule, tried: &mut Vec<Tried>) 
     Ok(())
 }
 
-/// The example as text, and whether the rule matches it, or why that cannot be said.
+/// The text of an example, and its match result or the reason why there is none.
 type Judged = (String, Result<bool, String>);
 
 fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> Result<Judged, RuleFault> {
@@ -89,7 +89,7 @@ fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> R
     Ok((text.to_owned(), matches))
 }
 
-/// The words of the one plain command that `text` is.
+/// Returns the words of `text` if it is a single simple command.
 pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
     if let Some(words) = plain(text) {
         return Ok(words);
@@ -98,7 +98,7 @@ pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
     if let Some(undecided) = undecided.first() {
         return Err(format!("{}; write a list of words instead", undecided.why));
     }
-    // What a wrapper starts is listed too, but is not what stands here.
+    // The commands that a wrapper starts are listed too, but are not part of the text.
     let mut direct = commands.into_iter().filter(|command| command.through.is_empty());
     let plain = "it must be one plain command, without variables, pipes and redirections; or a list of words";
     match (direct.next(), direct.next()) {
@@ -115,14 +115,14 @@ pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
     }
 }
 
-/// Words that a shell takes for something else where a command begins.
+/// Words that are reserved where a command begins.
 const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done",
     "in", "function", "time", "coproc",
 ];
 
-/// The words of a text in which there is nothing for a shell to do but to split it. Most examples are such, and with a thousand
-/// rules to read it shows that this takes a tenth of the time.
+/// Splits a text without shell syntax into words. Most examples are of this kind, and for a thousand rules this takes a
+/// tenth of the time.
 fn plain(text: &str) -> Option<Vec<Word>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:@%+,".contains(&byte);
     if !text.bytes().all(is_plain) {
@@ -136,7 +136,7 @@ fn plain(text: &str) -> Option<Vec<Word>> {
     }
 }
 
-/// The host, and the port or that of https.
+/// Returns the host and the port, by default the HTTPS port.
 fn asked(text: &str) -> Result<(&str, u16), String> {
     const HTTPS: u16 = 443;
     let fault = |fault: HostFault| fault.to_string();

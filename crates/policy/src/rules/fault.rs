@@ -1,26 +1,26 @@
-//! What is wrong in a file of rules, and where.
+//! Faults in rule files, with their position.
 
 use std::path::{Path, PathBuf};
 
-/// A fault in a file of rules: the file, the place if there is one, and one sentence.
+/// A fault in a rule file: the file, an optional position, and one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {why}", file.display(), shown(*.place))]
 pub struct RuleFault {
     /// The file.
     pub file: PathBuf,
-    /// Line and column, from 1; none if it is about the file as a whole.
+    /// Line and column, from 1; `None` for a fault of the whole file.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, and what to try.
+    /// The problem, and a suggestion.
     pub why: String,
 }
 
 impl RuleFault {
-    /// A fault at a place in `file`.
+    /// Creates a fault at a position in `file`.
     pub(super) fn at(file: &Path, place: (usize, usize), why: String) -> Self {
         Self { file: file.to_owned(), place: Some(place), why }
     }
 
-    /// A fault of `file` as a whole.
+    /// Creates a fault of the whole `file`.
     pub fn whole(file: &Path, why: impl Into<String>) -> Self {
         Self { file: file.to_owned(), place: None, why: why.into() }
     }
@@ -30,7 +30,7 @@ fn shown(place: Option<(usize, usize)>) -> String {
     place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
 }
 
-/// Where the lines of a text begin.
+/// The start positions of the lines of a text.
 pub(super) struct Lines<'a> {
     text: &'a str,
     begins: Vec<usize>,
@@ -42,7 +42,7 @@ impl<'a> Lines<'a> {
         Self { text, begins: std::iter::once(0).chain(after).collect() }
     }
 
-    /// Line and column of the byte `at`, from 1; a column is a character.
+    /// Returns the line and column of the byte `at`, from 1; columns count characters.
     pub(super) fn place(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);
         let line = self.begins.partition_point(|begin| *begin <= at);

@@ -1,4 +1,4 @@
-//! The fields of a rule, read with their places.
+//! Reads the fields of a rule with their positions in the file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,13 +10,13 @@ use toml::de::{DeTable, DeValue};
 use super::fault::{Lines, RuleFault};
 use super::{Decision, Layer};
 
-/// How alike two names must be for the one to be proposed for the other, from 0 to 1.
+/// Minimum similarity, from 0 to 1, for proposing another name.
 const ALIKE: f64 = 0.75;
 
-/// A value with its place.
+/// A value with its position.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
-/// The file that is read.
+/// The file being parsed.
 pub(super) struct Source<'a> {
     pub(super) file: Arc<Path>,
     pub(super) layer: Layer,
@@ -24,12 +24,12 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A fault at a place in the file.
+    /// Creates a fault at a position in the file.
     pub(super) fn fault(&self, span: &Range<usize>, why: impl Into<String>) -> RuleFault {
         RuleFault::at(&self.file, self.lines.place(span.start), why.into())
     }
 
-    /// The directory that relative paths start from; only a project has one.
+    /// Returns the base directory of relative paths; only a project file has one.
     pub(super) fn base(&self) -> Option<&Path> {
         match self.layer {
             Layer::System | Layer::User => None,
@@ -41,11 +41,11 @@ impl Source<'_> {
     }
 }
 
-/// One rule as it is written.
+/// The source of one rule.
 pub(super) struct Fields<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) table: &'a DeTable<'a>,
-    /// Where it begins.
+    /// The position of the rule.
     pub(super) span: Range<usize>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
         self.table.get(key)
     }
 
-    /// The place of the key itself.
+    /// Returns the position of a key.
     pub(super) fn key(&self, key: &str) -> Range<usize> {
         self.table.get_key_value(key).map_or_else(|| self.span.clone(), |(key, _)| key.span())
     }
@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
         value.get_ref().as_str().map(Some).ok_or_else(not)
     }
 
-    /// A text or a list of them, with their places; a list is not empty.
+    /// Reads a text or a nonempty list of texts, with their positions.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<(&'a str, Range<usize>)>, RuleFault> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let not = |value: &Value<'_>| {
@@ -125,7 +125,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The one of `known` that `name` is most like.
+/// Returns the most similar name of `known`.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), *known));
     let (how, known) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;

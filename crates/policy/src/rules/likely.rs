@@ -1,17 +1,17 @@
-//! Which rules that ask or forbid may be meant by a command though its words do not stand as they are written there.
+//! Loose matching: finds ask- and forbid-rules that a command may violate although its words differ from the pattern.
 
 use super::{Decision, On, Rule, Rules};
 use crate::account::GIT_VALUED;
 use crate::shell::Word;
 
-/// Programs all of whose operands are things to do, in any order.
+/// Programs whose operands are all targets, in any order.
 const TARGETS: &[&str] =
     &["gmake", "gradle", "gradlew", "just", "make", "mvn", "mvnw", "ninja", "rake", "task"];
-/// Other names of `npm run`.
+/// Synonyms of `npm run`.
 const RUN: &[&str] = &["run", "run-script", "rum", "urn"];
 
-/// The rules that do not allow, and that the command `words` may be about: its program has the same name, wherever it lies,
-/// and the other words stand in their order with only options, their values and assignments between them.
+/// Returns the ask- and forbid-rules that the command `words` may be about. The program must have the same name in any
+/// directory. The other words must occur in order, with only options, their values and assignments between them.
 pub(super) fn likely<'a>(rules: &'a Rules, words: &[Word]) -> Vec<&'a Rule> {
     let Some((Word::Literal(program), rest)) = words.split_first() else { return Vec::new() };
     let program = last_part(program);
@@ -27,7 +27,7 @@ pub(super) fn likely<'a>(rules: &'a Rules, words: &[Word]) -> Vec<&'a Rule> {
     rules.rules.iter().filter(is_likely).collect()
 }
 
-/// What follows the last word of `pattern`, if its words stand in their order.
+/// Returns the words after the last word of `pattern`, if its words occur in order.
 fn stand_in_order<'w>(program: &str, pattern: &[Vec<String>], words: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = words;
     for names in pattern {
@@ -38,7 +38,7 @@ fn stand_in_order<'w>(program: &str, pattern: &[Vec<String>], words: &'w [Word])
             rest = after;
             match first {
                 Word::Literal(word) if is_one_of(program, names, word) => break,
-                // It may be the value of an option, or all that the pattern still asks for.
+                // The unknown word may be the value of an option, or all remaining words of the pattern.
                 Word::Unknown(_) if !option && !between(first) || after.is_empty() => return Some(after),
                 _ if !option && !between(first) && !TARGETS.contains(&program) => return None,
                 _ => option = takes_more(program, first),
@@ -53,13 +53,13 @@ fn is_one_of(program: &str, names: &[String], word: &str) -> bool {
     names.iter().any(|name| name == word || npm && RUN.contains(&name.as_str()))
 }
 
-/// Whether a word says how something is done and not what: an option, an assignment, or what `parallel` puts between.
+/// Returns true if a word does not identify the command: an option, an assignment, or a separator of `parallel`.
 fn between(word: &Word) -> bool {
     let (Word::Literal(text) | Word::Unknown(text)) = word;
     text.starts_with(['-', '+']) || text.contains('=') || text.starts_with(":::")
 }
 
-/// Whether the next word may be the value of this one: only of git it is known.
+/// Returns true if the next word may be the value of this one; only for git this is certain.
 fn takes_more(program: &str, word: &Word) -> bool {
     let (Word::Literal(text) | Word::Unknown(text)) = word;
     if program == "git" {

@@ -1,7 +1,7 @@
-//! Rules that people write: which commands, paths, tools and hosts are allowed, asked about or forbidden.
+//! User-written rules: commands, paths, tools and hosts that are allowed, asked about or forbidden.
 //!
-//! A file of rules is text to this module; who finds, reads and saves the files is `exec`. Rules of all layers are kept side
-//! by side, and of those that match the strictest wins: no order of rules or files can loosen what another one says.
+//! This module handles rule files as text; `exec` finds, reads and saves them. Rules of all layers are combined, and
+//! the strictest match wins: no order of rules or files can loosen another rule.
 //!
 //! ```
 //! use std::path::Path;
@@ -48,24 +48,24 @@ pub use write::{Added, NewRule, add};
 use crate::Host;
 use crate::shell::Word;
 
-/// The largest file of rules, in bytes.
+/// Maximum size of a rule file in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
-/// The most words of a pattern.
+/// Maximum number of words of a pattern.
 pub const MAX_WORDS: usize = 100;
 
-/// What a rule says. The stricter is the greater.
+/// The decision of a rule. The stricter decision is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
-    /// It is done without a question; a command runs confined unless its rule says otherwise.
+    /// The action is performed without a question; a command runs confined unless its rule says otherwise.
     Allow,
-    /// Somebody is asked.
+    /// A person is asked.
     Ask,
-    /// It is not done, and nobody is asked.
+    /// The action is denied without a question.
     Forbid,
 }
 
 impl Decision {
-    /// As it stands in a file.
+    /// Returns the name used in rule files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -75,19 +75,19 @@ impl Decision {
     }
 }
 
-/// Whose rules they are.
+/// The origin of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// The machine's, for everybody on it.
+    /// The machine's rules, for all its users.
     System,
-    /// The user's own.
+    /// The user's own rules.
     User,
-    /// Those of whoever wrote the project: they may only tighten.
+    /// The rules of the project's authors, which may only tighten.
     Project,
 }
 
 impl Layer {
-    /// Its name.
+    /// Returns the name of the layer.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -97,17 +97,17 @@ impl Layer {
     }
 }
 
-/// What a rule for paths is about.
+/// The kind of access that a path rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reading and listing.
     Read,
-    /// Changing.
+    /// Writing.
     Write,
 }
 
 impl Access {
-    /// As it stands in a file.
+    /// Returns the name used in rule files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -116,51 +116,51 @@ impl Access {
     }
 }
 
-/// What a rule is about.
+/// The subject of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum On {
     /// Commands that begin with these words.
     Command {
-        /// At each position one of these.
+        /// The alternatives at each position.
         pattern: Vec<Vec<String>>,
-        /// No more words may follow.
+        /// No further words may follow.
         exact: bool,
     },
-    /// These paths, and all that is below them.
+    /// These paths, and everything below them.
     Path {
-        /// One or more.
+        /// One or more paths.
         paths: Vec<Where>,
-        /// What is done there.
+        /// The kind of access.
         access: Access,
     },
-    /// Tools with these names; `*` stands for any letters.
+    /// Tools with these names; `*` matches any characters.
     Tool {
-        /// One or more.
+        /// One or more names.
         names: Vec<String>,
     },
     /// These hosts.
     Host {
-        /// One or more.
+        /// One or more hosts.
         hosts: Vec<Host>,
     },
 }
 
-/// One rule, and where it stands.
+/// One rule and its position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Whose it is.
+    /// The origin of the rule.
     pub layer: Layer,
-    /// The file it is from.
+    /// The file of the rule.
     pub file: Arc<Path>,
-    /// Its line there, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
-    /// What it is about.
+    /// The subject of the rule.
     pub on: On,
-    /// What it says.
+    /// The decision of the rule.
     pub decision: Decision,
-    /// Why, for whoever is refused or asked.
+    /// The reason, shown in denials and questions.
     pub reason: Option<String>,
-    /// What it allows runs without confinement. Never without [`Decision::Allow`] and [`On::Command`].
+    /// Allowed commands run without confinement. Only with [`Decision::Allow`] and [`On::Command`].
     pub unsandboxed: bool,
 }
 
@@ -168,13 +168,13 @@ pub struct Rule {
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// Rules for commands by the words that may stand first.
+    /// Command rules by the possible first words.
     by_first: HashMap<String, Vec<usize>>,
 }
 
 impl Rules {
-    /// Reads the rules in `text`. `file` is for faults, and says what a project's relative paths start from: the directory
-    /// that the file is in, or the one above if that is called `.toolgate`.
+    /// Parses the rules in `text`. `file` is used in faults, and defines the base of a project's relative paths: the
+    /// directory of the file, or its parent if the directory is called `.toolgate`.
     pub fn parse(text: &str, file: &Path, layer: Layer) -> Result<Self, RuleFault> {
         let read = parse::read(text, file, layer)?;
         match read.tried.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
@@ -183,26 +183,26 @@ impl Rules {
         }
     }
 
-    /// Tries every `match` and `not_match` example of `text`, each against its own rule.
+    /// Runs every `match` and `not_match` example of `text` against its own rule.
     pub fn examples(text: &str, file: &Path, layer: Layer) -> Result<Vec<Tried>, RuleFault> {
         Ok(parse::read(text, file, layer)?.tried)
     }
 
-    /// These rules and `others`.
+    /// Returns these rules together with `others`.
     #[must_use]
     pub fn merge(mut self, others: Self) -> Self {
         self.extend(others.rules);
         self
     }
 
-    /// The same rules, of which none lets a command leave the sandbox.
+    /// Returns these rules without the permission to leave the sandbox.
     #[must_use]
     pub fn confined(mut self) -> Self {
         self.rules.iter_mut().for_each(|rule| rule.unsandboxed = false);
         self
     }
 
-    /// The same rules, of which those that take something away hold below `to` as they do below `from`.
+    /// Returns these rules, with the ask- and forbid-rules for paths below `from` also applied below `to`.
     #[must_use]
     pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
         let there = |place: &Where| match place {
@@ -218,34 +218,35 @@ impl Rules {
         self
     }
 
-    /// Every rule, in the order they were read.
+    /// Iterates over the rules in the order they were read.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The rules that do not allow, and that may be about the command `words` though they do not match it as it is written:
+    /// Returns the ask- and forbid-rules that may be about the command `words` although they do not match it literally:
     /// options stand between its words, or its program is given by another path.
     pub(crate) fn likely(&self, words: &[Word]) -> Vec<&Rule> {
         likely::likely(self, words)
     }
 
-    /// The rules for a command of these words, of which `more` may follow that nobody knows.
+    /// Returns the rules for a command with these words, which `more` unknown words may follow.
     pub fn command(&self, words: &[Word], more: bool) -> Matches<'_> {
         command::matches(self, words, more)
     }
 
-    /// The rules for the tool `name`. A rule that forbids or asks counts by every name of the tool, and for every shell if it
-    /// names one: a model can call all of them. A rule that allows counts by the tool's own name only.
+    /// Returns the rules for the tool `name`. Allow-rules match only the tool's own name. Ask- and forbid-rules match
+    /// every name of the tool. Such a rule for one shell tool matches all shell tools, since a model can call any of
+    /// them.
     pub fn tool(&self, name: &str) -> Vec<&Rule> {
         let about = |rule: &&Rule| {
             let On::Tool { names } = &rule.on else { return false };
@@ -257,7 +258,7 @@ impl Rules {
         self.rules.iter().filter(about).collect()
     }
 
-    /// Makes every rule that asks or forbids and concerns the tool `name` count for the tool `other` too, which answers for it.
+    /// Applies every ask- and forbid-rule about the tool `name` to the tool `other` too, which acts on its behalf.
     pub fn extend_to_tool(&mut self, name: &str, other: &str) {
         for rule in &mut self.rules {
             let is_narrowing = matches!(rule.decision, Decision::Ask | Decision::Forbid);
@@ -270,17 +271,17 @@ impl Rules {
         }
     }
 
-    /// The rules for talking to the host `name`, a name or an address, at `port`.
+    /// Returns the rules for connecting to `name`, a name or an address, on `port`.
     pub fn host(&self, name: &str, port: u16) -> Vec<&Rule> {
         self.about(|on| matches!(on, On::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
     }
 
-    /// The rules for paths.
+    /// Returns the rules for paths.
     pub fn paths(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter().filter(|rule| matches!(rule.on, On::Path { .. }))
     }
 
-    /// What allowing rules open, where that is more than they seem to.
+    /// Returns warnings about rules that allow more than they seem to.
     pub fn warnings(&self) -> Vec<Warning<'_>> {
         warning::warnings(self)
     }

@@ -1,4 +1,4 @@
-//! Text → rules: the TOML, and what holds for a rule as a whole.
+//! Parses a rule file: the TOML syntax, and the constraints between the fields of a rule.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ const KEYS: &[&str] = &[
     "match",
     "not_match",
 ];
-/// What a rule may be about, of which it has one.
+/// The possible subjects of a rule, which has exactly one.
 const SUBJECTS: &[&str] = &["pattern", "path", "tool", "host"];
-/// The longest reason, in characters: a model reads it.
+/// Maximum length of a reason in characters: a model reads it.
 const MAX_REASON: usize = 500;
 
-/// A file that was read; its examples may have failed.
+/// A parsed file; some of its examples may have failed.
 pub(super) struct Read {
     pub(super) rules: Vec<Rule>,
     pub(super) tried: Vec<Tried>,
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str, file: &Path, layer: Layer) -> Result<Read, RuleFa
     }
     let source = Source { file: Arc::from(file), layer, lines: Lines::of(text) };
     let document = DeTable::parse(text).map_err(|error| {
-        // The parser says what it expected on a second line.
+        // The parser puts the expected token on a second line.
         let why = error.message().lines().collect::<Vec<_>>().join(", ");
         source.fault(&error.span().unwrap_or(0..0), why)
     })?;
@@ -88,7 +88,7 @@ fn one<'a>(
 
 fn check_keys(fields: &Fields<'_>) -> Result<(), RuleFault> {
     let unknown = fields.table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref()));
-    // The first as it is written, not by the alphabet.
+    // Reports the first key in source order, not in alphabetical order.
     if let Some(key) = unknown.min_by_key(|key| key.span().start) {
         let name = key.get_ref();
         let meant = match nearest(name, KEYS) {
@@ -113,7 +113,7 @@ fn check_keys(fields: &Fields<'_>) -> Result<(), RuleFault> {
     }
 }
 
-/// What must hold between the parts of a rule.
+/// Checks the constraints between the fields of a rule.
 fn check(fields: &Fields<'_>, on: &On, decision: Decision) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
         Some(_) => Err(fields.fault(&fields.key(key), format!("`{key}` belongs to a rule with a `{to}`"))),

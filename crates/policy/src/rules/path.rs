@@ -1,26 +1,26 @@
-//! Paths that rules are about.
+//! Paths in rules.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{Access, Decision};
 use crate::{DenyRead, normal};
 
-/// What makes a glob of a path.
+/// Characters that make a path a glob.
 const WILD: [char; 4] = ['*', '?', '[', '{'];
 
-/// A path as a rule names it. It holds for all that is below it too.
+/// A path in a rule. It includes everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Where {
-    /// This path from `/`.
+    /// An absolute path.
     At(PathBuf),
-    /// This path from the user's home.
+    /// A path relative to the user's home.
     Home(PathBuf),
-    /// A glob as in `files.deny_read`: only where reading is forbidden.
+    /// A glob as in `files.deny_read`; only for rules that forbid reading.
     Glob(String),
 }
 
 impl Where {
-    /// Reads `text`; a relative path starts from `base`.
+    /// Parses `text`; a relative path starts at `base`.
     pub(super) fn read(
         text: &str,
         base: Option<&Path>,
@@ -29,7 +29,7 @@ impl Where {
     ) -> Result<Self, String> {
         let globs = access == Access::Read && decision == Decision::Forbid;
         if globs && text.contains(WILD) {
-            // Any home will do to find out whether it is a glob.
+            // Any home is sufficient for validating the glob.
             let glob = DenyRead::new([text], Some(Path::new("/home")));
             return glob.map(|_| Self::Glob(text.to_owned())).map_err(|fault| fault.why);
         }
@@ -62,7 +62,7 @@ impl Where {
         }
     }
 
-    /// The path from `/`. `None` for a glob, and below a home if there is none.
+    /// Returns the absolute path; `None` for a glob, or below an unknown home.
     pub fn path(&self, home: Option<&Path>) -> Option<PathBuf> {
         match self {
             Self::At(path) => Some(path.clone()),
@@ -71,7 +71,7 @@ impl Where {
         }
     }
 
-    /// The same as a pattern for [`DenyRead::new`].
+    /// Returns the path as a pattern for [`DenyRead::new`].
     pub fn pattern(&self) -> String {
         let escaped = |path: &Path| globset::escape(&path.to_string_lossy());
         match self {
@@ -81,7 +81,7 @@ impl Where {
         }
     }
 
-    /// As it could stand in a file.
+    /// Formats the path for a rule file.
     pub(super) fn text(&self) -> String {
         match self {
             Self::At(path) => path.to_string_lossy().into_owned(),
@@ -90,7 +90,7 @@ impl Where {
         }
     }
 
-    /// Whether it is about `path`, which is from `/` or from `~/`.
+    /// Returns true if the rule path covers `path`, which is absolute or starts with `~/`.
     pub(super) fn holds(&self, path: &str) -> bool {
         let home = Path::new("/home/of the user");
         let path = match path.strip_prefix("~/") {

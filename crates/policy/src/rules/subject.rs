@@ -1,4 +1,4 @@
-//! What a rule is about, read and checked.
+//! Parses and validates the subject of a rule: commands, paths, tools or hosts.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) fn read(fields: &Fields<'_>, decision: Decision) -> Result<On, RuleFa
     Ok(On::Host { hosts: fields.texts("host")?.into_iter().map(host).collect::<Result<_, _>>()? })
 }
 
-/// Every text of `key` as what it stands for; a fault points at the text.
+/// Parses every text of `key`; a fault points at the text.
 fn each<T>(
     fields: &Fields<'_>,
     key: &str,

@@ -1,9 +1,9 @@
-//! Names of tools, in which `*` stands for any letters.
+//! Tool names and patterns, in which `*` matches any characters.
 
-/// The longest name, in bytes; what a model API takes is shorter.
+/// Maximum length of a name in bytes; model APIs accept less.
 const MAX_NAME: usize = 256;
 
-/// What is wrong with `name`, which should be a tool's name or a pattern of such.
+/// Validates `name` as a tool name or a pattern.
 pub fn check(name: &str) -> Result<(), String> {
     let why = match name {
         "" => "it is empty; write a tool's name, e.g. `mcp__github__*`",
@@ -16,20 +16,20 @@ pub fn check(name: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// Whether `name` fits `pattern`, in which `*` stands for any letters.
+/// Returns true if `name` matches `pattern`, in which `*` matches any characters.
 pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
     let Some(inner) = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail)) else { return false };
-    // What stands between two `*` is best found where it is first: more is left for the next.
+    // The earliest match is best: it leaves the most text for the remaining parts.
     let found = middle.split('*').try_fold(inner, |left, part| Some(&left[left.find(part)? + part.len()..]));
     found.is_some()
 }
 
-/// The tools that run commands: each can do what the others can, whichever of them a model is offered.
+/// The tools that run commands. They are equivalent, and a model may be offered any of them.
 const SHELLS: [&str; 3] = ["exec_command", "shell", "shell_command"];
 
-/// Other names of the tools that ship, each with the tool that does its job.
+/// Other names of built-in tools, each with the equivalent tool.
 const ALIASES: [(&str, &str); 11] = [
     ("applypatch", "apply_patch"),
     ("edit_file", "apply_patch"),
@@ -46,8 +46,8 @@ const ALIASES: [(&str, &str); 11] = [
 /// The names that stand for every tool of a server, and the prefix of those tools' names.
 const CALL_TOOL: ([&str; 2], &str) = (["mcp_call_tool", "mcp"], "mcp__");
 
-/// Says whether `pattern` is about the tool `name`: by its own name, by another name of it, or by any name of a tool
-/// that does the same job.
+/// Returns true if `pattern` is about the tool `name`: by its own name, by an alias, or by any name of an equivalent
+/// tool.
 pub fn concerns(pattern: &str, name: &str) -> bool {
     let job: &[&str] = if SHELLS.contains(&name) { &SHELLS } else { &[name] };
     let by_alias = ALIASES.iter().any(|(alias, tool)| job.contains(tool) && fits(pattern, alias));

@@ -1,18 +1,18 @@
-//! What an allowing rule opens, where that is more than it seems to.
+//! Warnings about rules that allow more than they seem to.
 
 use super::{Decision, On, Rule, Rules, Where};
 use crate::known::is_unknown;
 use crate::{Known, is_interpreter, known, stem};
 
-/// The most combinations of alternatives that are looked at.
+/// Maximum number of examined combinations of alternatives.
 const MAX_COMBINATIONS: usize = 64;
 
-/// A rule that its author should look at again; it is in force all the same.
+/// A warning about a rule, which is in force nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// What it opens.
+    /// The unexpected effect of the rule.
     pub why: String,
 }
 
@@ -62,14 +62,14 @@ fn why(rule: &Rule) -> Option<String> {
     }
 }
 
-/// What a rule for commands that begin with `words` allows beyond what they say.
+/// Returns what a rule for commands that begin with `words` allows beyond its apparent meaning.
 fn opens(words: &[&str], exact: bool) -> Option<String> {
     let shown = words.join(" ");
     if let Known::Dangerous(why) = known(words) {
         return Some(format!("it allows `{shown}` without a question: {why}"));
     }
     let (program, rest) = words.split_first()?;
-    // Whoever writes the file or the sub-command behind a program has said what it does.
+    // A file or a sub-command after the program makes the rule specific.
     let only_options = rest.iter().all(|word| word.starts_with('-'));
     if exact || stem(words).is_some() || is_unknown(program) {
         return None;
@@ -83,7 +83,7 @@ fn opens(words: &[&str], exact: bool) -> Option<String> {
         .then(|| format!("`{shown}` {why}; name more of them, or say `exact = true`"))
 }
 
-/// Every way to choose one alternative at each position, up to a bound.
+/// Returns the combinations of alternatives, one per position, up to a limit.
 fn combinations(pattern: &[Vec<String>]) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = vec![Vec::new()];
     for names in pattern {

@@ -1,43 +1,43 @@
-//! A rule → the text of it, and a file of rules with one rule more.
+//! Writes rules as TOML, and appends a rule to a rule file.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::{Access, Decision, Layer, On, Rule, RuleFault, Rules};
 
-/// A rule that is to be saved.
+/// A rule to be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRule {
-    /// What it is about.
+    /// The subject of the rule.
     pub on: On,
-    /// What it says.
+    /// The decision of the rule.
     pub decision: Decision,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// What it allows runs without confinement: only with [`Decision::Allow`] and [`On::Command`].
+    /// Allowed commands run without confinement: only with [`Decision::Allow`] and [`On::Command`].
     pub unsandboxed: bool,
-    /// The words of a command that it matches, as a `match` example.
+    /// The words of a matching command, as a `match` example.
     pub example: Option<Vec<String>>,
 }
 
-/// What became of a rule that was to be added.
+/// The outcome of adding a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Added {
-    /// A rule that says the same is there already, on this line.
+    /// An equal rule already exists on this line.
     There {
-        /// From 1.
+        /// The line, from 1.
         line: usize,
     },
-    /// The text with the rule behind what was there, which is the same byte for byte.
+    /// The new text: the old text, byte for byte, followed by the rule.
     Text {
-        /// All of it.
+        /// The complete text.
         text: String,
         /// The line of the rule.
         line: usize,
     },
 }
 
-/// Adds `rule` to `text`, the user's own rules. What comes out has been read again and holds the rule.
+/// Adds `rule` to `text`, the user's own rules. The result has been parsed again and contains the rule.
 pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> {
     let before = Rules::parse(text, file, Layer::User)?;
     let is_same = |other: &&Rule| {
@@ -47,7 +47,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
         return Ok(Added::There { line: there.line });
     }
     let written = rule.to_string();
-    // A fault of the rule itself is not one of the file.
+    // Distinguishes a fault of the rule itself from a fault of the file.
     let alone = Rules::parse(&written, file, Layer::User)
         .map_err(|fault| RuleFault::whole(file, format!("the new rule is wrong: {}", fault.why)))?;
     let apart = match text {
@@ -74,7 +74,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
 }
 
 impl std::fmt::Display for NewRule {
-    /// As it stands in a file.
+    /// Formats the rule for a rule file.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "[[rule]]")?;
         match &self.on {
@@ -119,13 +119,13 @@ fn one_or_list(texts: &[String]) -> String {
     }
 }
 
-/// A list of texts in TOML.
+/// Formats a TOML list of strings.
 pub(super) fn list(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
     format!("[{}]", texts.join(", "))
 }
 
-/// `text` as TOML, on one line, with nothing in it that does not show.
+/// Formats `text` as a TOML string on one line, with invisible characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

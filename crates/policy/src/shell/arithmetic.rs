@@ -1,11 +1,12 @@
-//! Reads arithmetic: numbers, operators, and variables that must be numbers, as the value of any other could run a command.
+//! Parses arithmetic: numbers, operators, and variables. Variables must be numbers, since any other value could run a
+//! command.
 
 use crate::shell::Word;
 use crate::shell::cursor::{Read, Reader, Stop};
 use crate::shell::syntax::{Fact, Kind};
 
 impl Reader<'_> {
-    /// Reads up to the `))` that ends it. In the head of a loop there are `;` in it.
+    /// Parses up to the closing `))`. In the head of a loop `;` separates three expressions.
     pub(crate) fn arithmetic(&mut self, in_head: bool) -> Read<()> {
         let mut open = 0_usize;
         let start = self.at;
@@ -38,7 +39,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a number, a variable, an operator or a blank.
+    /// Parses a number, a variable, an operator or whitespace.
     fn arithmetic_part(&mut self) -> Read<()> {
         const OPERATORS: &[char] =
             &[' ', '\t', '+', '-', '*', '/', '%', '<', '>', '=', '!', '&', '|', '^', '~', '?', ':', ','];
@@ -65,7 +66,7 @@ impl Reader<'_> {
         Err(Stop("arithmetic that is not understood"))
     }
 
-    /// Notes what is done with a variable.
+    /// Records the use or assignment of a variable.
     fn arithmetic_name(&mut self, start: usize, name: String) -> Read<()> {
         // ends: each round steps on
         while matches!(self.peek(), Some(' ' | '\t')) {
@@ -82,7 +83,7 @@ impl Reader<'_> {
             || changes.iter().any(|operator| rest.starts_with(operator))
             || before.ends_with("++")
             || before.ends_with("--");
-        // It may not come to that.
+        // The assignment may not be evaluated.
         let expression = before.rsplit("((").next().unwrap_or(before);
         let perhaps = !expression.trim().is_empty();
         if !only_set || perhaps {
@@ -113,10 +114,10 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it surely has a value: there is nothing wrong with it, and nothing is divided by zero.
+/// Returns true if the expression certainly has a value: it is well-formed, and no division is by zero.
 fn never_fails(text: &str) -> bool {
     let mut rest = text.trim();
-    // Whether an operand comes next, and whether the last one can be set.
+    // `wanted`: an operand comes next. `settable`: the last operand can be assigned to.
     let (mut wanted, mut settable) = (true, false);
     let empty = rest.is_empty();
     // ends: each round steps on
@@ -145,7 +146,7 @@ fn never_fails(text: &str) -> bool {
                 "=" | "+=" | "-=" | "*=" if settable && !wanted => wanted = true,
                 "/" | "%" if !wanted && divides(&rest[1..]) => (wanted, settable) = (true, false),
                 "+" | "-" | "*" | "<" | ">" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "," if !wanted => {
-                    // Only the first operand of all can be set: what follows an operator is part of a value.
+                    // Only the very first operand can be assigned to: after an operator follows a part of a value.
                     (wanted, settable) = (true, false);
                     if operator != ","
                         && rest[operator.len()..].contains('=')
@@ -163,7 +164,7 @@ fn never_fails(text: &str) -> bool {
     empty || !wanted
 }
 
-/// Whether what follows is a number other than zero.
+/// Returns true if a nonzero number follows.
 fn divides(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| matches!(c, '1'..='9'))
 }

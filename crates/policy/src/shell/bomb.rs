@@ -1,4 +1,4 @@
-//! Finds commands that start more and more processes: functions that call themselves, and endless loops that wait for nothing.
+//! Finds fork bombs: recursive functions, and endless loops that wait for nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -6,25 +6,25 @@ use std::ops::Range;
 use crate::shell::walk::{By, Call, Place, Walk};
 use crate::shell::{Command, Growth, Word};
 
-/// Commands that keep a loop from spinning, or end it.
+/// Commands that slow down or end a loop.
 const WAITS: &[&str] =
     &["sleep", "usleep", "wait", "read", "inotifywait", "break", "exit", "return", "exec", "fg"];
 
-/// How the commands of a script stand to each other, by their place in the list.
+/// Relations between the commands of a script, by index.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// Commands that the shell itself looks up, so that a name may be a function's.
+    /// Commands that the shell itself looks up, so that the name may mean a function.
     called: HashSet<usize>,
     /// Commands that run in the background.
     aside: HashSet<usize>,
-    /// Commands of a pipe that has several.
+    /// Commands of a pipeline with several commands.
     piped: HashSet<usize>,
-    /// Bodies of loops that never end by themselves.
+    /// Bodies of loops with a constant condition.
     endless: Vec<Range<usize>>,
 }
 
 impl Course {
-    /// Notes how the command that is listed next is reached.
+    /// Records how the next listed command is reached.
     pub(crate) fn note(&mut self, at: usize, call: &Call, place: &Place) {
         let bypasses = place.through.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
         if call.by == By::Shell && !bypasses {
@@ -38,7 +38,7 @@ impl Course {
         }
     }
 
-    /// Notes the body of a loop that never ends by itself.
+    /// Records the body of a loop with a constant condition.
     pub(crate) fn endless(&mut self, body: Range<usize>) {
         if !body.is_empty() {
             self.endless.push(body);
@@ -47,7 +47,7 @@ impl Course {
 }
 
 impl Walk {
-    /// Lists the commands that make the script grow.
+    /// Finds the commands that make the script grow.
     pub(crate) fn growth(&mut self) {
         let mut grows = self.recursion();
         for body in &self.course.endless {
@@ -65,7 +65,7 @@ impl Walk {
         self.out.grows = grows;
     }
 
-    /// The calls of functions that lead back to the function they stand in.
+    /// Returns the function calls that lead back to their own function.
     fn recursion(&self) -> Vec<(usize, Growth)> {
         let mut callees: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (name, body) in &self.functions {
@@ -85,13 +85,13 @@ impl Walk {
         grows
     }
 
-    /// The commands in `body` that the shell may take for a function.
+    /// Returns the commands in `body` that the shell may take for a function.
     fn calls(&self, body: &Range<usize>) -> impl Iterator<Item = usize> {
         let listed = body.start..body.end.min(self.out.commands.len());
         listed.filter(|at| self.course.called.contains(at))
     }
 
-    /// The name of the command at `at`, if that is known.
+    /// Returns the name of the command at `at`, if it is known.
     fn function(&self, at: usize) -> Option<&str> {
         match &self.out.commands[at].words[0] {
             Word::Literal(name) => Some(name),
@@ -100,7 +100,7 @@ impl Walk {
     }
 }
 
-/// The functions that call `target`, if only through others; `target` itself is among them.
+/// Returns the functions that call `target` directly or indirectly, including `target` itself.
 fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>) -> HashSet<&'a str> {
     let mut found = HashSet::from([target]);
     // ends: each round but the last finds another one
@@ -118,12 +118,12 @@ fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>)
     }
 }
 
-/// Whether the command is one of `names`.
+/// Returns true if the command is one of `names`.
 fn named(command: &Command, names: &[&str]) -> bool {
     matches!(&command.words[0], Word::Literal(name) if names.contains(&name.as_str()))
 }
 
-/// Whether the condition of a loop, as it is written, never changes.
+/// Returns true if the condition of a loop, given as source text, is constant.
 pub(crate) fn never_ends(word: &str, condition: &str) -> bool {
     let condition = condition.trim().trim_end_matches(';').trim();
     let plain: String = condition.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -136,7 +136,7 @@ pub(crate) fn never_ends(word: &str, condition: &str) -> bool {
     if word == "until" { never } else { always }
 }
 
-/// Whether it is `[ 1 ]`, `[[ 1 == 1 ]]` or `test 1`: a test of numbers alone.
+/// Returns true for `[ 1 ]`, `[[ 1 == 1 ]]` or `test 1`: a test of constants.
 fn is_constant_test(plain: &str) -> bool {
     let inside = plain.strip_prefix("[[ ").and_then(|rest| rest.strip_suffix(" ]]"));
     let inside = inside.or_else(|| plain.strip_prefix("[ ").and_then(|rest| rest.strip_suffix(" ]")));

@@ -1,4 +1,4 @@
-//! What bash's own commands do with their words: some run them, some evaluate them.
+//! Analyses shell built-ins: some run their arguments, some evaluate them.
 
 use crate::shell::MAX_DEPTH;
 use crate::shell::declare;
@@ -8,13 +8,13 @@ use crate::shell::test;
 use crate::shell::walk::{By, Call, Place, Walk};
 use crate::shell::wrappers;
 
-/// Commands that run nothing, whatever they are given.
+/// Built-ins that run nothing, for any arguments.
 const HARMLESS: &[&str] = &[
     ":", "bg", "break", "caller", "cd", "continue", "dirs", "disown", "echo", "exit", "false", "fg", "help",
     "kill", "logout", "popd", "pushd", "pwd", "return", "shift", "suspend", "times", "true", "type",
     "ulimit", "umask", "unalias",
 ];
-/// Commands that may run anything, or change what later words mean.
+/// Built-ins that may run anything, or change the meaning of later words.
 const OPAQUE: &[&str] = &[
     ".",
     "bind",
@@ -25,7 +25,7 @@ const OPAQUE: &[&str] = &[
     "fc",
     "history",
     "source",
-    // Of other shells.
+    // Built-ins of other shells.
     "autoload",
     "bindkey",
     "chdir",
@@ -47,7 +47,7 @@ const OPAQUE: &[&str] = &[
     "zparseopts",
     "zstyle",
 ];
-/// Commands that are looked at one by one.
+/// Built-ins that are analysed individually.
 const OTHERS: &[&str] = &[
     "[",
     "alias",
@@ -75,7 +75,7 @@ const OTHERS: &[&str] = &[
     "unset",
     "wait",
 ];
-/// Options of the shell that change nothing about which commands there are.
+/// Shell options that do not change which commands run.
 const LETTERS: &str = "abBCeEfhmnTuvx";
 const LONG: &[&str] = &[
     "allexport",
@@ -106,22 +106,22 @@ const SHOPT: &[&str] = &[
     "nullglob",
 ];
 
-/// Whether the shell itself runs the command of this name.
+/// Returns true if the name is a shell built-in.
 pub(crate) fn is_one(name: &str) -> bool {
     HARMLESS.contains(&name) || OPAQUE.contains(&name) || OTHERS.contains(&name)
 }
 
-/// Whether this option of the shell changes nothing about which commands there are.
+/// Returns true if this shell option does not change which commands run.
 pub(crate) fn is_harmless_option(name: &str) -> bool {
     LONG.contains(&name)
 }
 
-/// Whether these letters are options of that kind.
+/// Returns true if none of these option letters changes which commands run.
 pub(crate) fn are_harmless_letters(letters: &str) -> bool {
     letters.chars().all(|letter| LETTERS.contains(letter))
 }
 
-/// Goes through what the built-in command `name` runs.
+/// Collects the commands that the built-in `name` runs.
 pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     let args = &call.words[1..];
     if HARMLESS.contains(&name) && place.dialect != Dialect::Foreign {
@@ -153,7 +153,7 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
         "unset" => declare::unset(walk, args),
         "set" => set(args),
         "shopt" => {
-            // Then a name that matches no file is an error.
+            // With `failglob`, a pattern that matches no file is an error.
             if args.iter().any(|arg| arg.known() == Some("failglob")) {
                 walk.fails();
             }
@@ -179,7 +179,8 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     }
 }
 
-/// Whether some shell takes words of this command for arithmetic: zsh and ksh do where bash wants a number.
+/// Returns true if some shell reads arguments of this command as arithmetic: zsh and ksh do where bash expects a
+/// number.
 fn counts(name: &str) -> bool {
     !matches!(
         name,
@@ -187,12 +188,12 @@ fn counts(name: &str) -> bool {
     )
 }
 
-/// Whether this word may run a command if it is taken for arithmetic.
+/// Returns true if this word may run a command when it is evaluated as arithmetic.
 fn may_run(arg: &Term) -> bool {
     arg.known().is_none_or(|word| word.contains('[')) && arg.kind != Kind::Number
 }
 
-/// Goes through the command that `command`, `builtin` or `exec` runs.
+/// Collects the command that `command`, `builtin` or `exec` runs.
 fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     let args = &call.words[1..];
     if name == "exec" && takes_dashes(args, place) {
@@ -217,7 +218,7 @@ fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     walk.call(&Call { words, more: call.more, by }, &place.through(name));
 }
 
-/// Whether some shell takes the first word for what is to be run, though it looks like an option: dash knows none here.
+/// Returns true if some shell takes an option-like first word for the command: dash knows no options here.
 fn takes_dashes(args: &[Term], place: &Place) -> bool {
     let dashes = args.first().is_some_and(|arg| arg.prefix.starts_with('-'));
     dashes && place.dialect != Dialect::Bash
@@ -244,7 +245,7 @@ fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
         Some("-" | "" | "-l" | "-p") => {}
         Some(_) if args.len() == 1 => {}
         Some(script) if !script.starts_with('-') => {
-            // It runs wherever the signal finds the shell.
+            // The script runs wherever the signal reaches the shell.
             let mut place = place.through("trap");
             place.redirects.clear();
             walk.perhaps(|walk| walk.text(script, &place));
@@ -253,7 +254,7 @@ fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
     }
 }
 
-/// Goes through the text behind `-C`, which these run again and again.
+/// Collects the callback script after `-C`, which these built-ins run repeatedly.
 fn called_back(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
     let at = args.iter().position(|arg| arg.known() == Some("-C"));
     if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(Term::known) {
@@ -273,7 +274,7 @@ fn alias(walk: &mut Walk, args: &[Term]) -> bool {
     args.iter().all(|arg| matches!(arg.known(), Some(word) if !word.contains('=')))
 }
 
-/// Whether `set` changes nothing about which commands there are.
+/// Returns true if `set` does not change which commands run.
 fn set(args: &[Term]) -> bool {
     let mut args = args.iter();
     // ends: each round takes a word

@@ -1,4 +1,4 @@
-//! Reads compound commands: groups, branches, loops and functions.
+//! Parses compound commands: groups, branches, loops and functions.
 
 use crate::shell::Word;
 use crate::shell::bomb::never_ends;
@@ -6,7 +6,7 @@ use crate::shell::cursor::{Read, Reader, Stop};
 use crate::shell::syntax::{Fact, Group, Kind, Node, Script, Term};
 
 impl Reader<'_> {
-    /// Reads a compound command, if one begins here.
+    /// Parses a compound command, if one begins here.
     pub(crate) fn compound(&mut self) -> Read<Option<Node>> {
         let start = self.at;
         if self.peek() == Some('(') {
@@ -45,24 +45,24 @@ impl Reader<'_> {
                 self.blanks();
                 return self.function_body(&name).map(Some);
             }
-            // Each is refused where a name is looked at, or read elsewhere.
+            // Other reserved words are rejected as command names, or parsed elsewhere.
             _ => return Ok(None),
         };
         Ok(Some(Node::Group(group)))
     }
 
-    /// What was read, with whatever came to light meanwhile.
+    /// Builds a group from the parsed parts and the findings so far.
     fn group(&mut self, parts: Vec<Script>) -> Group {
         Group { found: std::mem::take(&mut self.found), parts, ..Group::default() }
     }
 
-    /// Reads steps of which there must be one.
+    /// Parses a nonempty list of steps.
     fn filled(&mut self, stops: &[&str]) -> Read<Script> {
         let script = self.list(stops)?;
         if script.0.is_empty() { Err(Stop("a command is missing")) } else { Ok(script) }
     }
 
-    /// Reads `(…)` or `((…))`.
+    /// Parses `(…)` or `((…))`.
     fn parenthesis(&mut self) -> Read<Node> {
         let start = self.at;
         self.bump();
@@ -101,7 +101,7 @@ impl Reader<'_> {
         Ok(self.group(parts))
     }
 
-    /// Reads `do … done`.
+    /// Parses `do … done`.
     fn body(&mut self) -> Read<Script> {
         self.expect("do")?;
         let body = self.filled(&["done"])?;
@@ -118,7 +118,7 @@ impl Reader<'_> {
             self.only_bash(start);
             let from = self.at;
             self.arithmetic(true)?;
-            // Nothing stands between the first and the second semicolon.
+            // The condition is the text between the first and the second semicolon.
             let condition = self.text[from..self.at].split(';').nth(1);
             endless = condition.is_some_and(|condition| matches!(condition.trim(), "" | "1"));
         } else {
@@ -143,7 +143,7 @@ impl Reader<'_> {
         Ok(Group { endless, ..self.group(vec![body]) })
     }
 
-    /// Reads the words that the variable of a loop is set to.
+    /// Parses the words that a loop variable is set to.
     fn loop_words(&mut self, name: &str) -> Read<()> {
         self.blanks();
         // ends: each round reads a word
@@ -184,7 +184,7 @@ impl Reader<'_> {
         Ok(self.group(parts))
     }
 
-    /// Reads `(a | b)`, the first parenthesis of which may be missing.
+    /// Parses `(a | b)`, where the opening parenthesis is optional.
     fn patterns(&mut self) -> Read<()> {
         self.eat('(');
         // ends: each round reads a pattern
@@ -201,7 +201,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a function after its name.
+    /// Parses a function after its name.
     pub(crate) fn function_body(&mut self, name: &Term) -> Read<Node> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         let known = name.known().filter(|name| !name.is_empty() && name.chars().all(fits));

@@ -1,4 +1,4 @@
-//! Reads `[[ … ]]`.
+//! Parses `[[ … ]]`.
 
 use crate::shell::cursor::{Read, Reader, Stop};
 use crate::shell::syntax::{Fact, Kind, Term};
@@ -7,13 +7,13 @@ use crate::shell::syntax::{Fact, Kind, Term};
 const COMPARES: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Reader<'_> {
-    /// Reads up to the `]]` that ends it.
+    /// Parses up to the closing `]]`.
     pub(crate) fn condition(&mut self) -> Read<()> {
         let mut words: Vec<Term> = Vec::new();
         // ends: each round steps on
         loop {
             self.lines()?;
-            // It looks as if a home directory were in it.
+            // Compares the source text: the tilde makes `=~` an unknown word, as if it named a home directory.
             if words.last().is_some_and(|last| last.text() == "=~") {
                 self.pattern()?;
                 words.push(Term::literal(""));
@@ -37,13 +37,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Steps over a parenthesis that groups. One that follows a word belongs to a pattern.
+    /// Consumes a grouping parenthesis. A parenthesis after a word belongs to a pattern.
     fn parenthesis_in(&mut self, words: &[Term]) -> bool {
         let begins = words.iter().all(|word| word.text() == "!");
         if begins { self.eat('(') } else { self.eat(')') }
     }
 
-    /// Reads a regular expression: characters that mean nothing else to the shell, and simple variables.
+    /// Parses a regular expression: characters without another meaning to the shell, and simple variables.
     fn pattern(&mut self) -> Read<()> {
         let mut open = 0_usize;
         let start = self.at;
@@ -96,12 +96,12 @@ fn check_group(reader: &mut Reader<'_>, words: &[Term]) -> Read<()> {
     Ok(())
 }
 
-/// A name, which has no subscript.
+/// Returns true for a name without a subscript.
 fn is_name(term: &Term) -> bool {
     term.known().is_some_and(|name| name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()))
 }
 
-/// Accepts what is a number, or a variable that must be one.
+/// Accepts a number, or a variable that must be one.
 fn number(reader: &mut Reader<'_>, term: &Term) -> Read<()> {
     if term.kind == Kind::Number {
         return Ok(());

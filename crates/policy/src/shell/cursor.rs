@@ -1,18 +1,18 @@
-//! The reader's place in a script, and how it steps over what every shell skips.
+//! The script parser's state: position, lookahead, and skipping of whitespace and comments.
 
 use crate::shell::syntax::{Dialect, Found};
 use crate::shell::{MAX_DEPTH, Undecided};
 
-/// Why reading ended early.
+/// The reason why parsing stopped early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stop(pub(crate) &'static str);
 
 pub(crate) type Read<T> = Result<T, Stop>;
 
-/// How much of a script a fault shows.
+/// Maximum length of an excerpt in a doubt.
 const SHOWN: usize = 60;
 
-/// A here-document whose text is still to come.
+/// A here-document whose text has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) end: String,
@@ -20,7 +20,7 @@ pub(crate) struct Pending {
     pub(crate) tabs: bool,
 }
 
-/// Reads one script.
+/// Parses one script.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     pub(crate) text: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) depth: usize,
     pub(crate) dialect: Dialect,
     pub(crate) pending: Vec<Pending>,
-    /// The texts of here-documents that were read, in the order of their redirections.
+    /// The here-document texts read so far, in the order of their redirections.
     pub(crate) bodies: Vec<crate::shell::heredoc::Body>,
     pub(crate) found: Found,
     pub(crate) doubts: Vec<Undecided>,
@@ -48,19 +48,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next character as it is written.
+    /// Returns the next source character.
     pub(crate) fn raw(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
-    /// Steps over the next character as it is written.
+    /// Consumes the next source character.
     pub(crate) fn bump_raw(&mut self) -> Option<char> {
         let next = self.raw()?;
         self.at += next.len_utf8();
         Some(next)
     }
 
-    /// The next character, after lines that are continued.
+    /// Returns the next character, after line continuations.
     pub(crate) fn peek(&mut self) -> Option<char> {
         // ends: each round steps on
         while self.text[self.at..].starts_with("\\\n") {
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         self.bump_raw()
     }
 
-    /// The character after the next one.
+    /// Returns the character after the next one.
     pub(crate) fn peek_second(&mut self) -> Option<char> {
         let at = self.at;
         self.bump();
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         is_next
     }
 
-    /// Steps over `wanted`, or stays.
+    /// Consumes `wanted`, or nothing.
     pub(crate) fn eat_all(&mut self, wanted: &str) -> bool {
         let at = self.at;
         let all = wanted.chars().all(|c| self.eat(c));
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         all
     }
 
-    /// Steps over blanks and a comment, up to something that matters or the end of the line.
+    /// Skips spaces, tabs and a comment, up to the end of the line.
     pub(crate) fn blanks(&mut self) {
         // ends: each round steps on
         while let Some(' ' | '\t') = self.peek() {
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps over blanks, comments and ends of lines, and reads the here-documents that begin there.
+    /// Skips whitespace, comments and newlines, and reads the here-documents that begin there.
     pub(crate) fn lines(&mut self) -> Read<()> {
         self.blanks();
         // ends: each round steps on
@@ -125,12 +125,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Whether a word ends here.
+    /// Returns true if a word ends here.
     pub(crate) fn at_break(&mut self) -> bool {
         self.peek().is_none_or(is_break)
     }
 
-    /// A name that a variable can have, or nothing.
+    /// Consumes a variable name, if there is one.
     pub(crate) fn identifier(&mut self) -> Option<String> {
         let mut name = String::new();
         // ends: each round steps on
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Reads something one level deeper.
+    /// Parses one nesting level deeper.
     pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop("it is nested too deep"));
@@ -157,13 +157,13 @@ impl<'a> Reader<'a> {
         read
     }
 
-    /// Notes what is not decided, and reads on.
+    /// Records an undecided part and continues.
     pub(crate) fn doubt(&mut self, from: usize, why: &'static str) {
         let text = shown(self.text.get(from..).unwrap_or_default());
         self.doubts.push(Undecided { text, why, unread: false });
     }
 
-    /// Notes something that only bash reads as it is meant here.
+    /// Records syntax that only bash reads in the assumed way.
     pub(crate) fn only_bash(&mut self, from: usize) {
         if self.dialect != Dialect::Bash {
             self.doubt(from, "other shells read this differently");
@@ -171,12 +171,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The beginning of the first line.
+/// Returns the beginning of the first line.
 pub(crate) fn shown(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(SHOWN).collect()
 }
 
-/// Whether a word ends before this character.
+/// Returns true if this character ends a word.
 pub(crate) fn is_break(next: char) -> bool {
     matches!(next, ' ' | '\t' | '\n' | '|' | '&' | ';' | '(' | ')' | '<' | '>')
 }

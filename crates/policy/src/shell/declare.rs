@@ -1,4 +1,4 @@
-//! What built-in commands do with the names of variables: some evaluate a subscript in them, and that may run a command.
+//! Analyses built-ins that take variable names: some evaluate a subscript in the name, which may run a command.
 
 use crate::shell::Word;
 use crate::shell::cursor::Reader;
@@ -6,13 +6,13 @@ use crate::shell::options::{Options, parse};
 use crate::shell::syntax::{Dialect, Fact, Kind, Term};
 use crate::shell::walk::Walk;
 
-/// A name that has no subscript.
+/// Returns true for a name without a subscript.
 fn is_name(text: &str) -> bool {
     let first = text.chars().next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
     first && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
-/// Sets each of these names to something that is not known.
+/// Records an assignment of an unknown value to each of these names.
 fn set_names(walk: &mut Walk, names: &[Term], by: &str) -> bool {
     names.iter().all(|term| {
         let Some(name) = term.known().filter(|name| is_name(name)) else { return false };
@@ -21,16 +21,16 @@ fn set_names(walk: &mut Walk, names: &[Term], by: &str) -> bool {
     })
 }
 
-/// `declare`, `export` and so on. What they assign was noted when they were read.
+/// Handles `declare`, `export` and similar. Their assignments were recorded during parsing.
 pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     let mut options = true;
-    // Bash writes an exported function anew.
+    // Bash prints an exported function and parses it again.
     let has =
         |letter: char| args.iter().any(|arg| arg.prefix.starts_with('-') && arg.prefix.contains(letter));
     if has('f') && (name == "export" || has('x')) {
         return false;
     }
-    // Elsewhere it is refused, and sets nothing.
+    // Outside a function `local` fails and sets nothing.
     if name == "local" && walk.inside == 0 {
         return false;
     }
@@ -45,7 +45,7 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
         };
         if options && word.len() > 1 && word.starts_with(['-', '+']) {
             options = word != "--";
-            // `-i` evaluates what is assigned, `-n` assigns to another name.
+            // `-i` evaluates the assigned value, and `-n` assigns to another name.
             return word == "--" || word[1..].chars().all(|letter| "aAfFgIlprtux".contains(letter));
         }
         options = false;
@@ -53,13 +53,13 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
             walk.array(name);
         }
         if !arg.assigns && is_name(word) {
-            // It is empty, or what it was.
+            // The variable is empty or unchanged.
             let kind = if stays { Kind::Any } else { Kind::Number };
             walk.given_perhaps(word, &Word::Literal(String::new()), kind);
         }
-        // A word in quotes is an assignment too.
+        // A quoted word is an assignment too.
         match word.split_once('=') {
-            // It would be read as the elements of an array.
+            // The value would be read as array elements.
             Some((_, value)) if value.starts_with('(') => false,
             Some((name, value)) if !arg.assigns && is_name(name) => {
                 let value = Word::Literal(value.to_owned());
@@ -71,11 +71,11 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     })
 }
 
-/// Whether assigning a value that is not known runs nothing: that of an array is expanded once more if it is in parentheses.
+/// Returns true if assigning an unknown value runs nothing. For an array, a value in parentheses is expanded again.
 fn assigns_safely(walk: &mut Walk, text: &str, is_array: bool) -> bool {
     let Some((name, value)) = text.split_once('=') else { return false };
     let name = name.trim_end_matches('+');
-    // These are its elements, as they are written.
+    // The elements are written out.
     let is_list = value.starts_with('(');
     if is_list || is_array {
         walk.array(name);
@@ -93,7 +93,7 @@ pub(crate) fn getopts(walk: &mut Walk, args: &[Term]) -> bool {
         && set_names(walk, std::slice::from_ref(name), "getopts")
 }
 
-/// `let`: each word is arithmetic.
+/// Handles `let`: each word is arithmetic.
 pub(crate) fn evaluate(walk: &mut Walk, args: &[Term]) -> bool {
     args.iter().all(|arg| {
         let Some(word) = arg.known() else { return false };
@@ -132,7 +132,7 @@ pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
     args.iter().all(|arg| match arg.known() {
         Some("-f" | "-v" | "--") => true,
         Some(name) if is_name(name) => {
-            // That of a function it was called by may come to light.
+            // A variable of a calling function may become visible.
             walk.given_perhaps(name, &Word::Literal(String::new()), Kind::Number);
             true
         }
@@ -140,7 +140,7 @@ pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
     })
 }
 
-/// `printf`, which sets a variable for `-v` and for `%n`.
+/// Handles `printf`, which sets a variable for `-v` and for `%n`.
 pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
     let mut args = args;
     if let [option, name, rest @ ..] = args
@@ -165,12 +165,12 @@ pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
     }
 }
 
-/// Whether it begins with something that begins no option.
+/// Returns true if the format begins with a literal that begins no option.
 fn begins_apart(format: &Term) -> bool {
     !format.prefix.is_empty() && !format.prefix.starts_with('-')
 }
 
-/// Whether a format may hold `%n`.
+/// Returns true if a format may contain `%n`.
 fn counts(format: &str) -> bool {
     format.split('%').skip(1).any(|rest| {
         let rest = rest.trim_start_matches(|c: char| {

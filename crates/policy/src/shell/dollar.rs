@@ -1,11 +1,11 @@
-//! Reads what begins with `$`, except the inside of `${…}`.
+//! Parses expansions that begin with `$`, except the inside of `${…}`.
 
 use crate::shell::cursor::{Read, Reader, Stop};
 use crate::shell::syntax::{Dialect, Inner, Spread};
 use crate::shell::words::{Build, Part};
 
 impl Reader<'_> {
-    /// Reads what begins with the `$` that comes next.
+    /// Parses the expansion at the next `$`.
     pub(crate) fn dollar(&mut self, build: &mut Build, quoted: bool) -> Read<()> {
         let start = self.at;
         self.bump();
@@ -37,7 +37,7 @@ impl Reader<'_> {
             Some('"') if !quoted => {
                 self.only_bash(start);
                 self.bump();
-                // It may be translated.
+                // The text may be translated.
                 build.add(Part::Other, Spread::One);
                 self.double(build)?;
             }
@@ -60,13 +60,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A `$` that begins nothing.
+    /// Adds a `$` that begins no expansion.
     fn bare(&mut self, build: &mut Build) {
         build.bare_dollar = true;
         build.push('$');
     }
 
-    /// Reads `$'…'` after the quote. An escape that is not resolved here makes the word unknown.
+    /// Parses `$'…'` after the quote. An unsupported escape makes the word unknown.
     fn ansi(&mut self, build: &mut Build) -> Read<()> {
         build.begun = true;
         // ends: each round steps on
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the code of a character in `count` digits; fewer, or what is no plain character, is not resolved.
+    /// Parses a character code of `count` digits. Fewer digits, or a non-printable character, make the word unknown.
     fn code(&mut self, build: &mut Build, count: usize, radix: u32) {
         let digits = self.text.get(self.at..self.at + count).unwrap_or_default();
         let code = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
@@ -110,7 +110,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a parameter of one character is.
+/// Classifies a one-character parameter.
 pub(crate) fn special(name: char) -> Option<Part> {
     match name {
         '#' | '?' | '$' | '!' => Some(Part::Number),

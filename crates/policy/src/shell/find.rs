@@ -1,11 +1,11 @@
-//! The commands that `find` runs.
+//! Collects the commands that `find` runs.
 
 use crate::shell::starters::replace;
 use crate::shell::syntax::Term;
 use crate::shell::walk::{By, Call, Place, Walk};
 
 const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
-/// What takes no word.
+/// Tests and actions without a value.
 const ALONE: &[&str] = &[
     "!",
     "--help",
@@ -49,7 +49,7 @@ const ALONE: &[&str] = &[
     "-L",
     "-P",
 ];
-/// What takes one.
+/// Tests and actions with one value.
 const ONE: &[&str] = &[
     "-D",
     "-amin",
@@ -95,12 +95,12 @@ const ONE: &[&str] = &[
     "-xtype",
 ];
 
-/// Goes through the commands that `find` runs. `None`: that is not known.
+/// Collects the commands that `find` runs. Returns `None` if they are unknown.
 pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let mut at = 0;
     let mut commands = Vec::new();
-    // A word that is not known, where it is not surely the value of a test.
+    // An unknown word occurs that is not certainly the value of a test.
     let mut free = false;
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
@@ -133,15 +133,15 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     Some(())
 }
 
-/// Whether no word that is not known can begin or end a command.
+/// Returns true if no unknown word can begin or end a command.
 fn is_clear(walk: &mut Walk, args: &[Term], commands: &[(&str, Vec<Term>, bool)]) -> bool {
     let unknown: Vec<&Term> = args.iter().filter(|arg| arg.known().is_none() && !arg.is_operand()).collect();
     let ends = args.iter().any(|arg| matches!(arg.known(), Some(";" | "+")));
     let harmless = match (unknown.as_slice(), commands) {
         ([], _) => true,
-        // It begins a command that nothing ends.
+        // The word may begin a command, but nothing ends it.
         ([one], []) => one.spread_is_one() && !ends,
-        // It ends the only command early, and what follows is no other one.
+        // The word may end the only command early, and no other command follows.
         ([one], [(_, command, _)]) => {
             let inside = command.iter().position(|term| term.known().is_none() && !term.is_operand());
             let after = inside.filter(|at| *at > 0).map(|at| &command[at + 1..]);
@@ -153,7 +153,7 @@ fn is_clear(walk: &mut Walk, args: &[Term], commands: &[(&str, Vec<Term>, bool)]
     harmless || unknown.into_iter().all(|term| walk.plain(term))
 }
 
-/// How many words follow this one. `None`: it is not known.
+/// Returns the number of values of this word; `None` if it is unknown.
 fn takes(word: &str) -> Option<usize> {
     match word {
         "-fprintf" => Some(2),
@@ -163,7 +163,7 @@ fn takes(word: &str) -> Option<usize> {
     }
 }
 
-/// The words up to `;` or `{} +`, whether more follow, and how many were taken.
+/// Returns the words up to `;` or `{} +`, a flag for added arguments, and the number of consumed words.
 fn command(args: &[Term]) -> Option<(Vec<Term>, bool, usize)> {
     for (at, arg) in args.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| args[before].known());

@@ -1,4 +1,4 @@
-//! The commands that `git` is given to run.
+//! Collects the commands that `git` is told to run.
 
 use crate::shell::options::{Options, parse};
 use crate::shell::shells;
@@ -29,7 +29,7 @@ const GLOBAL: Options = Options {
     long_valued: &["attr-source", "git-dir", "work-tree", "namespace"],
     long_attached: &[],
 };
-/// Settings that name no program, by how they begin.
+/// Prefixes of settings that name no program.
 const SETTINGS: &[&str] = &[
     "advice.",
     "color.",
@@ -44,7 +44,7 @@ const SETTINGS: &[&str] = &[
     "user.email=",
     "user.name=",
 ];
-/// Subcommands with a word that names a program.
+/// Sub-commands with an argument that names a program.
 const STARTERS: &[&str] = &[
     "archive",
     "bisect",
@@ -76,13 +76,13 @@ const STARTERS: &[&str] = &[
     "upload-pack",
     "web--browse",
 ];
-/// How words begin that name a program for one of these.
+/// Prefixes of arguments that name a program for these sub-commands.
 const PROGRAMS: &[&str] = &[
     "--op", "--up", "--rece", "--exe", "--ex=", "--tool", "-x", "-O", "-u", "-t", "ext::", "--con", "--co=",
     "--te", "-c",
 ];
 
-/// Goes through what `git` is given to run. `None`: that is not known.
+/// Collects the commands that `git` is told to run. Returns `None` if they are unknown.
 pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &GLOBAL)?;
@@ -110,7 +110,7 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
             let mut fine = |arg: &Term| match arg.known() {
                 Some("-u") => set_upstream,
                 Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)),
-                // It may be such an option.
+                // The word may be such an option.
                 None => arg.is_operand() || walk.plain(arg),
             };
             rest.iter().all(&mut fine).then_some(())
@@ -119,19 +119,19 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     }
 }
 
-/// What the sub-command behind word `at` does by the `value` of a setting that gives it its meaning. It is undecided all the
-/// same: the repository may have settings too.
+/// Collects the commands of an alias set by `value`, for the sub-command at word `at`. The call stays undecided: the
+/// repository may have settings too.
 fn alias(walk: &mut Walk, value: &str, call: &Call, at: usize, place: &Place) {
     if let Some(script) = value.trim_start().strip_prefix('!') {
         return shells::start(walk, script, "git alias", Dialect::Plain, place);
     }
-    // It may be made of another one.
+    // An alias may expand to another alias.
     let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(Term::literal));
     let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
     walk.call(&Call { words, more: false, by: By::Program }, &place.through("git alias"));
 }
 
-/// `git bisect run COMMAND …`
+/// Handles `git bisect run COMMAND …`.
 fn bisect(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
     let Some(first) = rest.first() else { return (!more).then_some(()) };
     if first.known()? != "run" {
@@ -141,12 +141,12 @@ fn bisect(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<(
     if words.is_empty() {
         return None;
     }
-    // It hands them to a shell, each in quotes.
+    // Git passes the words to a shell, each quoted.
     walk.call(&Call { words, more, by: By::Program }, &place.through("git bisect run"));
     Some(())
 }
 
-/// `git rebase -x TEXT`
+/// Handles `git rebase -x TEXT`.
 fn rebase(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
     if more {
         return None;
@@ -175,7 +175,7 @@ fn rebase(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<(
     Some(())
 }
 
-/// `git submodule foreach COMMAND …`
+/// Handles `git submodule foreach COMMAND …`.
 fn submodule(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
     let mut words = rest;
     // ends: each round takes a word

@@ -1,22 +1,22 @@
-//! Reads lists, pipelines and simple commands.
+//! Parses lists, pipelines and simple commands.
 
 use crate::shell::cursor::{Read, Reader, Stop, is_break};
 use crate::shell::syntax::{Dialect, Fact, Group, Join, Kind, Node, Script, Simple, Step, Target, Term};
 use crate::shell::{Redirect, Word};
 
-/// Words that mean something to the grammar where a command may begin.
+/// Words that are reserved where a command may begin.
 const RESERVED: &[&str] = &[
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "time", "until", "while", "{", "}",
 ];
 /// Commands whose arguments the shell reads as assignments.
 pub(crate) const DECLARES: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
-/// Words that zsh or ksh would read as part of their grammar.
+/// Words that are reserved in zsh or ksh.
 const FOREIGN: &[&str] =
     &["always", "end", "foreach", "namespace", "nocorrect", "noglob", "repeat", "-", "@", "%"];
 
 impl Reader<'_> {
-    /// Reads the whole text as a script.
+    /// Parses the whole text as a script.
     pub(crate) fn whole(&mut self) -> Read<Script> {
         let mut script = self.list(&[])?;
         if !self.pending.is_empty() {
@@ -29,11 +29,11 @@ impl Reader<'_> {
         Ok(script)
     }
 
-    /// Reads steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
+    /// Parses steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
     pub(crate) fn list(&mut self, stops: &[&str]) -> Read<Script> {
         let outer = std::mem::take(&mut self.found);
         let mut steps = self.steps(stops)?;
-        // What the texts of here-documents hold.
+        // The substitutions in here-documents.
         let found = std::mem::replace(&mut self.found, outer);
         if !found.inner.is_empty() || !found.facts.is_empty() {
             steps.push(Step { node: Node::Group(Group { found, ..Group::default() }), join: Join::Aside });
@@ -131,7 +131,7 @@ impl Reader<'_> {
         nodes.pop().ok_or(Stop("a command is missing"))
     }
 
-    /// Steps over the options that the word `time` takes.
+    /// Skips the options of `time`.
     fn time_options(&mut self) {
         for option in ["-p", "--"] {
             let at = self.at;
@@ -143,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The word of the grammar that stands here, if one does.
+    /// Returns the reserved word at this position, if there is one.
     pub(crate) fn reserved(&mut self) -> Option<&'static str> {
         let at = self.at;
         let mut word = String::new();
@@ -161,7 +161,7 @@ impl Reader<'_> {
         RESERVED.iter().find(|reserved| **reserved == word).copied()
     }
 
-    /// Steps over this word of the grammar, after ends of lines.
+    /// Consumes this reserved word, after newlines.
     pub(crate) fn expect(&mut self, word: &str) -> Read<()> {
         self.lines()?;
         if self.reserved() == Some(word) && self.eat_all(word) {
@@ -216,7 +216,7 @@ impl Reader<'_> {
             let term = if declares { self.declared()? } else { self.word()? };
             let Some(term) = term else { break };
             if simple.words.is_empty() {
-                // In quotes the name is only a name, and its arguments are split.
+                // A quoted name is an ordinary command, and its arguments are split.
                 declares = DECLARES.contains(&&self.text[start..self.at]);
             }
             simple.words.push(term);
@@ -235,7 +235,7 @@ impl Reader<'_> {
         Ok(Node::Simple(simple))
     }
 
-    /// Refuses a name that some shell would read as part of its grammar.
+    /// Rejects a name that some shell reads as a reserved word.
     fn check_name(&mut self, simple: &Simple) -> Read<()> {
         let at = self.at;
         match self.reserved() {
@@ -261,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether what stands here is run alike by the program `time` and by a shell that has a word of that name.
+    /// Returns true if the program `time` and a shell's reserved word `time` run the following command alike.
     fn starts_program(&mut self) -> bool {
         let is_word = self.reserved().is_some() || matches!(self.peek(), Some('(' | '<' | '>'));
         let rest = &self.text[self.at..];
@@ -271,7 +271,7 @@ impl Reader<'_> {
         !is_word && is_plain && !crate::shell::builtins::is_one(&rest[..end])
     }
 
-    /// Reads `NAME=value`, if it stands here.
+    /// Parses `NAME=value`, if it begins here.
     fn assignment(&mut self) -> Read<Option<(String, Word, Kind)>> {
         self.peek();
         let start = self.at;
@@ -293,7 +293,7 @@ impl Reader<'_> {
         if self.peek() == Some('(') {
             self.only_bash(start);
             self.array()?;
-            // The word goes on: a `#` begins no comment here.
+            // The word continues: a `#` begins no comment here.
             if !self.at_break() {
                 return Err(Stop("something that is not understood"));
             }
@@ -311,8 +311,8 @@ impl Reader<'_> {
         Ok(Some((name, word, kind)))
     }
 
-    /// Reads `1]`, `i]` or `$i]`, and notes that the variable must be a number: it is evaluated, unless the array has names
-    /// for its elements. Says whether it was that.
+    /// Parses `1]`, `i]` or `$i]`, and returns true on success. The variable must be a number: it is evaluated unless
+    /// the array is associative.
     fn index(&mut self) -> bool {
         // ends: each round steps on
         while self.peek().is_some_and(|next| next.is_ascii_digit()) {
@@ -327,7 +327,7 @@ impl Reader<'_> {
         self.eat(']')
     }
 
-    /// Refuses a word that bash reads as an element of an array.
+    /// Rejects a word that bash reads as an array element.
     fn no_subscript(&mut self) -> Read<Option<(String, Word, Kind)>> {
         let rest = &self.text[self.at..];
         let end = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
@@ -337,7 +337,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Reads the elements of an array.
+    /// Parses the elements of an array.
     fn array(&mut self) -> Read<()> {
         self.bump();
         // ends: each round reads a word
@@ -358,7 +358,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an argument of a command that declares: perhaps an assignment.
+    /// Parses an argument of a declaration command: possibly an assignment.
     fn declared(&mut self) -> Read<Option<Term>> {
         let start = self.at;
         let Some((name, value, kind)) = self.assignment()? else { return self.word() };
@@ -381,7 +381,7 @@ impl Reader<'_> {
     }
 }
 
-/// Puts the texts of here-documents where their redirections are.
+/// Inserts the here-document texts into their redirections.
 pub(crate) fn fill(script: &mut Script, bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
     for step in &mut script.0 {
         fill_node(&mut step.node, bodies);

@@ -1,20 +1,20 @@
-//! What the name of a command likely stands for if it is not known: a variable, braces, or the words of a function.
+//! Lists the likely commands behind an unknown command name: a variable, braces, or the arguments of a function.
 //!
-//! It stays undecided. But what is likely run is listed too, so that rules and known dangers apply to it.
+//! The name stays undecided. The likely commands are listed too, so that rules and known dangers apply to them.
 
 use crate::shell::syntax::{Fact, Spread, Term};
 use crate::shell::walk::{By, Call, Place, Walk};
 use crate::shell::{Command, MAX_COMMANDS, Word};
 
-/// How many values of a variable are tried.
+/// Maximum number of values tried for a variable.
 const VALUES: usize = 4;
-/// All words of a function, or the first, as the name of a command.
+/// Positional parameters that, as a command name, run a function's arguments.
 const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
 
 impl Walk {
-    /// Lists what a command with an unknown name likely is.
+    /// Lists the likely commands of a call with an unknown name.
     pub(crate) fn guess(&mut self, call: &Call, place: &Place) {
-        // There is room for what surely is run.
+        // Leaves room for commands that certainly run.
         if self.out.commands.len() > MAX_COMMANDS / 2 {
             return;
         }
@@ -48,7 +48,7 @@ impl Walk {
         }
     }
 
-    /// What a word that is one variable likely is: texts that the variable is set to.
+    /// Returns the likely values of a word that is one variable: the texts assigned to it.
     pub(crate) fn likely(&self, written: &str) -> Vec<String> {
         let Some(name) = written.trim_matches('"').strip_prefix('$') else { return Vec::new() };
         let name = name.trim_matches(['{', '}']);
@@ -59,7 +59,7 @@ impl Walk {
         self.facts.iter().rev().filter_map(value).take(VALUES).collect()
     }
 
-    /// Lists what aliases likely stand for where their names are used.
+    /// Lists the likely commands behind aliases where their names are used.
     pub(crate) fn expand_aliases(&mut self) {
         let mut expanded = Vec::new();
         for (name, value) in &self.aliases {
@@ -78,7 +78,7 @@ impl Walk {
         self.out.commands.extend(expanded);
     }
 
-    /// Lists what functions that run their own words are given to run.
+    /// Lists the commands passed to functions that run their own arguments.
     pub(crate) fn pass_on(&mut self) {
         let passes = |command: &Command| match &command.words[0] {
             Word::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
@@ -106,7 +106,7 @@ impl Walk {
     }
 }
 
-/// The program whose place a substitution asks for: `$(which rm)`.
+/// Returns the program that a substitution looks up: `$(which rm)`.
 fn asked_for(written: &str) -> Option<&str> {
     let inside = written.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
     let inside = inside.or_else(|| written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')))?;
@@ -114,7 +114,7 @@ fn asked_for(written: &str) -> Option<&str> {
     asks.iter().find_map(|asks| inside.trim().strip_prefix(asks)).map(str::trim)
 }
 
-/// The words that the variable `name` stands for where it is `written`, if `fact` sets it.
+/// Returns the words of the variable `name` as it is `written`, if `fact` assigns it.
 fn value(fact: &Fact, name: &str, written: &str) -> Option<Vec<String>> {
     let Fact::Set(_, word, _) = fact else { return None };
     let text = match word {
@@ -125,7 +125,7 @@ fn value(fact: &Fact, name: &str, written: &str) -> Option<Vec<String>> {
     is(fact, name).then(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// What a command prints, if `fact` sets the variable `name` to just that.
+/// Returns the substitution that `fact` assigns to the variable `name`.
 fn printed(fact: &Fact, name: &str) -> Option<Term> {
     let Fact::Set(_, Word::Unknown(text), _) = fact else { return None };
     (is(fact, name) && text.trim_matches('"').starts_with("$(")).then(|| Term::unknown(text, Spread::Any))
@@ -135,7 +135,7 @@ fn is(fact: &Fact, name: &str) -> bool {
     matches!(fact, Fact::Set(set, ..) if set == name)
 }
 
-/// Whether nothing in `word` means something to a shell.
+/// Returns true if `word` contains no shell metacharacter.
 fn is_plain(word: &str) -> bool {
     word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-./:=@%+,".contains(letter))
 }

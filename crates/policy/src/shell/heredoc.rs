@@ -1,4 +1,4 @@
-//! Reads the texts of here-documents.
+//! Parses the texts of here-documents.
 
 use crate::shell::Word;
 use crate::shell::cursor::{Pending, Read, Reader, Stop};
@@ -8,7 +8,7 @@ use crate::shell::words::Build;
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) word: Word,
-    /// The text, if nothing is replaced in it.
+    /// The text, if it contains no expansions.
     pub(crate) verbatim: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Reader<'_> {
         Ok(Body { word, verbatim: None })
     }
 
-    /// Reads a text that is expanded as in double quotes, except that a double quote means nothing.
+    /// Parses a text that is expanded as in double quotes, except that a double quote is literal.
     fn expand(&mut self, text: &str) -> Read<Word> {
         self.deeper(|outer| {
             let mut reader = Reader::new(text, outer.dialect, outer.depth);

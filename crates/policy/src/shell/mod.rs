@@ -1,8 +1,8 @@
-//! Says which commands a shell script would run, without running anything.
+//! Lists the commands that a shell script would run, without running anything.
 //!
-//! The answer is never too small: a command that the shell, or a program that only starts another one (`env`, `xargs`,
-//! `find -exec` …), may run is listed, or something is said to be undecided. It may be too large: both branches of an `if`
-//! are listed, and so is the body of a function that nothing calls.
+//! The list is never too short: it contains every command that the shell, or a wrapper (`env`, `xargs`, `find -exec`
+//! …), may run, or the analysis reports an undecided part. The list may be too long: it contains both branches of an
+//! `if`, and the body of a function that is never called.
 //!
 //! ```
 //! let analysis = toolgate_policy::shell::analyse("cd src && env RUST_LOG=off cargo test | tail -n 5");
@@ -40,23 +40,23 @@ mod wrappers;
 
 pub use patch::{Patch, patch};
 
-/// The longest script that is read.
+/// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT: usize = 64 * 1024;
-/// The most commands that are listed.
+/// Maximum number of listed commands.
 pub(super) const MAX_COMMANDS: usize = 256;
-/// How deep anything may nest: lists in lists, substitutions in words, scripts in scripts, wrappers around wrappers.
+/// Maximum nesting depth: lists in lists, substitutions in words, scripts in scripts, wrappers around wrappers.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// A word, as far as it can be known without running anything.
+/// A word, as far as it is known without running anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// Exactly this, with quotes and escapes resolved.
+    /// Exactly this text, with quotes and escapes resolved.
     Literal(String),
-    /// As it is written. It may stand for several words, or for none, unless it is in double quotes.
+    /// The source text of an unknown word. It may become several words or none, unless it is in double quotes.
     Unknown(String),
 }
 
-/// Where a command sends or takes its data.
+/// A redirection of a command's input or output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redirect {
     /// `< file`
@@ -74,61 +74,61 @@ pub enum Redirect {
 /// One command that a script may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// Its name first; never empty. A redirection without a command is listed as the command `:`.
+    /// The name and the arguments; never empty. A redirection without a command is listed as the command `:`.
     pub words: Vec<Word>,
-    /// More arguments follow, and they are not known: those that `xargs` or `find -exec … +` adds.
+    /// Further unknown arguments follow: those that `xargs` or `find -exec … +` adds.
     pub more: bool,
-    /// What is set for it alone: `NAME=value` before it, or given by `env`.
+    /// Variables set for this command alone: by `NAME=value` before it, or by `env`.
     pub variables: Vec<(String, Word)>,
-    /// Its own redirections, then those of what it is part of.
+    /// The command's own redirections, then those of the enclosing commands.
     pub redirects: Vec<Redirect>,
-    /// What starts it, the outermost first, e.g. `["bash -lc", "env", "xargs"]`.
+    /// The wrappers that start the command, outermost first, e.g. `["bash -lc", "env", "xargs"]`.
     pub through: Vec<String>,
-    /// Its standard input is the output of another command of the script, or what was opened before as another descriptor.
+    /// Standard input is the output of another command of the script, or a previously opened file descriptor.
     pub fed: bool,
-    /// Its name means a command that the shell has built in, and no program.
+    /// The name means a shell built-in, not a program.
     pub built_in: bool,
 }
 
-/// Something that cannot be decided.
+/// A part of a script that the analysis cannot decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
-    /// The part of the script that it is about.
+    /// The source text of the part.
     pub text: String,
-    /// Why, in one short phrase.
+    /// The reason, in one short phrase.
     pub why: &'static str,
-    /// Whether a part of the script was not read at all: it may hold anything.
+    /// The part was not read at all, so it may contain anything.
     pub unread: bool,
 }
 
-/// How a command makes a script grow without a bound that could be seen.
+/// The way in which a command makes a script grow without a visible bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// It starts processes beside those that run already, again and again: a fork bomb.
+    /// Starts processes in parallel again and again: a fork bomb.
     Processes,
-    /// A function that calls itself, one after the other.
+    /// A function that calls itself sequentially.
     Recursion,
-    /// An endless loop writes to a file.
+    /// An endless loop that writes to a file.
     Output,
 }
 
-/// What a script would run.
+/// The analysis of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// Every command that may be run by the shell or by a wrapper, in the order they are written; built-in ones too.
+    /// Every command that the shell or a wrapper may run, in source order; built-ins included.
     pub commands: Vec<Command>,
-    /// What could not be decided. If this is empty, there are no other commands.
+    /// The undecided parts. If there are none, the list of commands is complete.
     pub undecided: Vec<Undecided>,
-    /// Functions and aliases that it defines.
+    /// Functions and aliases that the script defines.
     pub defined: Vec<String>,
-    /// Variables that it sets for what follows.
+    /// Variables that the script sets for later commands.
     pub assigned: Vec<(String, Word)>,
-    /// Commands, by their place in the list, that are run again and again without an end that could be seen.
+    /// Commands, by index, that are repeated without a visible end.
     pub grows: Vec<(usize, Growth)>,
 }
 
 impl Command {
-    /// Whether some output of it goes to a file.
+    /// Returns true if some output of the command goes to a file.
     pub(crate) fn writes_a_file(&self) -> bool {
         self.redirects.iter().any(|redirect| match redirect {
             Redirect::Write(Word::Literal(to)) | Redirect::Append(Word::Literal(to)) => {
@@ -140,12 +140,12 @@ impl Command {
     }
 }
 
-/// Says what the bash script `script` would run.
+/// Analyses the bash script `script`.
 pub fn analyse(script: &str) -> Analysis {
     walk::script(script)
 }
 
-/// Says what the program `argv[0]` would run, itself included, if it is given the other words as its arguments.
+/// Analyses the program `argv[0]` with the other words as its arguments. The result includes the program itself.
 pub fn analyse_argv(argv: &[String]) -> Analysis {
     walk::argv(argv)
 }

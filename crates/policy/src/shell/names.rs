@@ -1,8 +1,8 @@
-//! Variables that change how a shell finds, reads or runs commands.
+//! Variables that change how a shell finds, parses or runs commands.
 
 use crate::shell::Word;
 
-/// Names that do, whatever they are set to.
+/// Names that do so for any value.
 const CHANGES: &[&str] = &[
     "CDPATH",
     "COMP_WORDBREAKS",
@@ -28,9 +28,9 @@ const CHANGES: &[&str] = &[
     "TMPPREFIX",
     "ZDOTDIR",
 ];
-/// Beginnings of such names.
+/// Prefixes of such names.
 const FAMILIES: &[&str] = &["BASH", "DYLD_", "LD_"];
-/// Variables that the shell keeps to be numbers.
+/// Variables that the shell keeps numeric.
 pub(crate) const NUMBERS: &[&str] = &[
     "BASHPID",
     "EPOCHSECONDS",
@@ -45,7 +45,7 @@ pub(crate) const NUMBERS: &[&str] = &[
     "UID",
 ];
 
-/// Whether setting this variable may change which commands run.
+/// Returns true if setting this variable may change which commands run.
 pub(crate) fn changes_commands(name: &str, value: &Word) -> bool {
     let is_locale = name == "LANG" || name.starts_with("LC_");
     let function = name.contains(['%', '(', ')']);
@@ -55,7 +55,7 @@ pub(crate) fn changes_commands(name: &str, value: &Word) -> bool {
         || (is_locale && !is_usual_locale(value))
 }
 
-/// Whether characters are read as they are here: some locales have characters that end with a backslash.
+/// Returns true if a locale has ordinary characters: in some locales characters end with a backslash.
 fn is_usual_locale(value: &Word) -> bool {
     match value {
         Word::Literal(text) => {

@@ -1,21 +1,20 @@
-//! Reads the options of a program that starts another one. An option that is not known stops it: what follows could be
-//! its value or the command.
+//! Parses the options of wrappers. An unknown option stops the parser: the next word could be its value or the command.
 
 use crate::shell::syntax::Term;
 
-/// The options of a program, each with what it takes.
+/// The options of a program and their values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Letters that take nothing.
+    /// Letters without a value.
     pub(crate) flags: &'static str,
-    /// Letters that take a value, attached or as the next word.
+    /// Letters with a value, attached or in the next word.
     pub(crate) valued: &'static str,
-    /// Letters that may have a value attached.
+    /// Letters with an optional attached value.
     pub(crate) attached: &'static str,
     pub(crate) long: &'static [&'static str],
-    /// Long ones that take a value, after `=` or as the next word.
+    /// Long options with a value, after `=` or in the next word.
     pub(crate) long_valued: &'static [&'static str],
-    /// Long ones that may have a value after `=`.
+    /// Long options with an optional value after `=`.
     pub(crate) long_attached: &'static [&'static str],
 }
 
@@ -24,7 +23,7 @@ impl Options {
         Self { flags: "", valued: "", attached: "", long: &[], long_valued: &[], long_attached: &[] };
 }
 
-/// Which options there are, and where what follows them begins.
+/// The parsed options, and the position after them.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
     given: Vec<(String, Option<Term>)>,
@@ -36,18 +35,18 @@ impl Parsed {
         self.given.iter().any(|(given, _)| given == name)
     }
 
-    /// The values of an option, in order.
+    /// Returns the values of an option, in order.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Term> {
         self.given.iter().filter(move |(given, _)| given == name).filter_map(|(_, value)| value.as_ref())
     }
 
-    /// The options, in order, with their values.
+    /// Returns the options with their values, in order.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&str, Option<&Term>)> {
         self.given.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
     }
 }
 
-/// Reads options up to the first word that is none. `None`: a word might be an option, and is not known to be one.
+/// Parses options up to the first operand. Returns `None` if a word may be an option that is not known.
 pub(crate) fn parse(args: &[Term], options: &Options) -> Option<Parsed> {
     let mut parsed = Parsed::default();
     // ends: each round takes a word
@@ -106,7 +105,7 @@ fn take_letters(letters: &str, args: &[Term], options: &Options, parsed: &mut Pa
     Some(())
 }
 
-/// The next word as the value of an option: it must be exactly one.
+/// Returns the next word as the value of an option; it must be exactly one word.
 fn next_value(args: &[Term], parsed: &mut Parsed) -> Option<Term> {
     let value = args.get(parsed.rest).filter(|value| value.spread_is_one())?;
     parsed.rest += 1;

@@ -1,4 +1,4 @@
-//! Reads the inside of `${…}`.
+//! Parses the inside of `${…}`.
 
 use crate::shell::Word;
 use crate::shell::cursor::{Read, Reader, Stop};
@@ -6,11 +6,12 @@ use crate::shell::dollar::special;
 use crate::shell::syntax::{Dialect, Fact, Kind};
 use crate::shell::words::{Build, Part};
 
-/// Ways to change a value that run nothing. `P` is not among them.
+/// Transformations that run nothing. `P` is excluded.
 const HARMLESS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
 
 impl Reader<'_> {
-    /// Reads up to the closing brace. Says what it stands for, and whether that may be several words even in quotes.
+    /// Parses up to the closing brace. Returns the kind of the value, and whether it may be several words even in
+    /// quotes.
     pub(crate) fn parameter(&mut self, quoted: bool) -> Read<(Part, bool)> {
         let start = self.at;
         let length = self.peek() == Some('#') && self.peek_second() != Some('}');
@@ -55,7 +56,7 @@ impl Reader<'_> {
         Ok((name, part))
     }
 
-    /// Reads `[@]`, `[*]`, `[1]`, `[i]` or `[$i]`. Says whether it stands for all of an array.
+    /// Parses `[@]`, `[*]`, `[1]`, `[i]` or `[$i]`. Returns true if it selects the whole array.
     fn subscript(&mut self) -> Read<bool> {
         self.bump();
         if self.eat_all("@]") || self.eat_all("*]") {
@@ -74,7 +75,7 @@ impl Reader<'_> {
         if self.eat(']') { Ok(false) } else { Err(Stop("a subscript that may run a command")) }
     }
 
-    /// Reads what is done with the value, and the closing brace.
+    /// Parses the operation on the value, and the closing brace.
     fn operation(&mut self, name: &str, quoted: bool) -> Read<()> {
         let start = self.at;
         let first = self.bump().ok_or(Stop("an expansion that does not end"))?;
@@ -107,14 +108,14 @@ impl Reader<'_> {
         self.found.facts.push(Fact::Set(name.to_owned(), word, Kind::Any));
     }
 
-    /// Reads a place in the value, such as `1:2`: numbers, and variables that must be numbers.
+    /// Parses a substring range such as `1:2`: numbers, and variables that must be numbers.
     fn offset(&mut self) -> Read<()> {
         let start = self.at;
         // ends: each round steps on
         loop {
             match self.peek() {
                 Some('}') => {
-                    // A length below zero may be an error.
+                    // A negative length may be an error.
                     let plain = |c: char| c.is_ascii_digit() || c == ' ';
                     let mut parts = self.text[start..self.at].split(':').skip(1);
                     if !parts.all(|length| length.chars().all(plain)) {
@@ -138,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a word up to the closing brace.
+    /// Parses a word up to the closing brace.
     fn operand(&mut self, quoted: bool) -> Read<()> {
         let mut build = Build::default();
         // ends: each round steps on

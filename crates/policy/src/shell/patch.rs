@@ -1,25 +1,25 @@
-//! Finds a patch in a command that does nothing but apply it.
+//! Finds the patch in a command that only applies a patch.
 
 use crate::shell::cursor::Reader;
 use crate::shell::syntax::{Dialect, Join, Node, Script, Simple, Term};
 use crate::shell::walk::base;
 use crate::shell::{MAX_SCRIPT, Redirect};
 
-/// The names that a patch is applied by.
+/// Command names that apply a patch.
 const NAMES: &[&str] = &["apply_patch", "applypatch"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// A patch that a command would apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// Where, if the command says so.
+    /// The target directory, if the command gives one.
     pub directory: Option<String>,
-    /// The patch as it was given.
+    /// The text of the patch.
     pub text: String,
 }
 
-/// The patch that `argv` applies, if that is the whole of what it does: `apply_patch TEXT`, or a shell that is given
-/// `apply_patch` with a here-document in which nothing is replaced, perhaps after `cd DIR &&`.
+/// Returns the patch that `argv` applies, if that is its only effect: `apply_patch TEXT`, or a shell script that runs
+/// `apply_patch` with a here-document without expansions, optionally after `cd DIR &&`.
 pub fn patch(argv: &[String]) -> Option<Patch> {
     match argv {
         [name, text] if NAMES.contains(&name.as_str()) => Some(Patch { directory: None, text: text.clone() }),
@@ -42,7 +42,7 @@ fn in_script(script: &Script) -> Option<Patch> {
         [first, last] if first.join == Join::And => (Some(directory(&first.node)?), last),
         _ => return None,
     };
-    // In the background nobody would wait for it.
+    // A patch in the background is not supported: its result would be lost.
     let text = match (&last.node, last.join) {
         (Node::Simple(simple), Join::Then) => text(simple)?,
         _ => return None,
@@ -50,7 +50,7 @@ fn in_script(script: &Script) -> Option<Patch> {
     Some(Patch { directory, text })
 }
 
-/// `DIR` of `cd DIR`.
+/// Returns the `DIR` of `cd DIR`.
 fn directory(node: &Node) -> Option<String> {
     let Node::Simple(Simple { sets, words, targets, .. }) = node else { return None };
     match words.as_slice() {
@@ -62,7 +62,7 @@ fn directory(node: &Node) -> Option<String> {
     }
 }
 
-/// The text of the patch, which is the only word or the only redirection.
+/// Returns the text of the patch, which is the only argument or the only redirection.
 fn text(simple: &Simple) -> Option<String> {
     if !simple.sets.is_empty()
         || simple.words.first().and_then(Term::known).is_none_or(|name| !NAMES.contains(&name))

@@ -1,28 +1,28 @@
-//! Reads redirections.
+//! Parses redirections.
 
 use crate::shell::cursor::{Pending, Read, Reader, Stop, is_break};
 use crate::shell::syntax::{Fact, Kind, Target, Term};
 use crate::shell::{Redirect, Word};
 
-/// The most redirections that one command may have.
+/// Maximum number of redirections of one command.
 const MAX_TARGETS: usize = 64;
-/// The most digits that a descriptor has.
+/// Maximum number of digits of a file descriptor.
 const MAX_DIGITS: usize = 5;
 
-/// What stands before the operator.
+/// The file descriptor before the operator.
 enum Descriptor {
     None,
     Number(String),
-    /// `{name}`: the shell picks a number and sets the variable.
+    /// `{name}`: the shell chooses a number and sets the variable.
     Named(String),
 }
 
 impl Reader<'_> {
-    /// Reads a redirection into `targets`, if there is one here.
+    /// Parses a redirection into `targets`, if one begins here.
     pub(crate) fn redirect(&mut self, targets: &mut Vec<Target>) -> Read<bool> {
         let start = self.at;
         if self.eat('{') && self.identifier().is_some() && self.peek() == Some('[') {
-            // `{a[i]}> f` sets an element.
+            // `{a[i]}> f` sets an array element.
             return Err(Stop("a subscript that may run a command"));
         }
         self.at = start;
@@ -45,7 +45,7 @@ impl Reader<'_> {
         if let Descriptor::Named(name) = &descriptor {
             self.only_bash(start);
             let value = Word::Unknown(format!("{{{name}}}"));
-            // If the file cannot be opened, it is what it was.
+            // If the file cannot be opened, the variable is unchanged.
             let set = Fact::Set(name.clone(), value, Kind::Number);
             self.found.facts.extend([Fact::Perhaps, set, Fact::End]);
         }
@@ -57,7 +57,7 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// Reads what stands before the operator; stays where it is if it belongs to no redirection.
+    /// Parses the file descriptor before the operator; consumes nothing if no redirection follows.
     fn descriptor(&mut self) -> Descriptor {
         let start = self.at;
         let mut found = Descriptor::None;
@@ -105,13 +105,13 @@ impl Reader<'_> {
             let tabs = self.eat('-');
             let end = self.delimiter(tabs)?;
             self.pending.push(end);
-            // The text takes this place once it is read.
+            // The text is inserted here once it is read.
             let redirect = Some(Redirect::Text(Word::Unknown(String::new())));
             return Ok(Target { redirect, input, fed: false, verbatim: None });
         }
         if self.eat('&') {
             self.blanks();
-            // What was opened as another descriptor may be anything.
+            // Another file descriptor may be anything.
             let fed = input && !matches!(self.peek(), Some('-' | '0'));
             self.duplicate(true)?;
             return Ok(Target { redirect: None, input, fed, verbatim: None });
@@ -138,7 +138,7 @@ impl Reader<'_> {
             match self.duplicate(false)? {
                 Some(term) if matches!(descriptor, Descriptor::None) => {
                     self.only_bash(start);
-                    // Bash expands it, and then once more.
+                    // Bash expands the word twice.
                     if term.known().is_none() || term.kind == Kind::Any {
                         self.doubt(start, "a name of a file that is expanded twice");
                     }
@@ -156,11 +156,11 @@ impl Reader<'_> {
         Ok(Target { redirect, input, fed: false, verbatim: None })
     }
 
-    /// Reads what `<&` and `>&` copy; a file, if it is one.
+    /// Parses the operand of `<&` and `>&`. Returns the word if it is a file.
     fn duplicate(&mut self, input: bool) -> Read<Option<Term>> {
         self.blanks();
         let closes = self.peek() == Some('-');
-        // Bash takes the dash alone, and what follows for another word.
+        // Bash takes the dash alone, and the rest as another word.
         if closes && self.peek_second().is_some_and(|next| !is_break(next)) {
             return Err(Stop("other shells read this differently"));
         }
@@ -181,15 +181,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the word that a redirection is about.
+    /// Parses the target word of a redirection.
     fn target(&mut self) -> Read<Term> {
         self.blanks();
         self.word()?.ok_or(Stop("a redirection without a target"))
     }
 
-    /// Reads the word that ends a here-document.
+    /// Parses the delimiter of a here-document.
     fn delimiter(&mut self, tabs: bool) -> Read<Pending> {
-        // A `#` would begin a comment here, and then there is no word.
+        // A `#` would begin a comment here, so that there is no delimiter.
         self.blanks();
         let start = self.at;
         let pending = std::mem::take(&mut self.pending);

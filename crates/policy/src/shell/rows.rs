@@ -1,14 +1,14 @@
-//! Programs that start another one, and whose options are all that is special about them.
+//! The table of simple wrappers: programs that take options and operands, and then a command.
 
 use crate::shell::options::Options;
 
-/// A program that takes options, then this many operands, then a command.
+/// A program that takes options, then a number of operands, then a command.
 pub(crate) struct Row {
-    /// Its names, between blanks.
+    /// The names, separated by spaces.
     names: &'static str,
     pub(crate) options: Options,
     pub(crate) operands: usize,
-    /// What it does if there is no command.
+    /// The behaviour without a command.
     pub(crate) alone: Alone,
 }
 
@@ -21,7 +21,7 @@ impl Row {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alone {
     Nothing,
-    /// It starts a shell.
+    /// Starts a shell.
     Shell,
 }
 
@@ -92,7 +92,7 @@ const LIMITS: &[&str] = &[
     "stack",
 ];
 
-/// The programs whose options are all that is special about them.
+/// The simple wrappers.
 pub(crate) const ROWS: &[Row] = &[
     row(
         "chroot",

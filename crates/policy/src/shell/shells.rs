@@ -1,13 +1,13 @@
-//! Shells that are given a script as a word.
+//! Collects the commands of shells that are given a script as an argument.
 
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
 use crate::shell::syntax::{Dialect, Kind, Term};
 use crate::shell::walk::{By, Call, Place, Walk, base};
 use crate::shell::{Redirect, Word};
 
-/// Shells whose words are understood.
+/// Shells whose options are known.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
-/// Shells that read scripts in a way of their own.
+/// Shells with a syntax of their own.
 const OTHERS: &[&str] = &[
     "csh", "elvish", "fish", "ksh93", "mksh", "nu", "oksh", "osh", "pdksh", "posh", "pwsh", "rbash", "tcsh",
     "xonsh", "yash",
@@ -17,7 +17,7 @@ pub(crate) fn is_one(name: &str) -> bool {
     SHELLS.contains(&name) || OTHERS.contains(&name)
 }
 
-/// How a shell of this name reads a script.
+/// Returns the dialect of the shell `name`.
 fn dialect(name: &str) -> Dialect {
     match name {
         "bash" => Dialect::Bash,
@@ -26,17 +26,17 @@ fn dialect(name: &str) -> Dialect {
     }
 }
 
-/// What the options of a shell say.
+/// The parsed options of a shell.
 #[derive(Default)]
 struct Start {
-    /// The word that `-c` is in.
+    /// The word that contains `-c`.
     script: Option<String>,
     login: bool,
-    /// Where the first word that is no option is.
+    /// The position of the first operand.
     rest: usize,
 }
 
-/// Goes through the script that a shell is given. Nothing to go through if it reads a file or its input.
+/// Collects the commands of a shell's script argument. A script file or standard input has no commands to collect.
 pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let start = (!OTHERS.contains(&name)).then(|| options(args, dialect(name))).flatten();
@@ -46,7 +46,7 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
     };
     walk.login |= start.login;
     let Some(flag) = start.script else {
-        // A file, or its input; `more` or a word that is not known may be the file.
+        // The script is a file or standard input; an added or unknown word may be the file.
         if args.len() == start.rest {
             given(walk, name, place);
         }
@@ -56,7 +56,7 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
     let shell = call.words[0].known().map_or(name, base);
     let by = format!("{shell} {flag}");
     let Some(known) = script.known() else {
-        // `xargs` and `find` put something in the place of a mark, and the rest stays as it is.
+        // `xargs` and `find` replace only the placeholder; the rest of the script stays as it is.
         let adds = |by: &String| by == "xargs" || by.starts_with("find -");
         if place.through.last().is_some_and(adds) {
             text(walk, script.text(), &by, dialect(name), place);
@@ -70,8 +70,8 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
     Some(())
 }
 
-/// Goes through the text that a shell reads as its input. What the commands in it read themselves is missing from it, so
-/// that this is no more than likely.
+/// Collects the commands of a script on standard input. The script's own commands may consume parts of that input, so
+/// the result is only likely.
 fn given(walk: &mut Walk, name: &str, place: &Place) {
     let inner = Place { redirects: Vec::new(), ..place.clone() };
     for redirect in &place.redirects {
@@ -81,7 +81,7 @@ fn given(walk: &mut Walk, name: &str, place: &Place) {
     }
 }
 
-/// Goes through what a shell that is not understood is likely given as a script: the word behind `-c`.
+/// Collects the likely script of a shell that is not understood: the word after `-c`.
 fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
     let is_flag = |word: &str| {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
@@ -93,7 +93,7 @@ fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
     }
 }
 
-/// What a script likely is: what its variable is set to, or what stands around the variables in it.
+/// Returns the likely text of a script: the value of its variable, or the text around its variables.
 fn likely(walk: &Walk, script: &Term) -> Vec<String> {
     if let Some(known) = script.known() {
         return vec![known.to_owned()];
@@ -104,7 +104,7 @@ fn likely(walk: &Walk, script: &Term) -> Vec<String> {
     walk.likely(script.text()).into_iter().chain(plain.map(str::to_owned)).collect()
 }
 
-/// Lists the shell that `by` starts, and goes through the script that it gives to it.
+/// Lists the shell that `by` starts, and collects the commands of its script.
 pub(crate) fn start(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
     let words = ["sh", "-c", script].into_iter().map(Term::literal).collect();
     let place = place.through(by);
@@ -112,7 +112,7 @@ pub(crate) fn start(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, p
     text(walk, script, "sh -c", dialect, &place);
 }
 
-/// Goes through a script that `by` runs.
+/// Collects the commands of a script that `by` runs.
 fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
     let mut inner = place.through(by);
     inner.dialect = dialect;
@@ -129,13 +129,13 @@ fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place
     walk.text(script, &inner);
 }
 
-/// Reads the options of a shell. `None`: one is not known, or changes how scripts are read.
+/// Parses the options of a shell. Returns `None` if one is unknown or changes how scripts are parsed.
 fn options(args: &[Term], dialect: Dialect) -> Option<Start> {
     let mut start = Start::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(start.rest) {
         let Some(word) = arg.known() else {
-            // Without a script it is a file. A word that may be an option is neither.
+            // Without `-c` the word is a script file. A word that may be an option is not accepted.
             return arg.is_operand().then_some(start);
         };
         match word {

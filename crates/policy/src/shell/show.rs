@@ -1,11 +1,11 @@
-//! Shows an analysis to a person.
+//! Formats an analysis for display.
 
 use std::fmt;
 
 use crate::shell::{Analysis, Command, Redirect, Word};
 
 impl fmt::Display for Analysis {
-    /// A command a line. What is not known is written as ‹…›.
+    /// Formats one command per line. Unknown words are shown as ‹…›.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
         lines.extend(self.assigned.iter().map(|(name, value)| format!("sets {name}={value}")));
@@ -16,7 +16,7 @@ impl fmt::Display for Analysis {
 }
 
 impl Command {
-    /// The command alone, without where it comes from.
+    /// Formats the command without its wrappers and input.
     pub fn line(&self) -> String {
         let bare = Self { through: Vec::new(), fed: false, ..self.clone() };
         bare.to_string()
@@ -70,7 +70,7 @@ impl fmt::Display for Word {
     }
 }
 
-/// The text with whatever could change what is shown of the rest written as an escape.
+/// Escapes every character that could change how the rest is displayed.
 fn visible(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

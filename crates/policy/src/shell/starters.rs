@@ -1,4 +1,4 @@
-//! Programs that do more with the command they start than start it: they add arguments, or hand it to a shell.
+//! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
 
 use crate::shell::options::{Options, Parsed, parse};
 use crate::shell::shells;
@@ -25,7 +25,7 @@ pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
             ("i" | "replace", value) => {
                 replaced = Some(value.map_or(Some("{}"), Term::known)?.to_owned());
             }
-            // Before it these are ignored; after it they may win.
+            // Before the replacement option these are ignored; after it they may take precedence.
             ("L" | "n" | "l" | "max-lines" | "max-args", _) if replaced.is_some() => return None,
             _ => {}
         }
@@ -42,13 +42,13 @@ pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
         return None;
     }
     let mut place = place.through("xargs");
-    // Its own input is not what it gives to the command.
+    // The input of `xargs` is not the input of the command.
     place.fed = false;
     walk.call(&Call { words, more, by: By::Program }, &place);
     Some(())
 }
 
-/// The word after `mark` in it was replaced by something that is not known.
+/// Returns the word with the placeholder `mark` replaced by an unknown value.
 pub(crate) fn replace(word: &Term, mark: &str) -> Term {
     match word.known() {
         Some(text) if !text.contains(mark) => word.clone(),
@@ -132,7 +132,7 @@ const SCRIPT: Options = Options {
     long_attached: &["timing"],
 };
 
-/// `script`, whose options may follow its operand.
+/// Handles `script`, whose options may follow its operand.
 pub(crate) fn script(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
     let text = commands.filter(|_| !call.more)?;
@@ -149,7 +149,7 @@ const SU: Options = Options {
     long_attached: &[],
 };
 
-/// `su`, which runs a text in the shell of another user.
+/// Handles `su`, which runs a text in another user's shell.
 pub(crate) fn su(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let args: Vec<Term> = call.words[1..].iter().filter(|arg| arg.known() != Some("-")).cloned().collect();
     let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
@@ -157,7 +157,7 @@ pub(crate) fn su(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     Some(())
 }
 
-/// The one text after `-c`, where options and at most `operands` operands may be mixed.
+/// Returns the single text after `-c`, where options and at most `operands` operands may be mixed.
 fn permuted(args: &[Term], options: &Options, operands: usize) -> Option<Option<String>> {
     let mut texts: Vec<String> = Vec::new();
     let mut at = 0;

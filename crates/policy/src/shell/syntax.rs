@@ -1,47 +1,47 @@
-//! What the reader makes of a script: steps, and what each of their words may do.
+//! The syntax tree of a script: steps, and the possible values of their words.
 
 use crate::shell::{Redirect, Word};
 
-/// Which shell will read a script.
+/// The shell that reads a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Bash,
-    /// `sh`, which may be dash or bash: only what both read alike is accepted.
+    /// `sh`, which may be dash or bash: only syntax that both read alike is accepted.
     Plain,
-    /// zsh, ksh, or a shell that is not known: only what all of them read alike is accepted.
+    /// zsh, ksh, or an unknown shell: only syntax that all of them read alike is accepted.
     Foreign,
 }
 
-/// How much is known of the value of a variable.
+/// The known properties of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A whole number.
+    /// An integer.
     Number,
-    /// One word without any character that means something to a shell, and no option.
+    /// One word without shell metacharacters, and not an option.
     Plain,
     Any,
 }
 
-/// How many words a word may become.
+/// The number of words that a word may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
     One,
-    /// Any number of words, which all begin with its known beginning: file names, or what braces stand for.
+    /// Any number of words that share the known prefix: file names, or the expansion of braces.
     Names,
     Any,
 }
 
-/// A word, and what is known of those that it may become.
+/// A parsed word with the known properties of its expansion.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
     pub(crate) word: Word,
-    /// What comes before the first part that is not known.
+    /// The literal text before the first unknown part.
     pub(crate) prefix: String,
     pub(crate) spread: Spread,
     pub(crate) kind: Kind,
-    /// If all that is not known in it is the value of these variables: their names.
+    /// The variables in the word, if every unknown part is a variable's value.
     pub(crate) names: Option<Vec<String>>,
-    /// It is `NAME=value` as the shell understands it, in a command that declares.
+    /// The word is an assignment `NAME=value` in a declaration command.
     pub(crate) assigns: bool,
 }
 
@@ -62,7 +62,7 @@ impl Term {
         Self { word, prefix: String::new(), spread, kind: Kind::Any, names: None, assigns: false }
     }
 
-    /// The word, if it is known.
+    /// Returns the word, if it is known.
     pub(crate) fn known(&self) -> Option<&str> {
         match &self.word {
             Word::Literal(text) => Some(text),
@@ -70,19 +70,19 @@ impl Term {
         }
     }
 
-    /// The word as it would be shown.
+    /// Returns the literal text of the word, or its source text.
     pub(crate) fn text(&self) -> &str {
         match &self.word {
             Word::Literal(text) | Word::Unknown(text) => text,
         }
     }
 
-    /// Whether it becomes exactly one word.
+    /// Returns true if the word becomes exactly one word.
     pub(crate) fn spread_is_one(&self) -> bool {
         self.spread == Spread::One
     }
 
-    /// Whether each word that it may become surely is no option and no operator.
+    /// Returns true if every possible expansion is certainly not an option or an operator.
     pub(crate) fn is_operand(&self) -> bool {
         let begins_well =
             self.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'));
@@ -90,10 +90,10 @@ impl Term {
     }
 }
 
-/// How much is known of `text` as the value of a variable.
+/// Returns the known properties of `text` as a variable's value.
 pub(crate) fn kind_of(text: &str) -> Kind {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    // Nothing counts as zero.
+    // An empty value counts as zero.
     let octal = digits.len() > 1 && digits.starts_with('0');
     if text.is_empty() || !digits.is_empty() && !octal && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Kind::Number;
@@ -103,55 +103,55 @@ pub(crate) fn kind_of(text: &str) -> Kind {
     if text.starts_with('-') || !text.chars().all(plain) { Kind::Any } else { Kind::Plain }
 }
 
-/// What a step does with variables, in the order it is done.
+/// An action on variables, in execution order.
 #[derive(Debug, Clone)]
 pub(crate) enum Fact {
     Set(String, Word, Kind),
-    /// The value is used as something that it must be, or it could run a command.
+    /// The value is used and must have this kind; otherwise it could run a command.
     Use(String, Kind),
-    /// What is set from here on is not surely set after the end of it.
+    /// Assignments between this and the matching `End` may not take effect.
     Perhaps,
     End,
-    /// It may be an error, after which the rest of the line is not run.
+    /// An error is possible, after which the rest of the line does not run.
     Fails,
 }
 
-/// A script in a word: what `$(…)`, backticks, `<(…)` and `>(…)` hold.
+/// A script inside a word: `$(…)`, backticks, `<(…)` or `>(…)`.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) script: Script,
-    /// It is given the output of the command around it.
+    /// The script reads the output of the enclosing command.
     pub(crate) fed: bool,
 }
 
-/// What reading words brought to light.
+/// The scripts and variable actions found while parsing words.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) inner: Vec<Inner>,
     pub(crate) facts: Vec<Fact>,
 }
 
-/// A redirection, and what it says about standard input.
+/// A redirection and its effect on standard input.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Nothing for one that only copies a descriptor.
+    /// `None` for a redirection that only duplicates a file descriptor.
     pub(crate) redirect: Option<Redirect>,
-    /// It is about standard input.
+    /// The redirection concerns standard input.
     pub(crate) input: bool,
-    /// It takes the output of a process substitution, or what another descriptor stands for.
+    /// The input is a process substitution, or a duplicated file descriptor.
     pub(crate) fed: bool,
-    /// The text of a here-document that nothing is replaced in.
+    /// The text of a here-document without expansions.
     pub(crate) verbatim: Option<String>,
 }
 
-/// What joins a step to the next one.
+/// The connector between a step and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
     And,
     Or,
     Then,
     Background,
-    /// It is no step of its own: it holds what the texts of here-documents hold.
+    /// A pseudo-step that holds the substitutions in here-documents.
     Aside,
 }
 
@@ -167,16 +167,16 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum Node {
     Simple(Simple),
-    /// Each is fed by the one before.
+    /// Each command reads the output of the previous one.
     Pipe(Vec<Node>),
-    /// Whatever holds other steps and words: all of them may be run.
+    /// A compound command: any of its steps and words may run.
     Group(Group),
     Function(String, Box<Node>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Simple {
-    /// Names and values before the command; for what follows if there is none.
+    /// Assignments before the command; without a command they apply to later commands.
     pub(crate) sets: Vec<(String, Word, Kind)>,
     pub(crate) words: Vec<Term>,
     pub(crate) targets: Vec<Target>,
@@ -188,6 +188,6 @@ pub(crate) struct Group {
     pub(crate) found: Found,
     pub(crate) parts: Vec<Script>,
     pub(crate) targets: Vec<Target>,
-    /// It is a loop whose condition never changes.
+    /// A loop with a constant condition.
     pub(crate) endless: bool,
 }

@@ -1,13 +1,13 @@
-//! The commands `test` and `[`: `-v` evaluates a subscript in its operand, and that may run a command.
+//! Analyses `test` and `[`: `-v` evaluates a subscript in its operand, which may run a command.
 
 use crate::shell::syntax::Term;
 use crate::shell::walk::{Walk, is_loose};
 
-/// Whether evaluating these words runs nothing, whatever those that are not known turn out to be.
+/// Returns true if evaluating these words runs nothing, for any value of the unknown words.
 pub(crate) fn is_harmless(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     let args = match (name, args) {
         ("[", [rest @ .., last]) if last.known() == Some("]") => rest,
-        // Without its end it does nothing, unless the end is in a word that is not known.
+        // Without its closing bracket `[` does nothing, unless an unknown word contains the bracket.
         ("[", _) => return args.iter().all(|arg| arg.known().is_some() && arg.known() != Some("-v")),
         _ => args,
     };
@@ -22,7 +22,7 @@ pub(crate) fn is_harmless(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     literal || (one_each && names && args.split(joins).all(is_plain_test))
 }
 
-/// Whether an operator that is known stands wherever one may stand.
+/// Returns true if every operator position holds a known operator.
 fn is_plain_test(args: &[Term]) -> bool {
     let nots = args.iter().take_while(|arg| arg.known() == Some("!")).count();
     match &args[nots..] {

@@ -1,4 +1,4 @@
-//! Goes through what was read, and lists the commands.
+//! Walks the syntax tree of a script and collects its commands.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -13,17 +13,17 @@ use crate::shell::{
     Analysis, Command, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, Redirect, Undecided, Word, builtins, wrappers,
 };
 
-/// Doubts about what was not looked at because there is too much of it.
+/// Reasons for parts that were skipped because they exceed a limit.
 const LIMITS: &[&str] =
     &["it is too long", "it is nested too deep", "there are too many commands", "it sets too many variables"];
 
-/// Where a command stands.
+/// The context of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) dialect: Dialect,
     pub(crate) depth: usize,
     pub(crate) fed: bool,
-    /// It runs in the background, or beside others in a pipe.
+    /// The command runs in the background, or in parallel in a pipeline.
     pub(crate) aside: bool,
     pub(crate) piped: bool,
     pub(crate) through: Vec<String>,
@@ -31,15 +31,15 @@ pub(crate) struct Place {
     pub(crate) variables: Vec<(String, Word)>,
 }
 
-/// What starts a command.
+/// The starter of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// A shell, which has commands of its own.
+    /// A shell, which has built-ins.
     Shell,
     Program,
 }
 
-/// A command that is to be listed and looked into.
+/// A command to be listed and examined.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) words: Vec<Term>,
@@ -47,21 +47,21 @@ pub(crate) struct Call {
     pub(crate) by: By,
 }
 
-/// What was found so far.
+/// The state of the walk.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) out: Analysis,
     pub(crate) facts: Vec<Fact>,
-    /// A shell reads the files of whoever logs in.
+    /// A login shell runs the user's profile files.
     pub(crate) login: bool,
-    /// Variables that may be arrays, and those that are declared with a value that is not known.
+    /// Variables that may be arrays, and variables declared with an unknown value.
     arrays: HashSet<String>,
     declared: Vec<String>,
-    /// What names are made to stand for.
+    /// Aliases and their texts.
     pub(crate) aliases: Vec<(String, String)>,
-    /// In how many functions it is.
+    /// The nesting depth of function definitions.
     pub(crate) inside: usize,
-    /// Which of the commands belong to a function.
+    /// The commands that belong to each function.
     pub(crate) functions: Vec<(String, Range<usize>)>,
     pub(crate) course: Course,
 }
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// The place of what `name` starts here.
+    /// Returns the context of a command that the wrapper `name` starts here.
     pub(crate) fn through(&self, name: &str) -> Self {
         let mut place = self.clone();
         place.through.push(name.to_owned());
@@ -107,7 +107,7 @@ impl Place {
         place
     }
 
-    /// The same place with these redirections.
+    /// Returns this context with these redirections.
     fn with(&self, targets: &[Target]) -> Self {
         let mut place = self.clone();
         place.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
@@ -120,7 +120,7 @@ impl Place {
 }
 
 impl Walk {
-    /// Notes what is not decided.
+    /// Records an undecided part.
     pub(crate) fn doubt(&mut self, text: &str, why: &'static str) {
         self.note(text, why, LIMITS.contains(&why));
     }
@@ -132,12 +132,12 @@ impl Walk {
         }
     }
 
-    /// Reads `text` as a script, and goes through it.
+    /// Parses `text` as a script and collects its commands.
     pub(crate) fn text(&mut self, text: &str, place: &Place) {
         if text.len() > MAX_SCRIPT {
             return self.doubt(text, "it is too long");
         }
-        // Bash uses the latter two for itself.
+        // Bash uses the latter two internally.
         if text.contains(['\0', '\u{1}', '\u{7f}']) {
             return self.doubt(text, "it holds a character that no script needs");
         }
@@ -160,7 +160,7 @@ impl Walk {
     fn script(&mut self, script: &Script, place: &Place) {
         for chain in script.0.split_inclusive(|step| !matches!(step.join, Join::And | Join::Or)) {
             let aside = chain.last().is_some_and(|last| matches!(last.join, Join::Background | Join::Aside));
-            // The first one is run in any case, unless all of them are run elsewhere.
+            // The first command always runs, unless the whole chain runs in another process.
             let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
             let background = chain.last().is_some_and(|last| last.join == Join::Background);
             let beside = background.then(|| Place { aside: true, ..place.clone() });
@@ -170,7 +170,7 @@ impl Walk {
         }
     }
 
-    /// Does what sets variables only for itself, or only if it is run.
+    /// Runs `what` for a part whose assignments may not take effect: a subshell, or conditional code.
     pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
         self.facts.push(Fact::Perhaps);
         let done = what(self);
@@ -212,7 +212,7 @@ impl Walk {
     fn group(&mut self, group: &Group, place: &Place) {
         let inside = place.with(&group.targets);
         let first = self.out.commands.len();
-        // `((…))` and `[[ … ]]` hold nothing else.
+        // `((…))` and `[[ … ]]` have no other parts.
         if group.parts.is_empty() {
             self.found(&group.found, place);
         } else {
@@ -236,7 +236,7 @@ impl Walk {
         }
     }
 
-    /// Lists a redirection that no command is part of.
+    /// Lists a redirection without a command.
     fn bare(&mut self, place: &Place) {
         if place.dialect == Dialect::Foreign {
             self.doubt("", "zsh runs a command for a redirection alone");
@@ -247,13 +247,13 @@ impl Walk {
         self.list(&Call { words: vec![Term::literal(":")], more: false, by: By::Shell }, place);
     }
 
-    /// Goes through what words hold.
+    /// Handles the variable actions and nested scripts of words.
     fn found(&mut self, found: &Found, place: &Place) {
         self.expanded(found);
         self.inner(found, place);
     }
 
-    /// Notes what words do with variables.
+    /// Records the variable actions of words.
     fn expanded(&mut self, found: &Found) {
         for fact in &found.facts {
             match fact {
@@ -263,7 +263,7 @@ impl Walk {
         }
     }
 
-    /// Goes through the scripts in words.
+    /// Collects the commands of scripts inside words.
     fn inner(&mut self, found: &Found, place: &Place) {
         for inner in &found.inner {
             let mut place = place.clone();
@@ -284,7 +284,7 @@ impl Walk {
             }
             return;
         }
-        // Words are expanded before anything is set for the command.
+        // Words are expanded before the assignments of the command take effect.
         self.expanded(&simple.found);
         let name = simple.words[0].known();
         if name == Some("exec") && simple.words.len() == 1 && simple.targets.iter().any(|target| target.input)
@@ -293,13 +293,13 @@ impl Walk {
         }
         self.facts.push(Fact::Perhaps);
         for (variable, word, kind) in &simple.sets {
-            // Only how `read` splits its line depends on it.
+            // For `read`, `IFS` only affects how the line is split.
             if variable != "IFS" || name != Some("read") {
                 self.given(variable, word, *kind);
             }
             own.variables.push((variable.clone(), word.clone()));
         }
-        // What a command without any sets stays set.
+        // Without its own assignments, a command's variable changes persist.
         if simple.sets.is_empty() {
             self.facts.push(Fact::End);
         }
@@ -310,7 +310,7 @@ impl Walk {
         self.inner(&simple.found, place);
     }
 
-    /// Notes that a variable is set for what follows.
+    /// Records an assignment for later commands.
     pub(crate) fn assign(&mut self, name: &str, word: &Word, kind: Kind) {
         self.given(name, word, kind);
         let set = (name.to_owned(), word.clone());
@@ -321,14 +321,14 @@ impl Walk {
         }
     }
 
-    /// Notes that a variable is set, if only for one command.
+    /// Records an assignment, also one for a single command.
     pub(crate) fn given(&mut self, name: &str, word: &Word, kind: Kind) {
-        // Whatever these are set to is evaluated.
+        // The shell evaluates every value assigned to these variables.
         let evaluated = NUMBERS.contains(&name) && kind != Kind::Number;
         if evaluated || changes_commands(name, word) {
             self.doubt(name, "this variable changes how commands are found or run");
         }
-        // It cannot be set.
+        // These variables are read-only.
         if matches!(name, "UID" | "EUID" | "PPID") {
             self.fails();
         }
@@ -338,22 +338,23 @@ impl Walk {
         self.facts.push(Fact::Set(name.to_owned(), word.clone(), kind));
     }
 
-    /// Notes that a variable is set, but perhaps not here.
+    /// Records an assignment that may not take effect.
     pub(crate) fn given_perhaps(&mut self, name: &str, word: &Word, kind: Kind) {
         self.perhaps(|walk| walk.given(name, word, kind));
     }
 
-    /// Notes that there may be an error, after which the rest of the line is not run.
+    /// Records a possible error, after which the rest of the line does not run.
     pub(crate) fn fails(&mut self) {
         self.facts.push(Fact::Fails);
     }
 
-    /// Notes that a variable must have a value of this kind.
+    /// Records that a variable must have a value of this kind.
     pub(crate) fn need(&mut self, name: &str, kind: Kind) {
         self.facts.push(Fact::Use(name.to_owned(), kind));
     }
 
-    /// Accepts a word that is known, or is made of variables that must be plain, so that it is one word and no option.
+    /// Accepts a word that is known, or consists of variables that must be plain: then it is one word and not an
+    /// option.
     pub(crate) fn plain(&mut self, term: &Term) -> bool {
         let Some(names) = &term.names else { return term.kind == Kind::Number };
         for name in names {
@@ -362,12 +363,12 @@ impl Walk {
         true
     }
 
-    /// Notes that a variable may be an array.
+    /// Records that a variable may be an array.
     pub(crate) fn array(&mut self, name: &str) {
         self.arrays.insert(name.to_owned());
     }
 
-    /// Notes that a variable is declared with a value that is not known, and must be no array.
+    /// Records a variable declared with an unknown value, which must not be an array.
     pub(crate) fn declared(&mut self, name: &str) {
         self.declared.push(name.to_owned());
     }
@@ -376,7 +377,7 @@ impl Walk {
         self.out.defined.push(name.to_owned());
     }
 
-    /// Lists a command, and what it starts.
+    /// Lists a command and collects the commands that it starts.
     pub(crate) fn call(&mut self, call: &Call, place: &Place) {
         let Some(first) = call.words.first() else { return self.doubt("", "a command is missing") };
         if place.depth > MAX_DEPTH {
@@ -424,7 +425,7 @@ impl Walk {
         self.out
     }
 
-    /// Checks that each variable is what it must be wherever it is set, and that it is set before.
+    /// Checks that each used variable is set before its use, and has the required kind in every assignment.
     fn check_facts(&mut self) {
         let facts = std::mem::take(&mut self.facts);
         let mut worst: HashMap<&str, Kind> = HashMap::new();
@@ -436,7 +437,7 @@ impl Walk {
         }
         let mut set: Vec<&str> = NUMBERS.to_vec();
         let mut begun = Vec::new();
-        // What stands on the line of an error is not run, and what it would set is not set.
+        // After an error on its line a command does not run, and its assignments do not take effect.
         let fails = facts.iter().any(|fact| matches!(fact, Fact::Fails));
         for fact in &facts {
             match fact {
@@ -460,7 +461,7 @@ impl Walk {
         }
     }
 
-    /// What a function runs is fed if the function is.
+    /// Marks the commands of a function as fed if a call of the function is.
     fn feed_functions(&mut self) {
         // ends: each round but the last feeds another function
         for _ in 0..self.functions.len() {
@@ -483,12 +484,12 @@ impl Walk {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub(crate) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Whether a word may become several, none of which is known.
+/// Returns true if a word may become several unknown words.
 pub(crate) fn is_loose(term: &Term) -> bool {
     term.known().is_none() && term.spread == Spread::Any
 }

@@ -1,31 +1,31 @@
-//! Reads words: quotes and escapes are resolved as bash resolves them, and what is expanded becomes unknown.
+//! Parses words: resolves quotes and escapes like bash, and marks expansions as unknown.
 
 use crate::shell::Word;
 use crate::shell::cursor::{Read, Reader, Stop, is_break};
 use crate::shell::syntax::{Dialect, Inner, Join, Kind, Node, Spread, Term, kind_of};
 
-/// A word while it is read.
+/// A word under construction.
 #[derive(Debug)]
 pub(crate) struct Build {
-    /// What is known so far, up to the first part that is not.
+    /// The literal text before the first unknown part.
     value: String,
     known: bool,
     spread: Spread,
     names: Option<Vec<String>>,
-    /// How many parts are not known, and how many of them are numbers.
+    /// The number of unknown parts, and the number of numeric ones among them.
     unknown: usize,
     numbers: usize,
-    /// Something was read, if only a pair of quotes.
+    /// Something was read, possibly only a pair of quotes.
     pub(crate) begun: bool,
-    /// Something follows the first part that is not known.
+    /// Something follows the first unknown part.
     tail: bool,
-    /// Where the first open brace without quotes is.
+    /// The position of the first unquoted open brace.
     brace: Option<usize>,
-    /// A `$` that begins nothing.
+    /// The word contains a `$` that begins no expansion.
     pub(crate) bare_dollar: bool,
 }
 
-/// What is known of a part that is not literal.
+/// The kind of an unknown part.
 #[derive(Debug)]
 pub(crate) enum Part {
     /// The value of this variable.
@@ -63,7 +63,7 @@ impl Build {
         }
     }
 
-    /// Adds a part that is not known and may become `spread` words.
+    /// Adds an unknown part that may become `spread` words.
     pub(crate) fn add(&mut self, part: Part, spread: Spread) {
         self.begun = true;
         self.tail |= !self.known;
@@ -85,12 +85,12 @@ impl Build {
         };
     }
 
-    /// What is known, if all of it is.
+    /// Returns the text, if all of it is known.
     pub(crate) fn known(&self) -> Option<&str> {
         self.known.then_some(self.value.as_str())
     }
 
-    /// The word, which is written as `raw`.
+    /// Finishes the word with the source text `raw`.
     pub(crate) fn finish(mut self, raw: &str) -> Term {
         let listed = raw.contains(',') || raw.contains("..");
         let mut kind = Kind::Any;
@@ -116,7 +116,7 @@ impl Build {
     }
 }
 
-/// Whether it is `{1..9}`.
+/// Returns true for `{1..9}`.
 fn is_number_range(raw: &str) -> bool {
     let inside = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inside.and_then(|inside| inside.split_once("..")).is_some_and(|(from, to)| {
@@ -125,7 +125,7 @@ fn is_number_range(raw: &str) -> bool {
 }
 
 impl Reader<'_> {
-    /// Reads a word, if there is one here.
+    /// Parses a word, if one begins here.
     pub(crate) fn word(&mut self) -> Read<Option<Term>> {
         self.peek();
         let start = self.at;
@@ -151,7 +151,7 @@ impl Reader<'_> {
         Ok(Some(build.finish(raw)))
     }
 
-    /// Reads one part of a word that begins with `next`.
+    /// Parses one part of a word that begins with `next`.
     fn piece(&mut self, next: char, build: &mut Build) -> Read<()> {
         match next {
             '\'' => {
@@ -177,14 +177,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a character that is in no quotes.
+    /// Parses an unquoted character.
     fn plain(&mut self, next: char, build: &mut Build) {
         let at = self.at;
         self.bump();
         let after_start = !build.begun || build.known().is_some_and(|value| value.ends_with(['=', ':']));
         match next {
             '*' | '?' => build.add(Part::Path, Spread::Names),
-            // A lone bracket is the command of that name.
+            // A single bracket is the command of that name.
             '[' if build.begun || !self.at_break() => build.add(Part::Path, Spread::Names),
             '~' if after_start || build.known().is_none() => build.add(Part::Path, Spread::One),
             '=' if !build.begun && self.dialect == Dialect::Foreign => {
@@ -204,7 +204,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what is in single quotes, after the first one.
+    /// Parses text in single quotes, after the opening quote.
     pub(crate) fn single(&mut self, build: &mut Build) -> Read<()> {
         build.begun = true;
         // ends: each round steps on
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what is in double quotes, after the first one.
+    /// Parses text in double quotes, after the opening quote.
     pub(crate) fn double(&mut self, build: &mut Build) -> Read<()> {
         build.begun = true;
         // ends: each round steps on
@@ -249,7 +249,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `<(…)` or `>(…)`.
+    /// Parses `<(…)` or `>(…)`.
     fn process(&mut self, build: &mut Build) -> Read<()> {
         let start = self.at;
         let fed = self.bump() == Some('>');
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the script in `$(…)` after the parenthesis, and the one that closes it.
+    /// Parses the script of `$(…)` after the opening parenthesis, including the closing one.
     pub(crate) fn substitution(&mut self) -> Read<crate::shell::syntax::Script> {
         let outer = (std::mem::take(&mut self.found), std::mem::take(&mut self.pending));
         let bodies = std::mem::take(&mut self.bodies);
@@ -274,7 +274,7 @@ impl Reader<'_> {
                 [only, aside] => matches!(only.node, Node::Simple(_)) && aside.join == Join::Aside,
                 _ => false,
             };
-            // Bash 5.2 writes the script anew before it runs it, and then separators may be missing.
+            // Bash 5.2 regenerates the script before it runs it, and may drop separators.
             if !bodies.is_empty() && !alone {
                 reader.doubt(start, "a here-document among other commands in a substitution");
             }
@@ -289,7 +289,7 @@ impl Reader<'_> {
         Ok(script)
     }
 
-    /// Reads a substitution in backticks.
+    /// Parses a substitution in backticks.
     pub(crate) fn backtick(&mut self, build: &mut Build, quoted: bool) -> Read<()> {
         self.bump();
         let mut script = String::new();
@@ -313,7 +313,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads `text` as a script of its own.
+    /// Parses `text` as a separate script.
     fn sub_script(&mut self, text: &str) -> Read<crate::shell::syntax::Script> {
         self.deeper(|outer| {
             let mut reader = Reader::new(text, outer.dialect, outer.depth);

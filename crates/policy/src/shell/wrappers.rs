@@ -1,4 +1,4 @@
-//! Programs that start another one, and where in their words that one is.
+//! Finds the command in the arguments of wrapper programs.
 
 use crate::shell::options::{Options, parse};
 use crate::shell::rows::{Alone, ROWS, Row};
@@ -6,7 +6,7 @@ use crate::shell::syntax::{Kind, Term};
 use crate::shell::walk::{By, Call, Place, Walk, base};
 use crate::shell::{Word, find, git, shells, starters};
 
-/// Programs that start others, and whose words are not understood here.
+/// Wrappers whose arguments are not understood.
 const OPAQUE: &[&str] = &[
     "aa-exec",
     "at",
@@ -48,7 +48,7 @@ const OPAQUE: &[&str] = &[
     "xvfb-run",
 ];
 
-/// The command as it would be shown.
+/// Formats the command for display.
 pub(crate) fn shown(call: &Call) -> String {
     texts(&call.words)
 }
@@ -57,7 +57,7 @@ pub(crate) fn texts(words: &[Term]) -> String {
     words.iter().map(Term::text).collect::<Vec<_>>().join(" ")
 }
 
-/// Goes through what the program `name` starts, if it is one that starts others.
+/// Collects the commands that the program `name` starts, if it is a wrapper.
 pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     let name = base(name);
     let fine = match name {
@@ -83,7 +83,7 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     }
 }
 
-/// Goes through the command that begins at word `at` of what follows the name.
+/// Collects the command that begins at argument `at`.
 pub(crate) fn start(walk: &mut Walk, name: &str, call: &Call, at: usize, place: &Place) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn start(walk: &mut Walk, name: &str, call: &Call, at: usize, place: 
 fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &row.options)?;
-    // It may write to another program.
+    // The output may be a pipe to another program.
     let pipes = |value: &Term| {
         !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
     };
@@ -104,7 +104,7 @@ fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) ->
         return None;
     }
     let at = parsed.rest + row.operands;
-    // Newer ones need no priority.
+    // Newer versions need no priority.
     let is_number =
         |term: &Term| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     if name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
@@ -119,7 +119,7 @@ fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) ->
     start(walk, name, call, at, place)
 }
 
-/// Takes the words `NAME=value` from `at` on into `place`; says where they end.
+/// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
 fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -> Option<usize> {
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
@@ -159,7 +159,7 @@ fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     }
     let split: Vec<&Term> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
-        // What follows it belongs to the command, even if it looks like an option.
+        // The following words belong to the command, even if they look like options.
         let is_last = parsed.given().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
         if !is_last || args[parsed.rest - 1].known() == Some("--") {
             return None;
@@ -174,7 +174,7 @@ fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     start(walk, "env", call, at, &inner)
 }
 
-/// `env -S`: a text of plain words is split at its blanks, and what it holds is read as if it had been given.
+/// Handles `env -S`: splits a text of plain words at spaces, and parses the result like arguments.
 fn env_split(
     walk: &mut Walk,
     text: &Term,
@@ -227,7 +227,7 @@ fn sudo(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     start(walk, "sudo", call, at, &inner)
 }
 
-/// `busybox`, whose applets take other options than the programs of the same name.
+/// Handles `busybox`, whose applets have other options than the programs of the same name.
 fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let args = &call.words[1..];
     let Some(applet) = args.first() else { return (!call.more).then_some(()) };
@@ -245,7 +245,7 @@ fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     start(walk, "busybox", call, 0, place)
 }
 
-/// The program of this name, which is the built-in one of a shell.
+/// Handles the program `command`, which equals the shell built-in.
 fn command(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let parsed = parse(&call.words[1..], &Options { flags: "pvV", ..Options::NONE })?;
     if parsed.has("v") || parsed.has("V") {

@@ -1,22 +1,22 @@
-//! Which words of well-known commands are files, and what becomes of those.
+//! Finds the files among the arguments of well-known commands, and how they are used.
 
 use crate::shell::Word;
 
-/// What a command does with its operands.
+/// The use that a command makes of its operands.
 #[derive(Clone, Copy)]
 enum Does {
     Reads,
-    /// The first is a pattern, a program or a mode.
+    /// Reads all but the first, which is a pattern, a program or a mode.
     ReadsRest,
     Writes,
     WritesRest,
-    /// The last is written, and those before it are read.
+    /// Writes the last operand and reads the others.
     Copies,
-    /// Its operands are no files.
+    /// Operands are not files.
     Neither,
 }
 
-/// Commands, options of theirs that take a value, options whose value is a file that is written.
+/// Command names, the use of operands, options that take a value, and options whose value is an output file.
 type Habit = (&'static str, Does, &'static str, &'static str);
 
 const HABITS: &[Habit] = &[
@@ -50,17 +50,17 @@ const HABITS: &[Habit] = &[
     ("cc gcc g++ c++ clang clang++ ld rustc", Does::Neither, "", "-o"),
 ];
 
-/// Options that give `grep` and `sed` what they look for, so that no operand does.
+/// Options that give `grep` and `sed` a pattern, so that no operand is one.
 const PATTERNS: &[&str] = &["-e", "-f", "--regexp", "--expression", "--file"];
 
-/// The files among the words of a command.
+/// The files among the arguments of a command.
 #[derive(Default)]
 pub(super) struct Used {
     pub(super) reads: Vec<Word>,
     pub(super) writes: Vec<Word>,
 }
 
-/// The files that the command `name` seems to use, if it is a well-known one.
+/// Returns the files that the well-known command `name` appears to use.
 pub(super) fn of(name: &str, words: &[Word]) -> Used {
     let habit = HABITS.iter().find(|(names, ..)| lists(names, name));
     let Some(&(_, does, takes, into)) = habit else { return dd(name, words) };
@@ -72,7 +72,7 @@ pub(super) fn of(name: &str, words: &[Word]) -> Used {
     let rest = if given { &operands[..] } else { operands.get(1..).unwrap_or_default() };
     match does {
         Does::Reads => used.reads = owned(&operands),
-        // `sed -i` writes what it reads.
+        // `sed -i` writes the files that it reads.
         Does::ReadsRest if name == "sed" && words.iter().any(in_place) => used.writes = owned(rest),
         Does::ReadsRest => used.reads = owned(rest),
         Does::Writes => used.writes.extend(owned(&operands)),
@@ -89,7 +89,7 @@ pub(super) fn of(name: &str, words: &[Word]) -> Used {
     used
 }
 
-/// The operands, and the options that take a value with theirs.
+/// Splits arguments into operands and options with a value.
 fn split<'a>(words: &'a [Word], takes: &str) -> (Vec<&'a Word>, Vec<(&'a str, &'a Word)>) {
     let (mut operands, mut options, mut only_operands) = (Vec::new(), Vec::new(), false);
     let mut words = words.iter();
@@ -109,7 +109,7 @@ fn split<'a>(words: &'a [Word], takes: &str) -> (Vec<&'a Word>, Vec<(&'a str, &'
     (operands, options)
 }
 
-/// `dd`, whose operands are named.
+/// Handles `dd`, whose operands are named.
 fn dd(name: &str, words: &[Word]) -> Used {
     let named = |prefix: &str| {
         let value = |word: &Word| match word {
@@ -131,7 +131,7 @@ fn in_place(word: &Word) -> bool {
     matches!(word, Word::Literal(text) if text.starts_with("-i") || text.starts_with("--in-place"))
 }
 
-/// Whether it is `host:path`.
+/// Returns true for `host:path`.
 fn is_elsewhere(word: &Word) -> bool {
     matches!(word, Word::Literal(text) if super::remotes::host_of_path(text).is_some())
 }

@@ -1,4 +1,4 @@
-//! Which words of a command name a host.
+//! Finds the hosts among the arguments of a command.
 
 use crate::shell::{Redirect, Word};
 
@@ -6,15 +6,15 @@ use crate::shell::{Redirect, Word};
 const TO_HOST: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
 /// Commands that take `host:path`.
 const TO_PATH: &str = "scp rsync git";
-/// Commands whose operands are URLs, with or without their beginning.
+/// Commands whose operands are URLs, with or without a scheme.
 const TO_URL: &str = "curl wget http https xh";
-/// What of git talks to a remote, by its name if no more is said.
+/// Git sub-commands that connect to a remote, by default the usual one.
 const GIT_TALKS: &str = "push pull fetch clone ls-remote";
-/// Options of these commands that take a value, for most of them.
+/// Options with a value, for most of these commands.
 const TAKES: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T -K -O -P -C --data --header \
     --request --user --output --data-raw --url-query --proxy";
 
-/// The hosts that the command `name` with these arguments names.
+/// Returns the hosts in the arguments of the command `name`.
 pub(super) fn of(name: &str, words: &[Word]) -> Vec<String> {
     let mut hosts: Vec<String> = words.iter().filter_map(in_word).collect();
     let operands = operands(words);
@@ -36,7 +36,7 @@ pub(super) fn of(name: &str, words: &[Word]) -> Vec<String> {
     hosts
 }
 
-/// The host of the URL that a word is or holds.
+/// Returns the host of a URL in a word.
 pub(super) fn in_word(word: &Word) -> Option<String> {
     let (scheme, rest) = text(word).split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
@@ -45,14 +45,14 @@ pub(super) fn in_word(word: &Word) -> Option<String> {
     (!none).then(|| host(word, whom))
 }
 
-/// A host that stands in a word, with a mark if it is not known whom it means.
+/// Formats a host found in a word, and marks it if it is unknown.
 fn host(word: &Word, host: &str) -> String {
     let known = matches!(word, Word::Literal(_)) || !host.contains(['$', '`', '*', '?', '{', '[']);
     let host = if known { Word::Literal(host.to_owned()) } else { Word::Unknown(host.to_owned()) };
     host.to_string()
 }
 
-/// The host of a redirection that bash turns into a connection.
+/// Returns the host of a redirection that bash turns into a connection.
 pub(super) fn in_redirect(redirect: &Redirect) -> Option<String> {
     let (Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to)) =
         redirect
@@ -64,7 +64,7 @@ pub(super) fn in_redirect(redirect: &Redirect) -> Option<String> {
     Some(place.replacen('/', ":", 1))
 }
 
-/// The host of `host:path` and `user@host:path`.
+/// Returns the host of `host:path` and `user@host:path`.
 pub(super) fn host_of_path(text: &str) -> Option<&str> {
     let (host, _) = text.split_once(':')?;
     let host = host.rsplit('@').next().unwrap_or(host);
@@ -72,13 +72,13 @@ pub(super) fn host_of_path(text: &str) -> Option<&str> {
     named.then_some(host)
 }
 
-/// Whom a URL without its beginning leads to. What stands before an `@` is a name to log in with, whatever it looks like.
+/// Returns the host of a URL without its scheme. Text before an `@` is always a user name.
 fn authority(rest: &str) -> &str {
     let end = rest.find(['/', '?', '#', '\\', '"', '\'', ' ']).unwrap_or(rest.len());
     rest[..end].rsplit('@').next().unwrap_or_default()
 }
 
-/// The remote of git that is talked to.
+/// Returns the git remote that is connected to.
 fn remote(operands: &[&Word]) -> Option<String> {
     let at = operands.iter().position(|word| literal(word).is_some_and(|word| lists(GIT_TALKS, word)))?;
     Some(match operands.get(at + 1) {

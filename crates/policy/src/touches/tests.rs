@@ -1,10 +1,10 @@
-//! What commands seem to touch, as a table.
+//! Tests the summary of apparent effects with a table.
 
 use super::Touches;
 use crate::rules::Rules;
 use crate::{Account, CommandLine};
 
-/// The account of a bash script in `/w/p`.
+/// Returns the summary of a bash script in `/w/p`.
 fn touches(script: &str) -> Touches {
     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
     let line = CommandLine { argv, cwd: "/w/p".into(), terminal: false };

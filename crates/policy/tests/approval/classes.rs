@@ -1,11 +1,11 @@
-//! Each command with the class it belongs to: S only reads and is never asked about; X runs confined without a question; Q is
-//! asked about even though it is confined. `¶` is the end of a line.
+//! Tests the class of each command: S is read-only and never asked about; X runs confined without a question; Q is
+//! asked about even when confined. `¶` is a newline.
 
 use toolgate_policy::{ApprovalPolicy, SandboxPolicy};
 
 use super::{gate, says, script};
 
-/// What is asked under `untrusted` and under `on-request`.
+/// Returns the decisions under `untrusted` and under `on-request`.
 fn class(command: &str) -> (&'static str, &'static str) {
     let command = command.replace('¶', "\n");
     let under = |approval| {
@@ -47,7 +47,7 @@ fn what_is_dangerous_is_so_however_it_is_spelled() {
     check(include_str!("spelled.txt"), ("ask", "ask"));
 }
 
-/// What is asked under `on-request`, confined and not.
+/// Checks the decisions under `on-request`, confined and unconfined.
 fn unconfined(table: &str, expected: (&str, &str)) {
     let under = |command: &str, sandbox| {
         let intent = script(&command.replace('¶', "\n"));

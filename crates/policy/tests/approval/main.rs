@@ -1,4 +1,5 @@
-//! Who is asked about what: commands that look harmless and are not, and commands that nobody should be asked about.
+//! Tests which commands need approval: dangerous ones that look harmless, and harmless ones that must not be asked
+//! about.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +15,7 @@ use toolgate_policy::{
     Verdict,
 };
 
-/// A machine where every program is the system's, but for those in the workspace.
+/// A machine on which every program belongs to the system, except those in the workspace.
 struct Usual;
 
 impl Machine for Usual {
@@ -48,7 +49,7 @@ fn script(script: &str) -> Intent {
     Intent::run(argv, Path::new("/w"))
 }
 
-/// `allow`, `ask` or `forbid`.
+/// Returns `allow`, `ask` or `forbid`.
 fn says(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Allow(_) => "allow",

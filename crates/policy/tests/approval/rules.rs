@@ -1,4 +1,4 @@
-//! What rules do to commands, tools, paths and hosts.
+//! Tests the effect of rules on commands, tools, paths and hosts.
 
 use std::path::Path;
 
@@ -32,14 +32,14 @@ const NO_TOOL: &str = "tool = \"shell_command\"\ndecision = \"forbid\"";
 
 #[test]
 fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
-    // Rules, a script, and what is said under untrusted and under on-request.
+    // The rules, a script, and the decisions under untrusted and on-request.
     for (rules, line, expected) in [
         (&[TEST][..], "cargo test --all", ["allow", "allow"]),
         (&[TEST], "cargo check", ["allow", "allow"]),
         (&[TEST], "cargo build", ["ask", "allow"]),
         (&[TEST], "cd src && cargo test | tail -5", ["allow", "allow"]),
         (&[TEST], "cargo test && make", ["ask", "allow"]),
-        // What is forbidden is so behind whatever starts it.
+        // A forbidden command is forbidden behind any wrapper.
         (&[NO_PUSH], "choom -n 0 -- git push", ["forbid", "forbid"]),
         (&[NO_PUSH], "bash <<< 'git push'", ["forbid", "forbid"]),
         (&[NO_PUSH], "fish -c 'git push'", ["forbid", "forbid"]),
@@ -49,7 +49,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[NO_PUSH], "g=git; $g push", ["forbid", "forbid"]),
         (&[NO_PUSH], "f() { \"$@\"; }; f git push", ["forbid", "forbid"]),
         (&[NO_PUSH], "$g push", ["ask", "ask"]),
-        // What is beside, around or inside the command is not the command.
+        // A rule does not cover variables, redirections, other paths or nested commands.
         (&[TEST], "FOO=1 cargo test", ["ask", "allow"]),
         (&[TEST], "cargo test > log", ["ask", "allow"]),
         (&[TEST], "cargo test $x", ["ask", "allow"]),
@@ -64,7 +64,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[TEST], "PATH=. ; cargo test", ["ask", "ask"]),
         (&[TEST], "LD_PRELOAD=./x cargo test", ["ask", "ask"]),
         (&[PUSH], "git push origin main", ["allow", "allow"]),
-        // A danger that the rule does not name is one.
+        // A danger that the rule does not name still counts.
         (&[PUSH], "git push --force", ["ask", "ask"]),
         (&[GIT], "git -c alias.x='!touch PWN' x", ["ask", "ask"]),
         (&[GIT], "git status", ["allow", "allow"]),
@@ -79,7 +79,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
         (&[NO_PUSH], "git -C . push", ["forbid", "forbid"]),
         (&[NO_PUSH], "git --no-pager -c a.b=c push", ["forbid", "forbid"]),
         (&[NO_PUSH], "git-push origin", ["forbid", "forbid"]),
-        // It may be what is forbidden.
+        // The command may be the forbidden one.
         (&[NO_PUSH], "git $x", ["ask", "ask"]),
         (&[NO_PUSH], "$x", ["ask", "ask"]),
         (&[NO_PUSH], "git pull", ["ask", "allow"]),
@@ -98,7 +98,7 @@ fn the_strictest_rule_wins_and_covers_no_more_than_it_says() {
     }
 }
 
-/// A command that may be what a rule asks about or forbids is asked about.
+/// A command that may be the subject of an ask- or forbid-rule is asked about.
 #[test]
 fn nobody_gets_round_a_rule_by_writing_a_command_otherwise() {
     for (rule, lines, expected) in [
@@ -163,7 +163,7 @@ fn a_rule_that_allows_does_not_cover_what_it_cannot_know() {
     }
 }
 
-/// A rule of the first words, commands that it covers, and commands with a word that makes another command of them.
+/// A prefix rule, commands that it covers, and commands with a word that it does not cover.
 #[test]
 fn a_rule_that_allows_does_not_cover_options_that_change_what_runs_or_where_it_writes() {
     for (pattern, covered, beyond) in [
@@ -232,10 +232,10 @@ fn a_rule_that_allows_does_not_cover_options_that_change_what_runs_or_where_it_w
         ("apt-get update", "apt-get update|apt-get update -q", "apt-get update -o x=y"),
         ("terraform plan", "terraform plan", "terraform plan -out=x|terraform plan -chdir=x"),
         ("sort", "sort f|sort -rn f", "sort -o x f|sort --output=x f"),
-        // The rule names it.
+        // The rule names the option.
         ("make test -f x.mk", "make test -f x.mk|make test -f x.mk -k", "make test -f x.mk SHELL=y"),
         ("git log --output=x", "git log --output=x|git log --output=x -5", "git log --output=y"),
-        // What the rule names says what its words mean.
+        // The program in the rule defines the meaning of its own options.
         ("python3 x.py", "python3 x.py --output y|python3 x.py --config z", ""),
         ("my-tool", "my-tool --output y", ""),
         ("docker ps", "docker ps -a", ""),
@@ -254,7 +254,7 @@ fn a_rule_that_allows_does_not_cover_options_that_change_what_runs_or_where_it_w
     }
 }
 
-/// A command that such a rule does not cover stays in the sandbox, though the rule lets others out.
+/// A command that an unsandboxed rule does not cover stays in the sandbox.
 #[test]
 fn what_a_rule_does_not_cover_stays_confined() {
     let rule = "pattern = [\"make\", \"test\"]\ndecision = \"allow\"\nunsandboxed = true";

@@ -1,4 +1,4 @@
-//! What is asked after something was refused, and what would be saved.
+//! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
     ApprovalPolicy, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS, Network, Permit, Question,
@@ -22,7 +22,7 @@ fn may_not_connect(target: &str) -> Denial {
     Denial::MayNotConnect { target: target.into(), network: Network::Loopback }
 }
 
-/// What would be given, in words; nothing if nobody is asked.
+/// Formats the offered grants; empty if no question is asked.
 fn asked(question: Option<Box<Question>>) -> String {
     let grants = question.map(|question| question.grants).unwrap_or_default();
     grants.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -38,12 +38,12 @@ fn the_smallest_thing_that_helps() {
     for (denial, by_kernel, by_output) in [
         (may_not_write("/out/a"), "change `/out/a`", "change `/out/a`"),
         (may_not_write("/etc/hosts"), "change `/etc/hosts`", "change `/etc/hosts`"),
-        // Too much, so nothing smaller than leaving would do; but not because of what a program prints.
+        // Too broad for a grant: only leaving the sandbox helps, and program output alone must not suggest that.
         (may_not_write("/"), "run without the sandbox", ""),
         (may_not_write("/etc"), "run without the sandbox", ""),
         (may_not_write("/home/me"), "run without the sandbox", ""),
         (may_not_write("/proc/sys/x"), "run without the sandbox", ""),
-        // The user could not, either.
+        // Without the sandbox the user could not write this either.
         (may_not_write("/usr/bin/x"), "", ""),
         (may_not_connect("a.example:443"), "connect to `a.example:443`", "connect to `a.example:443`"),
         (may_not_connect("not a host"), "", ""),
@@ -71,7 +71,7 @@ fn each_round_gives_something_new_and_there_are_few() {
         let Settled::Allow(wider) = gate.settle(*question, &ReviewDecision::Approved) else {
             panic!("it was approved")
         };
-        // The same again is no reason to ask again.
+        // A repeated denial is no reason to ask again.
         assert!(gate.widen("t", &intent, &wider, &[denial], None).is_none());
         permit = wider;
     }
@@ -92,7 +92,7 @@ fn who_is_asked_after_a_refusal() {
         let permit = permit(&gate, &intent);
         assert_eq!(gate.widen("t", &intent, &permit, &denials, None).is_some(), expected, "{approval}");
     }
-    // Nothing is in the way of what is not confined.
+    // An unconfined command needs no grants.
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::FullAccess);
     let intent = script("ls");
     assert!(gate.widen("t", &intent, &permit(&gate, &intent), &denials, None).is_none());
@@ -117,7 +117,7 @@ fn what_would_be_saved() {
         ("cd src && make test", Some("[\"make\", \"test\"]")),
         ("git push origin main", Some("[\"git\", \"push\"]")),
         ("tree-sitter generate | head", Some("[\"tree-sitter\", \"generate\"]")),
-        // Never what opens everything, nor what is not one command, nor what is not known.
+        // No rule for interpreters, for several commands, or for unknown words.
         ("python3 x.py", None),
         ("bash x.sh", None),
         ("git -C x status", None),
@@ -134,10 +134,10 @@ fn what_would_be_saved() {
         ("convert a b", None),
         ("openssl version -a", None),
         ("make test", Some("[\"make\", \"test\"]")),
-        // The rule would not cover the command that was asked about.
+        // The rule would not cover the command itself.
         ("make test -f x.mk", None),
         ("git log --output=x", None),
-        // Of what nobody knows, every word.
+        // For an unknown program, every word.
         ("frobnicate -x y", Some("[\"frobnicate\", \"-x\", \"y\"]")),
     ] {
         let gate = gate(ApprovalPolicy::Untrusted, SandboxPolicy::WorkspaceWrite);
@@ -149,7 +149,7 @@ fn what_would_be_saved() {
         let saved = saved.and_then(|text| text.lines().nth(1).map(str::to_owned));
         assert_eq!(saved, expected, "{line}");
     }
-    // What the model proposes counts if it says no less than ours would, and of this command.
+    // The model's proposal counts if it is a prefix of this command and at least as specific as the default.
     for (line, proposed, rule) in [
         ("cargo test --all", &["cargo", "test", "--all"][..], "[\"cargo\", \"test\", \"--all\"]"),
         ("cargo test --all", &["cargo"], "[\"cargo\", \"test\"]"),
@@ -174,7 +174,7 @@ fn what_would_be_saved() {
         };
         assert_eq!(question.proposal, None, "{line}");
     }
-    // A path and a host are saved as what they are.
+    // Paths and hosts are saved as such.
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite);
     let intent = script("make");
     let permit = permit(&gate, &intent);
@@ -196,7 +196,7 @@ fn a_yes_for_the_session_is_for_that_program() {
 
     use toolgate_policy::{Machine, Program};
 
-    /// A machine on which `tool` is another program later on.
+    /// A machine on which `tool` becomes another program later.
     struct Changing(AtomicBool);
     impl Machine for Changing {
         fn program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<Program> {

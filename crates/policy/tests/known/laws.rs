@@ -1,10 +1,10 @@
-//! Laws that hold for whatever words there are.
+//! Property tests of the command classification over arbitrary words.
 
 use toolgate_policy::{Known, known, known_partly, stem};
 
 use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, Random, commands, refs};
 
-/// What takes any words at all.
+/// Programs that accept any words.
 const ANYTHING: [&str; 5] = ["echo", "true", "false", ":", "expr"];
 const UNKNOWN: [&str; 6] = ["--zzz", "--zzz=1", "-\u{e9}", "-@", "--o", "-%x"];
 
@@ -15,7 +15,7 @@ fn an_unknown_option_makes_nothing_read_only() {
         if ANYTHING.contains(&row[0]) {
             continue;
         }
-        // Behind the format of `printf` and between the brackets of `[`, a word is a word.
+        // After the format of `printf` and between the brackets of `[`, every word is an operand.
         let end = row.iter().position(|word| *word == "--").unwrap_or(row.len());
         let end = if row[0] == "printf" { 1 } else { end };
         for at in 1..=end {
@@ -104,7 +104,7 @@ fn no_words_panic() {
         let partly: Vec<_> = words.iter().map(|word| (random.next(4) > 0).then_some(*word)).collect();
         known_partly(&partly);
     }
-    // Deep and long ones come to an end.
+    // Deep nesting and long commands terminate.
     for word in ["env", "npx", "find -exec", "a"] {
         let words: Vec<_> = word.split(' ').cycle().take(5_000).collect();
         known(&words);
@@ -112,7 +112,7 @@ fn no_words_panic() {
     }
 }
 
-/// Random scripts and filters of letters that mean something to them.
+/// Random scripts and filters from characters that are special to them.
 #[test]
 fn no_script_panics() {
     let mut random = Random(7);

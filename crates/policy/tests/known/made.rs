@@ -1,11 +1,11 @@
-//! Random commands that are known to only read.
+//! Generates random commands that are classified as read-only.
 
 use toolgate_policy::{Known, known};
 
 use super::observe::ways;
 use super::{READ_ONLY, Random, commands, refs};
 
-/// Words of which commands are made: options of all programs, whether or not they are listed for the one at hand.
+/// Words for random commands: options of all programs, listed for the current one or not.
 const OPERANDS: &str = "
     f g -o --pre a*b src l . .. - x.gz f.json sums b64 x 1 2 , : + +%s {print} .a 1p $p s/a/b/ / /etc/passwd ! = -eq -f -d 3 -1 -5
     ( ) -name -type -print -perm -newer -maxdepth -printf -ls %p -- -u+x -o -exec ; + {} -delete -fprint PWN -v env";
@@ -22,7 +22,7 @@ pub(crate) fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> 
     let mut rows = Vec::new();
     for program in programs.iter().filter(|program| !ways(&[program]).is_empty()) {
         let wanted = rows.len() + each;
-        // ends: after so many tries what was found is enough.
+        // ends: the number of tries is bounded; fewer results are acceptable.
         for _ in 0..each * 3_000 {
             let mut row = vec![program.clone()];
             for _ in 0..1 + random.next(5) {
@@ -53,7 +53,7 @@ pub(crate) fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> 
     rows
 }
 
-/// Pieces of scripts, among them such as run or write, for the programs that take one.
+/// Script fragments for the programs that take a script, including ones that run or write.
 const PIECES: &[(&str, &[&str])] = &[
     (
         "sed -n",

@@ -1,4 +1,4 @@
-//! What is known about commands: rows, laws over random words, and what the programs really do.
+//! Tests the command classification: literal rows, property tests, and observed system calls.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,7 +7,7 @@ mod made;
 mod observe;
 mod rows;
 
-/// The commands of a table: one a line, `'…'` is (part of) one word, `#` begins a line that is none.
+/// Parses a table: one command per line, `'…'` is (part of) one word, `#` begins a comment line.
 fn commands(table: &str) -> Vec<Vec<String>> {
     let lines = table.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(words).collect()
@@ -39,7 +39,7 @@ const ORDINARY: &str = concat!(include_str!("ordinary.txt"), include_str!("ordin
 const RISKY: &str = include_str!("risky.txt");
 const DANGEROUS: &str = include_str!("dangerous.txt");
 
-/// Numbers that look random and are the same each time (xorshift).
+/// A deterministic pseudo-random generator (xorshift).
 struct Random(u64);
 
 impl Random {

@@ -1,8 +1,8 @@
-//! What the programs really do: each command that is known to only read is run in a fresh directory, as nobody, under
-//! `strace`. It must open nothing for writing, connect to nobody, start no other program, and leave all as it was.
+//! Observes real programs: runs each read-only command in a fresh directory, as an unprivileged user, under `strace`.
+//! It must not write, connect, start another program or change any file.
 //!
-//! `TOOLGATE_FUZZ_ROUNDS` is how many random commands of each program are run, `TOOLGATE_FUZZ_SEED` which ones. Whoever
-//! asks for more than one also has every command run by every program of its name.
+//! `TOOLGATE_FUZZ_ROUNDS` is the number of random commands per program, and `TOOLGATE_FUZZ_SEED` selects them. With
+//! more than one round every command is run by every program of its name.
 
 #![expect(clippy::disallowed_methods, reason = "the only way to see what a program does is to run it")]
 
@@ -16,32 +16,32 @@ use toolgate_policy::{Known, known};
 use super::made::{random_rows, random_scripts};
 use super::{READ_ONLY, Random, commands, refs};
 
-/// Built into the shell; some are programs too.
+/// Shell built-ins; some are programs too.
 const BUILT_IN: [&str; 16] = [
     "echo", "printf", "test", "[", "cd", "pwd", "type", "command", "true", "false", ":", "exit", "set",
     "wait", "umask", "ulimit",
 ];
 /// A second implementation of most programs.
 const BUSYBOX: &str = "/usr/bin/busybox";
-/// Programs that are run only to say which version they are: what else goes by their name is no matter.
+/// Programs that are run only for their version: other implementations do not matter.
 const VERSIONS: [&str; 8] = ["cargo", "rustc", "node", "python3", "bash", "perl", "make", "gcc"];
-/// System calls that make a process.
+/// System calls that create a process.
 const FORKS: &str = "vfork fork clone clone3";
-/// System calls that must not be tried, whatever comes of them.
+/// System calls that must not be attempted, even without success.
 const CHANGES: &str = "
     creat unlink unlinkat rename renameat renameat2 mkdir mkdirat link linkat symlink symlinkat truncate ftruncate chmod
     fchmod fchmodat chown fchownat lchown utimensat mknod mknodat setxattr bind sendto settimeofday clock_settime sethostname";
-/// Where a program may be that a planted one of the same name would be taken for.
+/// Names of planted programs, which must not be run in place of the real ones.
 const PLANTED: &str = "
     sh bash cat ls grep gzip zcat bzip2 xz zstd lz4 brotli compress uncompress pr less more hostname touch sort git env
     node cargo rustc python3 perl awk sed file";
-/// How many random commands of each program are run if nobody says.
+/// Default number of random commands per program.
 const EACH: usize = 1;
-/// How many commands one tracer watches.
+/// Number of commands per tracer.
 const BATCH: usize = 60;
-/// Seconds that a command may take.
+/// Time limit of a command in seconds.
 const SECONDS: &str = "2";
-/// How often one is tried that does not begin.
+/// Maximum number of attempts for a command that does not start.
 const TRIES: usize = 5;
 
 struct Place {
@@ -75,7 +75,7 @@ impl Place {
             fs::write(&at, "#!/bin/dash\n: > PWN\n").unwrap();
             fs::set_permissions(&at, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        // Anybody may write here, so that whatever wants to, can.
+        // World-writable, so that any attempted write succeeds.
         for at in [place.root.clone(), place.tree(), place.tree().join("src"), place.tree().join("src/deep")]
         {
             fs::set_permissions(&at, fs::Permissions::from_mode(0o777)).unwrap();
@@ -91,7 +91,7 @@ impl Place {
         self.root.join("planted")
     }
 
-    /// All that is in the tree: names, what the files hold, and when they were changed.
+    /// Returns the state of the tree: names, contents and modification times.
     fn look(&self) -> Vec<String> {
         let (mut all, mut left) = (Vec::new(), vec![self.tree()]);
         while let Some(at) = left.pop() {
@@ -113,7 +113,7 @@ impl Place {
         all
     }
 
-    /// Runs each of these and gives what it must not have done; `None` for one that did not begin.
+    /// Runs each command and returns its faults; `None` for one that did not start.
     fn watch(&self, ways: &[Way]) -> Vec<Option<Vec<String>>> {
         let (log, driver) = (self.root.join("log"), self.root.join("driver"));
         drop(fs::remove_file(&log));
@@ -139,7 +139,8 @@ impl Place {
         (0..ways.len()).map(|at| parts.get(at).filter(|part| begun(part)).map(|part| faults(part))).collect()
     }
 
-    /// The script that runs them one by one. The planted programs are for those that are watched.
+    /// Builds the script that runs the commands one by one. The planted programs come first in the `PATH` of each
+    /// command.
     fn driver(&self, ways: &[Way]) -> String {
         let mut driver = String::new();
         for Way { argv, fed } in ways {
@@ -156,15 +157,15 @@ impl Place {
     }
 }
 
-/// A command as it is run.
+/// A command to run.
 #[derive(Debug, Clone)]
 struct Way {
     argv: Vec<String>,
-    /// It is given something to read.
+    /// The command gets input.
     fed: bool,
 }
 
-/// What was written of each process that the first one started.
+/// Returns the log of each process that the first one started.
 fn parts(log: &str) -> Vec<String> {
     let first = log.split_whitespace().next().unwrap_or_default();
     let mut parts: Vec<String> = Vec::new();
@@ -180,7 +181,7 @@ fn parts(log: &str) -> Vec<String> {
     parts
 }
 
-/// Whether the program was started, by the one that looks at the clock.
+/// Returns true if `timeout` started the program.
 fn begun(part: &str) -> bool {
     part.matches("execve(").count() > 1
 }
@@ -191,7 +192,7 @@ impl Drop for Place {
     }
 }
 
-/// The lines of a log that show something else than reading.
+/// Returns the lines of a log that show more than reading.
 fn faults(log: &str) -> Vec<String> {
     let mut started = 0;
     let mut faults = Vec::new();
@@ -201,7 +202,7 @@ fn faults(log: &str) -> Vec<String> {
         let is_fault = match name {
             "execve" | "execveat" => {
                 started += 1;
-                // The one that looks at the clock, and the program.
+                // The first is `timeout`, the second the program.
                 started > 2
             }
             "open" | "openat" | "openat2" => {
@@ -210,7 +211,7 @@ fn faults(log: &str) -> Vec<String> {
                     .any(|flag| call.contains(flag));
                 writes && !["\"/dev/null\"", "\"/dev/tty\""].iter().any(|path| call.contains(path))
             }
-            // The name service's own cache, which glibc asks for names of users.
+            // The name service cache, which glibc asks for user names.
             "connect" => !call.contains("/var/run/nscd/socket"),
             _ => CHANGES.split_whitespace().any(|change| change == name),
         };
@@ -221,14 +222,14 @@ fn faults(log: &str) -> Vec<String> {
     faults
 }
 
-/// Where the program is, or how the shell runs it: `None` if it is not here.
+/// Returns the command lines for the program: its path, busybox and the shell built-in. Empty if it is not installed.
 pub(crate) fn ways(row: &[&str]) -> Vec<Vec<String>> {
     let mut ways = Vec::new();
     let at = format!("/usr/bin/{}", row[0]);
     if Path::new(&at).exists() {
         ways.push([at.as_str()].iter().chain(&row[1..]).map(|word| (*word).to_owned()).collect());
     }
-    // The same name may be another program elsewhere: this one is small and everywhere.
+    // The name may mean another program elsewhere; busybox is a widespread alternative.
     if !ways.is_empty() && Path::new(BUSYBOX).exists() && !VERSIONS.contains(&row[0]) {
         ways.push([BUSYBOX].iter().chain(row).map(|word| (*word).to_owned()).collect());
     }
@@ -240,7 +241,7 @@ pub(crate) fn ways(row: &[&str]) -> Vec<Vec<String>> {
     ways
 }
 
-/// How many commands of each program are asked for.
+/// Returns the number of commands per program.
 fn each() -> usize {
     std::env::var("TOOLGATE_FUZZ_ROUNDS").ok().map_or(EACH, |each| each.parse().unwrap())
 }
@@ -255,7 +256,7 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
     for (at, row) in rows.iter().enumerate() {
         assert_eq!(known(&refs(row)), Known::ReadOnly, "{row:?} must not be run");
         let ways = ways(&refs(row));
-        // Each program of the name has its turn, in one row or another.
+        // Each program of the name is used in some row.
         let chosen =
             if each() > EACH { 0..ways.len() } else { at % ways.len().max(1)..at % ways.len().max(1) + 1 };
         all.extend(ways.into_iter().enumerate().filter(|(way, _)| chosen.contains(way)));
@@ -272,11 +273,11 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
     all.len()
 }
 
-/// What each of these did that it must not do.
+/// Returns the faults of each command.
 fn wrong(place: &Place, ways: &[Way]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (way, faults) in ways.iter().zip(place.watch(ways)) {
-        // On a machine that has much to do, time may be up before the program has begun.
+        // On a busy machine the time limit may expire before the program starts.
         let mut tries = (0..TRIES).filter_map(|_| place.watch(std::slice::from_ref(way)).pop().flatten());
         let faults = faults.or_else(|| tries.next()).unwrap_or_else(|| panic!("nothing was seen of {way:?}"));
         if !faults.is_empty() {

@@ -1,4 +1,4 @@
-//! Literal rows: a command and what is known about it.
+//! Tests literal rows: commands and their classification.
 
 use toolgate_policy::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
 
@@ -65,7 +65,7 @@ fn a_text_of_sed_over_several_lines_is_no_command() {
     assert_eq!(known(&["sed", "-n", "1p\n3p", "f"]), Known::ReadOnly);
 }
 
-/// `?` is a word that nobody knows.
+/// `?` is an unknown word.
 #[test]
 fn words_that_nobody_knows() {
     let read_only = "echo ?|echo a ?|printf %s ?|printf -- %s ? ?|[ -f ? ]|[ ? = x ]|test -n ?|basename -- ?|ls -- ?|ls -l -- ? a|stat -- ?|which -- ?|type -- ?|command -v -- ?|grep -- ? f|tr -- ? ?|true ?|expr ? + 1|test ! -d ?";

@@ -1,4 +1,4 @@
-//! Every sentence about what is wrong in a file of rules.
+//! Tests every fault message of rule files.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ fn told(texts: &[&str], layer: Layer) -> String {
     told
 }
 
-/// The same for texts that are one rule: line 1 is `[[rule]]`.
+/// Returns the faults of texts that are one rule; line 1 is `[[rule]]`.
 fn rules(texts: &[&str], layer: Layer) -> String {
     let texts: Vec<String> = texts.iter().map(|text| format!("[[rule]]\n{text}")).collect();
     told(&texts.iter().map(String::as_str).collect::<Vec<_>>(), layer)

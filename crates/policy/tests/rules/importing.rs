@@ -1,4 +1,4 @@
-//! Rules of other programs, and what becomes of them.
+//! Tests the import of rules of other programs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn of_claude(text: &str) -> Result<Imported, RuleFault> {
     claude(text, Path::new("settings.json"))
 }
 
-/// The text without its first lines, which are always the same; it has been read.
+/// Returns the imported text without its constant header, after parsing it.
 fn checked(imported: &Imported) -> String {
     assert_eq!(read(&imported.text).len(), imported.rules);
     let own = |line: &&str| {

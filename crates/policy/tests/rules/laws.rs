@@ -1,4 +1,5 @@
-//! Laws over hostile text: nothing panics, what is saved is what is read, and matching agrees with a plainer way to do it.
+//! Property tests over hostile text: no panics, saved rules are read back, and matching agrees with a simpler
+//! implementation.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use proptest::{prop_assert, prop_assert_eq};
 use toolgate_policy::rules::{Added, Decision, Layer, NewRule, On, Rules, add};
 use toolgate_policy::shell::Word;
 
-/// Words that programs are called by, and words that nobody expects.
+/// Generates program names and unexpected words.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z/]{1,4}",
@@ -49,7 +50,8 @@ fn rule() -> impl Strategy<Value = NewRule> {
     })
 }
 
-/// Whether `words` may be all of `pattern`, or its beginning if it is a prefix: the plain way, one word after another.
+/// Returns true if `words` may be all of `pattern`, or start with it if it is a prefix. A simple reference
+/// implementation.
 fn may(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bool) -> bool {
     match (pattern, words) {
         ([], _) if !exact => true,
@@ -121,7 +123,8 @@ proptest! {
         let new = NewRule { on, decision: Decision::Ask, reason: None, unsandboxed: false, example: None };
         let rules = Rules::parse(&new.to_string(), Path::new("x"), Layer::User).unwrap();
         let found = rules.command(&words, more);
-        // Certain is what matches however the unknown words turn out: also if they are none, and if they are one that fits nothing.
+        // A certain match holds for any value of the unknown words: also if they are empty, or a word that matches
+        // nothing.
         let without: Vec<Word> = words.iter().filter(|word| matches!(word, Word::Literal(_))).cloned().collect();
         let odd = |word: &Word| match word {
             Word::Literal(word) => Word::Literal(word.clone()),

@@ -1,4 +1,4 @@
-//! Rules that people write: what they match, what is wrong with them, and that what is saved is what is read.
+//! Tests rules: matching, faults, and that saved rules are read back.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

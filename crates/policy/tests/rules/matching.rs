@@ -1,11 +1,11 @@
-//! Which rules a command matches.
+//! Tests which rules a command matches.
 
 use toolgate_policy::rules::{Matched, strictest};
 use toolgate_policy::shell::Word;
 
 use super::read;
 
-/// Words between blanks; `$x` is unknown, and `…` at the end means that more may follow.
+/// Parses words separated by spaces; `$x` is unknown, and `…` at the end means that more may follow.
 fn command(text: &str) -> (Vec<Word>, bool) {
     let (text, more) = match text.strip_suffix('…') {
         Some(text) => (text, true),
@@ -18,7 +18,7 @@ fn command(text: &str) -> (Vec<Word>, bool) {
     (text.split_whitespace().map(word).collect(), more)
 }
 
-/// `yes`, `name` (by the last part of a path), `maybe`, `maybe name` or `no`.
+/// Returns `yes`, `name` (by the last component of a path), `maybe`, `maybe name` or `no`.
 fn fit(rule: &str, text: &str) -> &'static str {
     let rules = read(&format!("[[rule]]\n{rule}\ndecision = \"ask\"\n"));
     let (words, more) = command(text);
@@ -114,7 +114,7 @@ fn programs_by_path() {
         (r#"pattern = [["git", "/usr/bin/git"]]"#, "/usr/bin/git push", "yes"),
         (r#"pattern = [["git", "/usr/bin/git"]]"#, "/bin/git push", "name"),
         (r#"pattern = [["git", "git"]]"#, "git push", "yes"),
-        // Only of a program the last part counts.
+        // The last component counts only for a program.
         (r#"pattern = ["cat", "x"]"#, "cat y/x", "no"),
         (r#"pattern = ["cat", ""]"#, "cat", "no"),
     ] {

@@ -1,4 +1,4 @@
-//! Rules for paths, tools and hosts, examples that are tried, and what allowing rules open.
+//! Tests rules for paths, tools and hosts, examples, and warnings about broad rules.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is added to a file of rules.
+//! Tests adding rules to a rule file.
 
 use std::path::Path;
 

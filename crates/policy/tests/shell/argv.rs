@@ -1,4 +1,4 @@
-//! What is made of a program and its arguments.
+//! Tests the analysis of a program with its arguments.
 
 #[test]
 fn arguments_are_looked_through_as_they_are() {
@@ -14,7 +14,7 @@ fn arguments_are_looked_through_as_they_are() {
             "env A=1 sh -c 'ls; date' ¶ A=1 sh -c 'ls; date'  [through env] ¶ A=1 ls  [through env, sh -c] ¶ A=1 date  [through env, sh -c]",
         ),
         (&["sh", "x.sh"], "sh x.sh"),
-        // No shell is there to know these as its own.
+        // Without a shell these are not built-ins.
         (&["eval", "ls"], "eval ls"),
         (&["[", "-v", "a[$(x)]", "]"], "[ -v 'a[$(x)]' ]"),
         (&["xargs", "-0", "rm"], "xargs -0 rm ¶ rm ‹more›  [through xargs]"),

@@ -1,8 +1,8 @@
-//! Scripts that once surprised, or that must stay understood: each with what is to be shown of it.
+//! Tests a corpus of regression scripts, each with the expected analysis.
 
 use std::path::Path;
 
-/// Set to write what is shown now; then it is to be read.
+/// The variable that makes the test write the current output, for review.
 const BLESS: &str = "TOOLGATE_BLESS";
 
 #[test]

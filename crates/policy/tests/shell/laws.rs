@@ -1,10 +1,10 @@
-//! What holds for any text: nothing panics, limits are kept, and quotes mean what bash means by them.
+//! Property tests over arbitrary text: no panics, limits hold, and quotes have the meaning of bash.
 
 use crate::seeds;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 use toolgate_policy::shell::{Redirect, Word, analyse, analyse_argv, patch};
 
-/// Pieces of scripts in any order.
+/// Generates script fragments in any order.
 fn soup() -> impl Strategy<Value = String> {
     let piece = (0..seeds::NASTY.len()).prop_map(|at| seeds::NASTY[at].to_owned());
     let other = "[ -~\\n]{0,6}";
@@ -66,7 +66,7 @@ proptest! {
 
     #[test]
     fn what_follows_is_never_lost(script in soup()) {
-        // Whatever comes before: a command on a line of its own is listed, or something is undecided.
+        // After any script, a command on its own line is listed, or a part is undecided.
         let analysis = analyse(&format!("{script}\nomega"));
         let listed = analysis.commands.iter().any(|command| command.words[0] == Word::Literal("omega".to_owned()));
         let as_text = script.contains("<<") || script.contains(['\'', '"', '#', '\\']);

@@ -1,4 +1,4 @@
-//! What is made of scripts: tables, laws over hostile text, and a corpus of scripts that once surprised.
+//! Tests the shell analysis: tables, property tests over hostile text, and a corpus of regression scripts.
 
 mod argv;
 mod corpus;

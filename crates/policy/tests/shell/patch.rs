@@ -1,4 +1,4 @@
-//! Which commands do nothing but apply a patch.
+//! Tests which commands only apply a patch.
 
 use toolgate_policy::shell::{Patch, patch};
 

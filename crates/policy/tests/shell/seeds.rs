@@ -1,4 +1,4 @@
-//! Scripts that others are made from: what looks harmless and is not, and what is.
+//! Seed scripts for generated tests: harmless ones, and ones that only look harmless.
 
 pub(crate) const SEEDS: &[&str] = &[
     "x='($(evil))'; declare -a a=\"$x\"",

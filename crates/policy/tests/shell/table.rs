@@ -1,8 +1,8 @@
-//! What is made of single scripts: the script, and what is shown of it. A `¶` is the end of a line.
+//! Tests the analysis of single scripts: the script and its displayed analysis. A `¶` is a newline.
 
 #[rustfmt::skip]
 const TABLE: &[(&str, &str)] = &[
-    // what must be understood (4.2)
+    // must be understood (4.2)
     ("ls", "ls"),
     ("ls -la src", "ls -la src"),
     ("head -n 40 f", "head -n 40 f"),
@@ -36,7 +36,7 @@ const TABLE: &[(&str, &str)] = &[
     ("git branch --show-current", "git branch --show-current"),
     ("cargo test 2>&1 | tail -n 20", "cargo test ¶ tail -n 20  [fed]"),
     ("python3 script.py > out.txt", "python3 script.py >out.txt"),
-    // what looks harmless, and is not (4.1)
+    // looks harmless, but is not (4.1)
     ("git -c core.pager='touch PWN' log", "git -c 'core.pager=touch PWN' log ¶ undecided: what this starts is not known: git -c core.pager=touch PWN log"),
     ("GIT_PAGER='touch PWN' git log", "GIT_PAGER='touch PWN' git log"),
     ("git -c core.fsmonitor='touch PWN;false' status", "git -c 'core.fsmonitor=touch PWN;false' status ¶ undecided: what this starts is not known: git -c core.fsmonitor=touch PWN;false status"),
@@ -247,7 +247,7 @@ const TABLE: &[(&str, &str)] = &[
     ("b=main; git push origin $b \"HEAD:$x\"", "git push origin ‹$b› ‹\"HEAD:$x\"› ¶ sets b=main"),
     ("a >&-b", "undecided: other shells read this differently: -b"),
     ("a <&- b 2>&- 3>&1-", "a b"),
-    // a variable counts as set only where it surely is
+    // a variable counts as set only where it certainly is
     ("(n=1); echo $((n))", "echo ‹$((n))› ¶ sets n=1 ¶ undecided: the value of this variable might run a command: n"),
     ("n=1 a; echo $((n))", "n=1 a ¶ echo ‹$((n))› ¶ undecided: the value of this variable might run a command: n"),
     ("n=1 echo $((n))", "n=1 echo ‹$((n))› ¶ undecided: the value of this variable might run a command: n"),
@@ -356,7 +356,7 @@ const TABLE: &[(&str, &str)] = &[
     ("é", "é"),
     ("echo a b", "echo a b"),
     ("time { a; b; }", "a ¶ b"),
-    // more of them
+    // more cases of the kinds above
     ("find \"$d\" -exec ls {} \\;", "find ‹\"$d\"› -exec ls {} ';' ¶ ls ‹{}›  [through find -exec] ¶ undecided: the value of this variable might run a command: d"),
     ("find . -name \"$n\" -exec ls {} \\;", "find . -name ‹\"$n\"› -exec ls {} ';' ¶ ls ‹{}›  [through find -exec]"),
     ("find . -exec grep \"$x\" {} \\;", "find . -exec grep ‹\"$x\"› {} ';' ¶ grep ‹\"$x\"› ‹{}›  [through find -exec]"),
@@ -409,7 +409,7 @@ const TABLE: &[(&str, &str)] = &[
     ("env -u PATH ls", "env -u PATH ls ¶ ls  [through env] ¶ undecided: this variable changes how commands are found or run: PATH"),
     ("xargs env", "xargs env ¶ env ‹more›  [through xargs] ¶ undecided: what this starts is not known: env"),
     ("timeout 5", "timeout 5"),
-    // what is likely run, though it is not known
+    // likely commands behind unknown names
     ("x='rm -rf y'; $x", "‹$x› ¶ rm -rf y  [through $x] ¶ sets x='rm -rf y' ¶ undecided: the name of a command is not known: $x"),
     ("g=git; \"$g\" push", "‹\"$g\"› push ¶ git push  [through $g] ¶ sets g=git ¶ undecided: the name of a command is not known: \"$g\""),
     ("a=(rm -rf y); \"${a[@]}\"", "‹\"${a[@]}\"› ¶ rm -rf y  [through ${a[@]}] ¶ sets a=‹(rm -rf y)› ¶ undecided: the name of a command is not known: \"${a[@]}\""),
@@ -420,7 +420,7 @@ const TABLE: &[(&str, &str)] = &[
     ("prlimit --nofile=5 ls", "prlimit --nofile=5 ls ¶ ls  [through prlimit]"),
     ("declare -A m; m[a]=1", "declare -A m ¶ sets m=‹([a]=1)› ¶ undecided: the value of this variable might run a command: a"),
     ("declare -A m=([a]=1)", "declare -A ‹m=([a]=1)› ¶ sets m=‹([a]=1)› ¶ undecided: the value of this variable might run a command: a"),
-    // what observation found
+    // found by observation
     (">&'$(touch PWN)'", ": >'$(touch PWN)' ¶ undecided: a name of a file that is expanded twice: \\'$(touch PWN)\\'"),
     ("a >&\"$x\"", "a >‹\"$x\"› ¶ undecided: a name of a file that is expanded twice: \"$x\""),
     ("x=$(cat <<\"\"\na)\n\n)", "undecided: a here-document whose end is not known: a)"),

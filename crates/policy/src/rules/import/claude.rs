@@ -1,4 +1,4 @@
-//! The permissions in Claude Code's `settings.json` → our rules.
+//! Imports the permissions in Claude Code's `settings.json`.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ const HEADER: &str = "\
 ";
 const LISTS: [(&str, Decision); 3] =
     [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Forbid)];
-/// Our tools that run commands, and those that read.
+/// Toolgate's tools that run commands, and those that read.
 const COMMANDS: [&str; 3] = ["shell", "shell_command", "exec_command"];
 const READERS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
 
-/// Makes our rules of `text`, a `settings.json`. What has no counterpart is noted with its place.
+/// Converts `text`, a `settings.json`. Permissions without a counterpart are noted with their position.
 pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     check_length(text, file)?;
     let settings: Value = serde_json::from_str(text).map_err(|error| {
         let place = (error.line(), error.column());
         let why = error.to_string();
-        // The place is given once.
+        // Removes the position from the message, since it is given separately.
         let why = why.rsplit_once(" at line ").map_or(why.as_str(), |(why, _)| why);
         let codex = "; it looks like Codex's rules: try `toolgate policy import codex`";
         let other = if super::codex::is_of_codex(text) { codex } else { "" };
@@ -82,7 +82,7 @@ fn each(
     }
 }
 
-/// One permission: `Tool`, or `Tool(what)`.
+/// Converts one permission: `Tool`, or `Tool(what)`.
 fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
     let (tool, what) = match text.split_once('(') {
         Some((tool, rest)) => match rest.strip_suffix(')') {
@@ -104,7 +104,7 @@ fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
         }
         ("WebFetch", Some(what)) => host(page, at, text, what, decision),
         (tool, None) if tool.starts_with("mcp__") => {
-            // The name of a server alone is all of its tools.
+            // The name of a server alone means all of its tools.
             let whole = tool["mcp__".len()..].split_once("__").is_none() && !tool.ends_with('*');
             let name = if whole { format!("{tool}__*") } else { tool.to_owned() };
             page.rule(at, &rule(On::Tool { names: vec![name] }, decision), &Examples::default());
@@ -113,7 +113,7 @@ fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
     }
 }
 
-/// Notes what was lost, and if it is a restriction, that it is one.
+/// Notes a permission that was not converted, and warns if it was a restriction.
 fn lost(page: &mut Page, at: &str, text: &str, decision: Decision, why: &str) {
     let open = match decision {
         Decision::Allow => "",

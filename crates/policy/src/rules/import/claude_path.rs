@@ -1,19 +1,19 @@
-//! Paths as Claude Code writes them, which are gitignore patterns → paths and globs of ours.
+//! Converts Claude Code's paths, which are gitignore patterns, to paths and globs of rules.
 
 use crate::rules::{Access, Decision};
 
-/// A path of ours, and what is different about it.
+/// A converted path, and a note about differences.
 pub(super) struct Carried {
     pub(super) path: String,
     pub(super) note: Option<String>,
 }
 
-/// Carries `what` over: `//x` is from the root, `~/x` from the home, `/x`, `./x` and `x` from the project.
+/// Converts `what`: `//x` is absolute, `~/x` is in the home, and `/x`, `./x` and `x` are in the project.
 pub(super) fn carry(what: &str, access: Access, decision: Decision) -> Result<Carried, String> {
     if what.contains(['{', '}', '\\', '!', '\0']) || what.split('/').any(|part| part == "..") {
         return Err("its path is none that rules can name".to_owned());
     }
-    // All that is below a path is meant anyway.
+    // A rule path includes everything below it anyway.
     let whole = what.strip_suffix("/**").or_else(|| what.strip_suffix('/')).unwrap_or(what);
     if let Some(path) = whole.strip_prefix('/').filter(|path| path.starts_with('/')) {
         return Ok(Carried { path: path.to_owned(), note: None });

@@ -1,4 +1,4 @@
-//! Codex's `.rules` → ours.
+//! Imports Codex's `.rules` files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,13 +13,13 @@ const HEADER: &str = "\
 # A command that Codex allows runs outside its sandbox. Here it runs without a question and stays confined, unless its rule
 # says `unsandboxed = true`.
 ";
-/// What a model is given as a reason at the most, in characters.
+/// Maximum length of a reason for a model, in characters.
 const MAX_REASON: usize = 500;
-/// Characters of a statement that a note shows.
+/// Maximum number of characters of a statement in a note.
 const SHOWN: usize = 80;
 const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
 
-/// Makes our rules of `text`, a file of Codex's rules. What is no call with literal arguments is noted with its line.
+/// Converts `text`, a Codex rule file. Statements other than calls with literal arguments are noted with their line.
 pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     check_length(text, file)?;
     if text.trim_start().starts_with('{') {
@@ -58,13 +58,13 @@ pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     Ok(page.finish(HEADER))
 }
 
-/// Whether `text` holds a rule of Codex.
+/// Returns true if `text` contains a Codex rule.
 pub(super) fn is_of_codex(text: &str) -> bool {
     let is_rule = |statement: &Statement| matches!(statement, Statement::Call(call) if CALLS.contains(&call.name.as_str()));
     statements(text, &CALLS).iter().any(is_rule)
 }
 
-/// A statement that gives one of the names we know another meaning.
+/// Returns the position and name if a statement redefines a known name.
 fn redefined(statement: &Statement) -> Option<(usize, &'static str)> {
     match statement {
         Statement::Other { line, shadows, .. } => Some((*line, (*shadows)?)),
@@ -72,7 +72,7 @@ fn redefined(statement: &Statement) -> Option<(usize, &'static str)> {
     }
 }
 
-/// The arguments by their names, those by place too; `None` with a note if one of them is not known.
+/// Returns the arguments in the order of `names`. Returns `None`, and adds a note, if an argument is unknown.
 fn arguments<'a>(
     page: &mut Page,
     at: &str,
@@ -157,7 +157,7 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
         (Decision::Allow, _) => {
             return page.note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
         }
-        // Stricter than it was, and never looser.
+        // The result is stricter than the original, never looser.
         (Decision::Ask | Decision::Forbid, _) => "",
     };
     let key = format!("{} {protocol}", host.trim().to_ascii_lowercase());
@@ -172,7 +172,7 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
     let reason = reason(page, at, justification);
     let on = On::Host { hosts: vec![named] };
     let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
-    // There the last one wins, here the strictest: what was overruled there is not carried over.
+    // In Codex the last rule wins, here the strictest one: overruled rules are not converted.
     if let Some(before) = hosts.last.insert(key, hosts.rules.len())
         && let Some((before, _)) = hosts.rules[before].take()
     {
@@ -181,7 +181,7 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
     hosts.rules.push(Some((at.to_owned(), rule)));
 }
 
-/// Rules for hosts, with where they stand, and the last one for each host.
+/// Host rules with their positions, and the last rule for each host.
 #[derive(Default)]
 struct Hosts {
     rules: Vec<Option<(String, NewRule)>>,

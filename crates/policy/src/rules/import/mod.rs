@@ -1,4 +1,4 @@
-//! Rules of other programs → ours. What cannot be carried over is said, and never guessed.
+//! Imports rules of other programs. Rules that cannot be converted are reported, never guessed.
 
 mod claude;
 mod claude_path;
@@ -15,31 +15,31 @@ use std::path::Path;
 use super::write::list;
 use super::{Layer, MAX_BYTES, NewRule, RuleFault, Rules};
 
-/// The most notes that are taken.
+/// Maximum number of notes.
 const MAX_NOTES: usize = 500;
 const LAST_NOTE: usize = MAX_NOTES - 1;
 
-/// Something that was not carried over, or not as it was.
+/// A note about a rule that was not converted, or converted differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where it stands: `line 3`, or `permissions.allow[2]`.
+    /// The position: `line 3`, or `permissions.allow[2]`.
     pub at: String,
-    /// What became of it.
+    /// The outcome.
     pub what: String,
 }
 
-/// A file of rules that was made of another program's.
+/// A rule file converted from another program's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// Our rules, with the notes as comments above them.
+    /// The converted rules, with the notes as comments above them.
     pub text: String,
-    /// How many rules there are.
+    /// The number of rules.
     pub rules: usize,
-    /// What was not carried over.
+    /// The notes.
     pub notes: Vec<Note>,
 }
 
-/// Collects what is imported.
+/// Collects the converted rules and notes.
 #[derive(Default)]
 struct Page {
     rules: Vec<String>,
@@ -64,7 +64,7 @@ impl Page {
         self.notes.push(Note { at: at.to_owned(), what });
     }
 
-    /// Takes a rule, with those of its examples that hold.
+    /// Adds a rule, with those of its examples that hold.
     fn rule(&mut self, at: &str, rule: &NewRule, examples: &Examples) {
         let alone = rule.to_string();
         let read = Rules::parse(&alone, Path::new("rules.toml"), Layer::User);
@@ -73,13 +73,13 @@ impl Page {
         }
         let examples = self.holding(at, &alone, examples);
         let whole = format!("{alone}{examples}");
-        // Said twice, it is still one rule.
+        // A repeated rule is written once.
         if self.written.insert(whole.clone()) {
             self.rules.push(whole);
         }
     }
 
-    /// Those of `examples` that hold for `rule`, as lines of it.
+    /// Formats those of `examples` that hold for `rule`.
     fn holding(&mut self, at: &str, rule: &str, examples: &Examples) -> String {
         if examples.matching.is_empty() && examples.other.is_empty() {
             return String::new();
@@ -116,7 +116,7 @@ impl Page {
             text.push_str("#\n# What is not as it was there:\n");
         }
         for note in &self.notes {
-            // One line each, with nothing in it that could end the comment.
+            // One line each, without characters that could end the comment.
             let line = format!("# - {}: {}", note.at, note.what);
             text.extend(
                 line.chars()
@@ -132,7 +132,7 @@ impl Page {
     }
 }
 
-/// Refuses what is too long to be a file of rules.
+/// Rejects a text that is too long for a rule file.
 fn check_length(text: &str, file: &Path) -> Result<(), RuleFault> {
     if text.len() > MAX_BYTES {
         return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));

@@ -1,6 +1,6 @@
-//! A text → words, as Python's `shlex.split` does it: quotes and escapes, and nothing of a shell beyond.
+//! Splits a text into words like Python's `shlex.split`: quotes and escapes, but no other shell syntax.
 
-/// The words of `text`; `None` if a quote is not closed.
+/// Splits `text` into words; `None` if a quote is not closed.
 pub(super) fn split(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut letters = text.chars();
@@ -27,7 +27,7 @@ pub(super) fn split(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// What stands between double quotes, of which the first has been read.
+/// Reads text in double quotes, after the opening quote.
 fn quoted(letters: &mut std::str::Chars<'_>, word: &mut String) -> Option<()> {
     // ends: each round takes a letter
     loop {

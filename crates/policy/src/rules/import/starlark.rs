@@ -1,12 +1,12 @@
-//! The part of Starlark that files of Codex rules are made of: calls with literal arguments, one after another.
+//! Parses the subset of Starlark in Codex rule files: a sequence of calls with literal arguments.
 //!
-//! Whatever else stands in a file, or is not understood to its end, is [`Statement::Other`]. A call that is indented is part
-//! of something larger, and so is one behind which anything follows on its line.
+//! Anything else, or anything that is not fully understood, is [`Statement::Other`]. An indented call belongs to a
+//! larger statement, and so does a call with further text on its line.
 
-/// How deep lists may nest; a pattern has lists in a list.
+/// Maximum nesting depth of lists; a pattern has lists in a list.
 const MAX_DEPTH: usize = 4;
 
-/// A value that is written out.
+/// A literal value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
@@ -14,7 +14,7 @@ pub(super) enum Value {
     None,
 }
 
-/// A call with its arguments, by name or by place.
+/// A call with its named or positional arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) name: String,
@@ -25,11 +25,11 @@ pub(super) struct Call {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Statement {
     Call(Call),
-    /// Something else, which begins on this line with this.
+    /// Another statement, with its first line.
     Other {
         line: usize,
         text: String,
-        /// The known name to which it gives another meaning.
+        /// The known name that the statement redefines.
         shadows: Option<&'static str>,
     },
 }
@@ -37,7 +37,7 @@ pub(super) enum Statement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Name(String),
-    /// `None` if it is no plain text, or is not closed.
+    /// `None` if the string is not a plain literal, or is not closed.
     Text(Option<String>),
     Mark(char),
 }
@@ -46,13 +46,13 @@ enum Kind {
 struct Token {
     kind: Kind,
     line: usize,
-    /// Nothing stands before it on its line.
+    /// The token is the first on its line.
     first: bool,
-    /// It stands where the line begins.
+    /// The token is not indented.
     at_margin: bool,
 }
 
-/// The statements of `text`, in which `known` are called.
+/// Parses the statements of `text`; `known` are the names of known functions.
 pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
     let tokens = tokens(text);
     let lines: Vec<&str> = text.split('\n').collect();
@@ -62,7 +62,7 @@ pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
     while let Some(token) = rest.first() {
         let mut reader = Reader { rest };
         let call = if token.at_margin { reader.call() } else { None };
-        // What is loaded may have the name of something we know.
+        // A loaded name may equal a known one.
         let plain = |call: &Call| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
         match call.filter(plain) {
             Some(call) => {
@@ -82,7 +82,7 @@ pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
     found
 }
 
-/// What comes behind the statement that `tokens` begins with, and what is indented below it.
+/// Returns the tokens after the first statement and its indented block.
 fn behind(tokens: &[Token]) -> &[Token] {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -98,7 +98,7 @@ fn behind(tokens: &[Token]) -> &[Token] {
     &[]
 }
 
-/// The one of `known` that is not just called in `tokens`: defined, assigned to, loaded, or whatever else it may be.
+/// Returns the name of `known` that `tokens` use other than by a call: defined, assigned or loaded.
 fn shadows(tokens: &[Token], known: &[&'static str]) -> Option<&'static str> {
     let loads = matches!(tokens, [Token { kind: Kind::Name(first), .. }, ..] if first == "load");
     let is_known = |name: &str| known.iter().copied().find(|known| *known == name);
@@ -124,7 +124,7 @@ impl Reader<'_> {
         Some(&token.kind)
     }
 
-    /// Takes the mark if it is next.
+    /// Consumes the mark if it is next.
     fn takes(&mut self, mark: char) -> bool {
         let is = self.rest.first().is_some_and(|token| token.kind == Kind::Mark(mark));
         if is {
@@ -210,7 +210,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The token that `rest` begins with, and its length.
+/// Returns the first token of `rest`, and its length.
 fn token(rest: &str, letter: char) -> (Kind, usize) {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     if !is_name(letter) {
@@ -226,7 +226,7 @@ fn token(rest: &str, letter: char) -> (Kind, usize) {
     }
 }
 
-/// The string that `rest` begins with, behind `prefix`.
+/// Parses the string at the start of `rest`, after `prefix`.
 fn string(rest: &str, prefix: &str) -> (Kind, usize) {
     let quote = &rest[..1];
     let triple = quote.repeat(3);
@@ -252,7 +252,7 @@ fn string(rest: &str, prefix: &str) -> (Kind, usize) {
     (Kind::Text(None), prefix.len() + rest.len())
 }
 
-/// `None` if there is an escape that this does not know.
+/// Resolves escape sequences; `None` for an unknown one.
 fn unescaped(body: &str) -> Option<String> {
     let mut out = String::with_capacity(body.len());
     let mut letters = body.chars();
