@@ -1,4 +1,6 @@
-//! Us against the peers: alternating rounds in one run, medians, and their ratio. `just bench` runs it.
+//! Benchmarks of Toolgate against peer programs: alternating rounds in one run, medians and their ratio.
+//!
+//! `just bench` runs it.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs::{self, File};
@@ -37,7 +39,7 @@ fn main() {
     }
 }
 
-/// Alternates between two pieces of work and gives the median time of each.
+/// Alternates between two pieces of work and returns the median time of each.
 fn against(rounds: usize, mut us: impl FnMut(), mut peer: impl FnMut()) -> (Duration, Duration) {
     let timed = |work: &mut dyn FnMut()| {
         let began = Instant::now();
@@ -48,7 +50,7 @@ fn against(rounds: usize, mut us: impl FnMut(), mut peer: impl FnMut()) -> (Dura
     peer();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        // Whoever goes second finds warmer caches, so they take turns.
+        // The second one finds warmer caches, so they alternate.
         if round % 2 == 0 {
             ours.push(timed(&mut us));
             theirs.push(timed(&mut peer));
@@ -70,7 +72,7 @@ fn row(work: &str, (us, peer): (Duration, Duration)) {
     println!("| {work} | {us:.1?} | {peer:.1?} | {ratio:.2} |");
 }
 
-/// A thousand rules, each with three examples: read from a text, and asked about a command.
+/// Parses a thousand rules with three examples each, and evaluates a command against them.
 fn rules() {
     const COUNT: usize = 1_000;
     const ROUNDS: usize = 51;
@@ -102,7 +104,7 @@ fn rules() {
     println!("| … a command matched against them | {asked:.0?} | | |");
 }
 
-/// A script of a kilobyte, judged: what `toolgate policy explain` does once it has read its files.
+/// Analyses a script of a kilobyte: the work of `toolgate policy explain` after it has read its files.
 fn explain() {
     const ROUNDS: usize = 201;
     let script = "set -e\ncd src && ls -la | grep foo\nfor f in *.rs; do head -5 \"$f\"; done\n\
@@ -127,7 +129,7 @@ fn explain() {
     }
 }
 
-/// `toolgate call grep_files` against `rg`, both as programs, over the sources of every crate we depend on.
+/// Runs `toolgate call grep_files` against `rg`, both as programs, over the sources of all dependencies.
 fn grep() {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home =
@@ -167,7 +169,7 @@ fn grep() {
     }
 }
 
-/// 200 lines at the end of a 1 GB file against a scan for newlines.
+/// Reads 200 lines at the end of a 1 GB file, against a scan for newlines.
 fn read(runtime: &tokio::runtime::Runtime) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (path, lines) = big_file(directory);
@@ -202,7 +204,7 @@ fn big_file(directory: &Path) -> (PathBuf, u64) {
     (path, lines)
 }
 
-/// The plainest way to count lines.
+/// Counts lines in the simplest way.
 fn scan(path: &Path) -> usize {
     let mut file = File::open(path).expect("it was just made");
     let mut buffer = vec![0; 64 << 10];
@@ -232,7 +234,7 @@ impl ToolHandler for Noop {
     }
 }
 
-/// Waits for its turn once, so that every call becomes a task and all of them are open at a time.
+/// Yields once, so that every call becomes a task and all calls are open at the same time.
 struct Yields;
 
 impl ToolHandler for Yields {
@@ -251,7 +253,7 @@ fn noop() -> Toolgate {
     Toolgate::at("/").with_tools().tool(Noop).tool(Yields).build().expect("the root is there")
 }
 
-/// Item JSON in, answer JSON out, through reader, runtime, router and writer.
+/// Parses an item, dispatches it through the router and writes the answer as JSON.
 fn dispatch(runtime: &tokio::runtime::Runtime) {
     const CALLS: u32 = 20_000;
     let toolgate = noop();
@@ -295,7 +297,7 @@ fn dispatch(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// 10,000 calls at once.
+/// Makes 10,000 concurrent calls.
 fn many(runtime: &tokio::runtime::Runtime) {
     const CALLS: usize = 10_000;
     let toolgate = noop();
@@ -324,7 +326,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
     println!("| … resident memory it grew by | {grew} KiB | | |");
 }
 
-/// Resident memory of this process in KiB.
+/// Returns the resident memory of this process in KiB.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

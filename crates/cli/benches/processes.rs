@@ -1,4 +1,4 @@
-//! Processes: what a call costs over a bare one, with a small host and a large one; a flood; a thousand terminals.
+//! Benchmarks of processes: overhead of a call with a small and a large host, bulk output, a thousand terminals.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs;
@@ -61,7 +61,7 @@ fn small(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     row("… the 99th of a hundred", ours.p99, fork.p99);
 }
 
-/// The same with 4 GiB resident: a fork of the host would copy its page tables.
+/// Measures the overhead with 4 GiB resident: a fork of the host would copy its page tables.
 fn large(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     let mut mine = || call(runtime, toolgate, "true");
     let [small] = rounds(200, [&mut mine]);
@@ -108,7 +108,7 @@ fn terminals(runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         for round in 0..5 {
             for at in 0..MANY {
-                // Not the order in which they were opened.
+                // Not in the order in which they were opened.
                 times.push(echo(&open[(at * 617 + round) % MANY]).await);
             }
         }
@@ -146,7 +146,7 @@ fn permit(argv: &[String], here: &std::path::Path) -> Permit {
     }
 }
 
-/// What a line costs on its way to `cat` and back: once as the terminal's echo, once as its output.
+/// Measures the round trip of a line to `cat`: once as the terminal's echo, once as its output.
 async fn echo(session: &Session) -> Duration {
     let line = "a line that is echoed\n";
     let wanted = session.written(Stream::Terminal) + 2 * (line.len() as u64 + 1);
@@ -158,7 +158,7 @@ async fn echo(session: &Session) -> Duration {
     took
 }
 
-/// A number of `/proc/self/status`, in KiB.
+/// Returns a number of `/proc/self/status`, in KiB.
 fn status(name: &str) -> u64 {
     number(&fs::read_to_string("/proc/self/status").unwrap_or_default(), name)
 }
@@ -168,7 +168,7 @@ fn number(text: &str, name: &str) -> u64 {
     line.split_ascii_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The memory of all processes whose name begins so, what they share counted once; only root may know.
+/// Returns the memory of all processes whose name has this prefix; shared pages count once. Needs root.
 fn shared_out(name: &str) -> u64 {
     let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let named = processes.filter(|process| {

@@ -1,4 +1,4 @@
-//! Confinement: what it costs over a bare start, beside bwrap and Codex; with a large host; in a real build.
+//! Benchmarks of the sandbox: its overhead against a bare start, bwrap and Codex; with a large host; in a real build.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::fs;
@@ -14,7 +14,8 @@ mod timing;
 use timing::{bare, rounds, row, spreads};
 
 const GIB: usize = 1 << 30;
-/// What every sandbox here is asked for: everything read-only but one directory and `/tmp`, no network, own processes.
+/// The policy of every sandbox here: everything read-only except one directory and `/tmp`, no network, own PID
+/// namespace.
 const BWRAP: &[&str] = &[
     "--ro-bind",
     "/",
@@ -69,7 +70,7 @@ fn main() {
     let _still_there = fs::remove_dir_all(&place);
 }
 
-/// Not below `/tmp`, which is private in there.
+/// Returns a workspace that is not below `/tmp`, which is private in the sandbox.
 fn workspace() -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-bench");
     let _not_there = fs::remove_dir_all(&place);
@@ -108,7 +109,7 @@ fn small(runtime: &Runtime, confined: &Toolgate, unconfined: &Toolgate) {
     println!("| … p99, in medians / the same of bare fork+exec (bar: 3) | {spread:.2} | {bare:.2} | |");
 }
 
-/// What one more command costs in a session of ours, and one in a program of its own, beside programs that do only that.
+/// Measures one more command in a Toolgate session, and one as a separate program, against peer programs.
 fn peers(runtime: &Runtime, confined: &Toolgate, place: &Path) {
     let here = place.to_string_lossy().into_owned();
     let toolgate = env!("CARGO_BIN_EXE_toolgate");

@@ -1,6 +1,7 @@
-//! `toolgate serve` under load: a thousand sessions, a thousand calls a second, and a million messages of nonsense.
+//! Load test of `toolgate serve`: a thousand sessions, a thousand calls a second, and a million malformed messages.
 //!
-//! `cargo bench -p toolgate-cli --bench serve` (`-- sessions` or `-- nonsense` for one of them). Traffic is on a Unix socket.
+//! `cargo bench -p toolgate-cli --bench serve` (`-- sessions` or `-- nonsense` for one of them). Traffic is on a Unix
+//! socket.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 const SESSIONS: usize = 1000;
 const CONNECTIONS: usize = 4;
-/// Calls a second, and for how long.
+/// Calls a second, and the duration.
 const RATE: u64 = 1000;
 const SECONDS: u64 = 10;
 const NONSENSE: usize = 1_000_000;
@@ -101,7 +102,7 @@ fn start(read: &mut impl BufRead, write: &mut impl Write, cwd: &Path) -> String 
     started["session_id"].as_str().unwrap().to_owned()
 }
 
-/// A thousand sessions, each followed, and calls that do nothing spread over them at a steady rate.
+/// Opens a thousand sessions, follows each, and spreads no-op calls over them at a steady rate.
 fn sessions() {
     let server = Server::start();
     let began = Instant::now();
@@ -157,7 +158,7 @@ fn load(
             noted.lock().unwrap().insert(number + 1, Instant::now());
             write.write_all(line.as_bytes()).unwrap();
         }
-        // Stays open until the reader has all.
+        // Stays open until the reader has everything.
         std::thread::sleep(Duration::from_secs(5));
     });
     std::thread::spawn(move || {
@@ -165,7 +166,7 @@ fn load(
         while took.len() < count {
             line.clear();
             assert!(read.read_until(b'\n', &mut line).unwrap() > 0);
-            // Events have no id of ours.
+            // Events have no request id.
             if line.starts_with(br#"{"id":"#) {
                 let answer: Value = serde_json::from_slice(&line).unwrap();
                 assert_eq!(answer["result"]["success"], true, "{answer}");
@@ -177,7 +178,7 @@ fn load(
     })
 }
 
-/// Messages that are almost right, and some that are nothing at all: none may end the server, or make it grow.
+/// Sends malformed and damaged messages: none may end the server or make it grow.
 fn nonsense() {
     let server = Server::start();
     let (mut read, mut write) = server.connect();
@@ -219,7 +220,7 @@ fn nonsense() {
     println!("| … resident before and after | {before}, {} MiB | |", server.resident());
 }
 
-/// Numbers that look like chance, the same every time.
+/// Deterministic pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {

@@ -1,5 +1,6 @@
-//! Servers: a call through everything that we put around it against the same call by a bare client; and what ten servers, one of
-//! which hangs, cost the first turn. `just bench` runs it.
+//! Benchmarks of MCP servers: a call against a bare client's, and the first turn with ten servers, one of them hung.
+//!
+//! `just bench` runs it.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -38,7 +39,7 @@ fn main() {
     first_turn(&runtime);
 }
 
-/// From a model's word to the answer that it gets, as Codex does it and as a session of ours does.
+/// Measures the time from a model's call to its answer, in Codex and in a Toolgate session.
 fn through_codex() {
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let arguments = plan().to_string();
@@ -76,7 +77,7 @@ fn in_pipe() -> Vec<Duration> {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join(".config/toolgate/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
-    // What is the user's own is hidden from a server, so one that is Toolgate itself has a home of its own.
+    // The user's own files are hidden from a server, so a server that is Toolgate itself gets its own home.
     let theirs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let table = format!(
         "[mcp_servers.t]\ncommand = {}\nargs = [\"mcp\"]\nenv = {{ TOOLGATE_HOME = {} }}\napproval = \"allow\"\n",
@@ -105,14 +106,14 @@ fn in_pipe() -> Vec<Duration> {
         assert!(answer.contains("Plan updated"), "{answer}");
         began.elapsed()
     });
-    // The first waits for the server.
+    // The first call waits for the server.
     let times = times.skip(1).collect();
     drop(input);
     child.wait().unwrap();
     times
 }
 
-/// A tool that does next to nothing.
+/// A call to a tool that does almost nothing.
 fn plan() -> toolgate::Value {
     json!({"steps": [{"description": "measure", "status": "pending"}]})
 }
@@ -171,7 +172,7 @@ fn row(work: &str, us: Duration, peer: Duration) {
     println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
 }
 
-/// A client that is nothing but `rmcp`, and speaks the revision that ours speaks.
+/// A client of plain `rmcp` that speaks the same protocol revision.
 async fn bare() -> (RunningService<RoleClient, ()>, Child) {
     let mut child = Command::new(SERVER)
         .arg("mcp")
@@ -190,7 +191,7 @@ async fn bare() -> (RunningService<RoleClient, ()>, Child) {
     (().serve_with_lifecycle((output, input), mode).await.unwrap(), child)
 }
 
-/// From nothing to the first answer, and to what the model is told.
+/// Measures from a cold start to the first answer and the model's tool list.
 fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<Server>) -> Duration {
     runtime.block_on(async {
         let began = Instant::now();

@@ -1,4 +1,6 @@
-//! Tools that other commands of Toolgate offer: known by name, so that a configuration and an answer can speak of them.
+//! Names tools that only other Toolgate commands offer.
+//!
+//! A configuration may name them, and the answer to a call says which command offers the tool.
 
 use std::sync::Arc;
 
@@ -8,14 +10,14 @@ use agent::{
 };
 use toolgate::{AnyTool, ToolHandler, ToolSource, mcp};
 
-/// Tools of a session that a model leads.
+/// Tools of a session with a model.
 const OF_SESSIONS: [&str; 5] =
     [RequestUserInput::NAME, Remember::NAME, GetMemory::NAME, ListMemories::NAME, GetContextRemaining::NAME];
-/// Tools for agents that start others.
+/// Tools of agents that may start other agents.
 const OF_AGENTS: [&str; 6] =
     [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, Wait::NAME, CloseAgent::NAME, ListAgents::NAME];
 
-/// Says of a tool that is not here which command offers it.
+/// Names the command that offers a tool which is absent here.
 pub(crate) struct AbsentTools;
 
 impl ToolSource for AbsentTools {

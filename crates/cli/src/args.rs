@@ -1,4 +1,4 @@
-//! The command line. The doc comments are the help texts.
+//! Command-line arguments of all subcommands (clap). The doc comments are the help texts.
 
 mod acp;
 mod edits;

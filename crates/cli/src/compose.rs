@@ -1,4 +1,4 @@
-//! Configuration → a tool system: the composition root.
+//! Composition root: turns the configuration into a set of tools with their policy and sandbox.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::search;
 use crate::servers;
 use crate::shelf::Shelf;
 
-/// The API in front of a model, as far as it decides which forms of tools can be offered.
+/// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     /// OpenAI's own Responses API: custom tools and `local_shell`, if the model takes them.
@@ -36,11 +36,11 @@ pub(crate) enum Api {
     Functions,
 }
 
-/// What a command needs to answer calls.
+/// The configured tools and their builder: all that a command needs to answer calls.
 pub(crate) struct Composed {
     config: Config,
     builder: Builder,
-    /// Which tools the model gets, in which forms.
+    /// The tools that the model gets, and their forms.
     tools: ToolsConfig,
     /// The forms that the configuration chooses.
     forms: Forms,
@@ -48,17 +48,17 @@ pub(crate) struct Composed {
     dirs: Dirs,
 }
 
-/// Reads the configuration for `place` and puts the tools together.
+/// Loads the configuration for `place` and composes the tools.
 pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
     compose_with(place, |_| {})
 }
 
-/// The same, with what `change` makes of the configuration.
+/// Composes the tools after `change` has edited the configuration.
 pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> Result<Composed, Fault> {
     compose_in(place, Dirs::from_env()?, change)
 }
 
-/// The same with the user's own files in `dirs`.
+/// Composes the tools with the user's own files in `dirs`.
 pub(crate) fn compose_in(
     place: &Place,
     dirs: Dirs,
@@ -113,19 +113,19 @@ pub(crate) fn compose_in(
     Ok(Composed { config, builder, tools, forms, cwd, dirs })
 }
 
-/// The name that a tool has, for one that a person may write as `server/tool`.
+/// Returns a tool's registered name. A person may write it as `server/tool`.
 fn named(name: &str) -> String {
     match mcp::by_path(name) {
-        // A pattern is no name: it stays as it is, and no letter of it becomes a hash.
+        // A pattern is not a name: it stays as written, and no part of it is hashed.
         Some((server, tool)) if tool.contains('*') => format!("{}{tool}", mcp::prefix(server)),
         Some((server, tool)) => mcp::alias(server, tool),
-        // The Responses API calls a tool by an item of its own, and offers it by this name.
+        // The Responses API calls this tool with an item type of its own, and offers it under this name.
         None if name == "local_shell_call" => "local_shell".to_owned(),
         None => name.to_owned(),
     }
 }
 
-/// Hands on what may be read, and what may not.
+/// Passes the readable and the denied paths to the builder.
 fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Builder, Fault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.deny_read_only(Vec::new());
@@ -133,14 +133,14 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Bu
     for pattern in &config.files.deny_read {
         builder = builder.deny_read(&pattern.value);
     }
-    // Whoever reads the token of a server, or answers for it, could allow themselves anything.
+    // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
     for own in private::tokens(dirs).into_iter().chain(private::counters(dirs)) {
-        // Without `//` and `.`, of which no pattern can be made.
+        // `components()` removes `//` and `.`, which a pattern cannot contain.
         builder = builder.deny_read(Where::At(own.components().collect()).pattern());
     }
     for root in &config.files.read_roots {
         let Setting { value, source } = root;
-        // With a `/.` behind it, only a directory resolves. Looked at here, where it is known who asked for it.
+        // The trailing `/.` makes only a directory resolve. Checked here, where the source of the setting is known.
         if let Err(error) = exec::fs::real(&value.join(".")) {
             let path = value.display();
             return Err(Fault::usage(format!(
@@ -152,7 +152,7 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Bu
     Ok(builder)
 }
 
-/// Hands on when somebody is asked, and what hooks and the rules for work in `cwd` say.
+/// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
 fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Result<Builder, Fault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
     let mut rules = rules.map_err(|fault| Fault::usage(fault.to_string()))?;
@@ -181,7 +181,7 @@ fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Re
     }))
 }
 
-/// The user's own file of rules.
+/// The user's own rules file.
 struct OwnRules {
     file: PathBuf,
 }
@@ -189,12 +189,13 @@ struct OwnRules {
 impl Rulebook for OwnRules {
     fn save(&self, rule: &NewRule) -> Result<Rules, String> {
         exec::rules::save(&self.file, rule).map_err(|fault| fault.to_string())?;
-        // As it will be read the next time; what is there already counts once more, which changes nothing.
+        // Reloads the file as the next session will read it. Rules that are loaded twice change nothing.
         exec::rules::load(&[(Layer::User, self.file.clone())]).map_err(|fault| fault.to_string())
     }
 }
 
-/// What commands in `cwd` are confined to. Our own configuration and what we remember stay as they are, wherever commands may write.
+/// Returns the confinement of commands in `cwd`. Toolgate's own configuration and state stay read-only, even below a
+/// writable root.
 pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &Dirs) -> Confinement {
     let mut confinement = confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
@@ -203,7 +204,7 @@ pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &Dirs) -> Confinement 
     confinement
 }
 
-/// What commands are confined to, in the policy's words.
+/// Converts the configured confinement to the policy's type.
 fn confinement(config: &config::Confinement) -> Confinement {
     const MB: u64 = 1 << 20;
     let tier = |tier: config::Tier| match tier {
@@ -213,7 +214,7 @@ fn confinement(config: &config::Confinement) -> Confinement {
         config::Tier::Namespaces => Tier::Namespaces,
     };
     Confinement {
-        // Nobody can write to what is not there; but whoever types a flag means it.
+        // A writable root that does not exist is dropped, unless a flag names it: then the user gets the error.
         writable: config
             .writable
             .iter()
@@ -247,7 +248,7 @@ fn confinement(config: &config::Confinement) -> Confinement {
     }
 }
 
-/// Hands on how commands are run.
+/// Passes the environment, the session limit and the shell of commands to the builder.
 fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builder, Fault> {
     let environment = Environment {
         inherit: match commands.inherit.value {
@@ -258,7 +259,7 @@ fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builde
         pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
         set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
     };
-    // Files are checked where they are read.
+    // Variables from files were checked when the file was read.
     environment.check().map_err(|fault| Fault::usage(format!("--env: {fault}")))?;
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let Setting { value: Some(path), source } = &commands.shell else { return Ok(builder) };
@@ -268,7 +269,7 @@ fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builde
 }
 
 impl Composed {
-    /// Lets `observer` watch.
+    /// Adds an observer.
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
         self
@@ -280,21 +281,21 @@ impl Composed {
         self
     }
 
-    /// Adds tools that come and go.
+    /// Adds a source of tools that may appear and disappear.
     pub(crate) fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.builder = self.builder.source(source);
         self
     }
 
-    /// Works in `directory`, with the configuration of where it was composed: what that narrows, it narrows there too. Where it was composed can still be
-    /// read, so that what may not be read there stays hidden.
+    /// Works in `directory` with the configuration of the original directory, so that its restrictions hold there
+    /// too. The original directory stays a read root, so that its denied paths stay hidden.
     pub(crate) fn moved(mut self, directory: &Path) -> Self {
         self.builder = self.builder.read_root(&self.cwd).directory(directory);
         self.cwd = directory.to_owned();
         self
     }
 
-    /// What may not be read or done below `from` may not below `to` either, which is a copy of it.
+    /// Applies the restrictions below `from` to `to` as well, which is a copy of it.
     pub(crate) fn mirrored(mut self, from: &Path, to: &Path) -> Self {
         let patterns = self.config.files.deny_read.iter().map(|pattern| Path::new(&pattern.value));
         let there: Vec<String> = patterns
@@ -306,41 +307,41 @@ impl Composed {
         self
     }
 
-    /// No rule lets a command leave the sandbox.
+    /// Lets no rule take a command out of the sandbox.
     pub(crate) fn always_confined(mut self) -> Self {
         self.builder = self.builder.always_confined();
         self
     }
 
-    /// Judges as `gate` does, and no looser.
+    /// Uses decisions at least as strict as those of `gate`.
     pub(crate) fn inheriting(mut self, gate: toolgate::Gate) -> Self {
         self.builder = self.builder.inheriting(gate);
         self
     }
 
-    /// Has processes started by what starts those of others too.
+    /// Starts processes through a spawner that other sessions share.
     pub(crate) fn sharing(mut self, processes: Arc<toolgate::Processes>) -> Self {
         self.builder = self.builder.processes(processes);
         self
     }
 
-    /// Has `hook` hear of every call.
+    /// Adds a hook that sees every call.
     pub(crate) fn hooked(mut self, hook: Arc<dyn Hook>) -> Self {
         self.builder = self.builder.hook(hook);
         self
     }
 
-    /// What the model is called, if anybody says.
+    /// Returns the configured model name, if there is one.
     pub(crate) fn model(&self) -> Option<&str> {
         self.config.model.value.as_deref()
     }
 
-    /// Where it works.
+    /// Returns the working directory.
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// What confines commands, as configurations spell it.
+    /// Returns the sandbox mode as configurations spell it.
     pub(crate) fn sandbox_name(&self) -> &'static str {
         match self.config.sandbox.value {
             config::Sandbox::ReadOnly => "read-only",
@@ -350,7 +351,7 @@ impl Composed {
         }
     }
 
-    /// When somebody is asked, as configurations spell it.
+    /// Returns the approval policy as configurations spell it.
     pub(crate) fn approval_name(&self) -> &'static str {
         match self.config.approval.value {
             config::Approval::Untrusted => "untrusted",
@@ -362,12 +363,12 @@ impl Composed {
         }
     }
 
-    /// Whether a server of this name is configured.
+    /// Reports whether a server of this name is configured.
     pub(crate) fn has_server(&self, name: &str) -> bool {
         self.config.servers.iter().any(|server| server.value.name == name)
     }
 
-    /// Starts the servers that are configured and `wanted`, and gives their tools to the model as they come. Must be called in a
+    /// Starts the configured servers that `wanted` accepts, and adds their tools as they appear. Must be called in a
     /// runtime.
     pub(crate) fn serving(
         mut self,
@@ -377,14 +378,14 @@ impl Composed {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
-        // Without any, there still is what says that there is none.
+        // Without any server, the source still answers that there is none.
         let means = Means { configured, ..means };
         let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
         self.builder = self.builder.source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
     }
 
-    /// What starts the servers that are configured, for whoever does not know yet whether anybody calls one.
+    /// Returns a function that starts the configured servers, for a command that may not need them.
     pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
@@ -393,28 +394,28 @@ impl Composed {
         }
     }
 
-    /// The server whose tool searches the web, if one does.
+    /// Returns the server whose tool answers web searches, if there is one.
     pub(crate) fn search_server(&self) -> Option<&str> {
         self.config.tools.search.as_ref()?.value.server_tool().map(|(server, _)| server)
     }
 
-    /// Asks `approver` what has to be asked.
+    /// Sets the approver.
     pub(crate) fn asking(mut self, approver: Arc<dyn Approver>) -> Self {
         self.builder = self.builder.approver(approver);
         self
     }
 
-    /// Has every refused change of a file noted.
+    /// Sets whether every refused change of a file is recorded.
     pub(crate) fn recorded(mut self, recorded: bool) -> Self {
         let mut confinement = Confinement { recorded, ..confined(&self.config, &self.cwd, &self.dirs) };
-        // One command has no session: no place is held for what we might write later.
+        // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
         confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::real(path).is_ok());
         self.builder = self.builder.confinement(confinement);
         self
     }
 
-    /// The confinement alone.
+    /// Builds the sandbox alone, without tools.
     pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, Fault> {
         self.warn_of_home();
         self.builder.sandbox_alone().map_err(|fault| match fault {
@@ -423,7 +424,7 @@ impl Composed {
         })
     }
 
-    /// Puts it together.
+    /// Builds the tool system.
     pub(crate) fn build(self) -> Result<Toolgate, Fault> {
         self.warn_of_home();
         let config = self.config;
@@ -436,7 +437,7 @@ impl Composed {
         })
     }
 
-    /// Says once that the user's home is what commands may change, if it is.
+    /// Warns once if the workspace is the user's home directory and commands may write to it.
     fn warn_of_home(&self) {
         let home = std::env::var_os("HOME").and_then(|home| exec::fs::real(Path::new(&home)).ok());
         let writes = self.config.sandbox.value == config::Sandbox::WorkspaceWrite;
@@ -448,7 +449,7 @@ impl Composed {
         }
     }
 
-    /// How tools are written for the model's API.
+    /// Returns the style in which tools are written for the model's API.
     pub(crate) fn style(&self) -> Style {
         let integers = match self.config.integers.value {
             config::Integers::Keep => Integers::Keep,
@@ -461,7 +462,7 @@ impl Composed {
         Style { integers, freeform }
     }
 
-    /// Offers tools in forms that the API in front of the model takes. A form that the configuration chooses stays.
+    /// Offers tools in forms that the API in front of the model accepts. A form chosen by the configuration stays.
     pub(crate) fn for_api(mut self, api: Api) -> Self {
         let family = &mut self.tools.family;
         if api != Api::OpenAi && self.forms.apply_patch.is_none() {
@@ -478,17 +479,17 @@ impl Composed {
     }
 }
 
-/// The directory to work in, as the user spelled it but absolute.
+/// Returns the working directory as the user spelled it, but absolute.
 pub(crate) fn directory(place: &Place) -> Result<PathBuf, Fault> {
     absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
 }
 
-/// A path that the user typed, as they spelled it but absolute.
+/// Returns a path that the user typed, as spelled but absolute.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("the current directory is gone: {error}")))?;
-    // Joins, and takes out `.` and a `/` at the end: one directory is spelled in one way, however it was asked for.
+    // Removes `.` and a trailing `/`, so that one directory has one spelling.
     let asked = here.join(path);
     Ok(std::path::absolute(&asked).unwrap_or(asked).components().collect())
 }

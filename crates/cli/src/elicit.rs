@@ -1,4 +1,4 @@
-//! What servers want to know, asked at the terminal: a line for each value, and at the end whether to send them.
+//! Elicits values for an MCP server at the terminal: asks for one line each, then for consent to send them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,26 +17,26 @@ use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
 use crate::approve::{TerminalApprover, quoted, terminal_owner};
 use crate::screen::one_line;
 
-/// Asks at the terminal.
+/// Elicits values at the terminal.
 pub(crate) struct TerminalElicit;
 
 /// Lines of a message that are shown.
 const MOST_LINES: usize = 20;
-/// So long nobody may have typed a line before one is taken: what was meant for something else answers nothing.
+/// The keyboard must be idle this long before a line counts, so that type-ahead answers nothing.
 const QUIET: Duration = Duration::from_millis(300);
-/// How often it is waited for that: whoever never stops typing is asked at last.
+/// Waits for an idle keyboard at most; then the user is asked anyway.
 const MOST_WAITS: usize = 20;
 
-/// Whether a form stands: nothing else should be written.
+/// Set while a form is on the screen: then nothing else should be written.
 static ASKS: AtomicBool = AtomicBool::new(false);
 
 impl TerminalElicit {
-    /// Whether a form stands.
+    /// Reports whether a form is on the screen.
     pub(crate) fn asks() -> bool {
         ASKS.load(Ordering::Acquire)
     }
 
-    /// Somebody who can be asked, if there is a terminal.
+    /// Returns an elicitor if there is a terminal.
     pub(crate) fn here() -> Option<Arc<dyn Elicit>> {
         terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicit>)
     }
@@ -52,14 +52,14 @@ impl Elicit for TerminalElicit {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
         let elicitation = elicitation.clone();
         Box::pin(async move {
-            // One question at a time: a key that is meant for one must not answer another.
+            // One question at a time: a key meant for one must not answer another.
             let owner = terminal_owner().lock_owned().await;
             asked_apart(elicitation, owner).await
         })
     }
 }
 
-/// Asks on a thread of its own, which owns the terminal until it is answered: reading a terminal blocks.
+/// Asks on a thread of its own, which holds the terminal lock until the answer, because reading a terminal blocks.
 async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> Elicited {
     let (tell, told) = oneshot::channel();
     let thread = std::thread::Builder::new().name("elicitation".to_owned());
@@ -81,18 +81,18 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
     }
 }
 
-/// What somebody types.
+/// A source of typed lines.
 trait Lines {
-    /// The next line; none is no answer.
+    /// Returns the next line; `None` means no answer.
     fn next(&mut self) -> io::Result<Option<String>>;
-    /// Throws away what was typed until now.
+    /// Discards everything typed until now.
     fn forget(&mut self) -> io::Result<()>;
 }
 
-/// What somebody types at a terminal.
+/// Lines typed at a terminal.
 struct Typed {
     terminal: File,
-    /// The terminal gives a line at a time, so none is held back here.
+    /// The terminal delivers one line at a time, so this reader holds none back.
     lines: io::Lines<BufReader<File>>,
 }
 
@@ -114,7 +114,7 @@ impl Lines for Typed {
     }
 }
 
-/// A conversation about what a server wants to know.
+/// The dialogue about a server's request.
 struct Talk<'a> {
     typed: &'a mut dyn Lines,
     out: &'a mut dyn Write,
@@ -129,7 +129,7 @@ impl Talk<'_> {
         match wants {
             Wants::Visit(url) => {
                 writeln!(self.out, "It wants you to open this, at the host `{}`:", one_line(&host(url)))?;
-                // In one piece, as it is copied; without blanks it cannot look like a sentence of ours.
+                // Unbroken, so that it can be copied; without blanks it cannot imitate a sentence of Toolgate's.
                 writeln!(self.out, "  │ {}", one_line(url).replace([' ', '\t'], "%20"))?;
                 self.typed.forget()?;
                 let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
@@ -140,7 +140,7 @@ impl Talk<'_> {
                 let Some(values) = self.filled(schema)? else { return Ok(Elicited::Cancelled) };
                 let content = Value::Object(values);
                 writeln!(self.out, "This would be sent:")?;
-                // All of it: nobody agrees to what they do not see.
+                // Shown in full: a user cannot agree to unseen values.
                 for line in quoted(&content.to_string(), self.width) {
                     writeln!(self.out, "{line}")?;
                 }
@@ -151,7 +151,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Shows what is not ours: each line of it stands behind a bar, and what is left out is counted.
+    /// Shows foreign text: each line behind a bar, and omitted lines are counted.
     fn quote(&mut self, text: &str) -> io::Result<()> {
         let lines = quoted(text, self.width);
         for line in lines.iter().take(MOST_LINES) {
@@ -169,7 +169,7 @@ impl Talk<'_> {
         Ok(yes(self.typed.next()?))
     }
 
-    /// A value for each property that somebody gives one; `None`: they give up.
+    /// Asks for a value of each property; `None` if the user gives up.
     fn filled(&mut self, schema: &Value) -> io::Result<Option<Map<String, Value>>> {
         let mut values = Map::new();
         let required: Vec<&str> =
@@ -201,7 +201,7 @@ fn yes(line: Option<String>) -> bool {
     line.is_some_and(|line| matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-/// The host of a URL, as it is: letters that only look like others are shown as they are sent.
+/// Returns the host of a URL. Characters other than ASCII are escaped, because they may imitate others.
 fn host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -213,7 +213,7 @@ fn host(url: &str) -> String {
         .collect()
 }
 
-/// `name (integer; how many) [3]`
+/// Formats the prompt of a property: `name (integer; how many) [3]`.
 fn prompt(name: &str, property: &Value, needed: bool) -> String {
     let text = |key: &str| property[key].as_str().unwrap_or_default();
     let title = if text("title").is_empty() { name } else { text("title") };
@@ -244,7 +244,7 @@ fn prompt(name: &str, property: &Value, needed: bool) -> String {
     format!("{title} ({}){default}", about.join("; "))
 }
 
-/// What can be chosen, and what each is called.
+/// Returns the permitted values with their titles.
 fn choices(property: &Value) -> Vec<(String, Option<String>)> {
     let from = if property["type"] == "array" { &property["items"] } else { property };
     if let Some(values) = from["enum"].as_array() {
@@ -262,7 +262,7 @@ fn choices(property: &Value) -> Vec<(String, Option<String>)> {
     titled.into_iter().flatten().filter_map(choice).collect()
 }
 
-/// The value that a line says; `None`: it says nothing, and neither does the schema.
+/// Parses a line as a value; `None` if the line is empty and the schema has no default.
 fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
     if text.is_empty() {
         return Ok(Some(property["default"].clone()).filter(|value| !value.is_null()));
@@ -299,7 +299,7 @@ fn read(text: &str, property: &Value) -> Result<Option<Value>, String> {
 mod tests {
     use super::*;
 
-    /// Lines that are typed, and how many of them had been typed before somebody was asked.
+    /// Scripted lines; the first `early` ones were typed before the question.
     struct Script {
         early: usize,
         lines: Vec<String>,
@@ -321,7 +321,7 @@ mod tests {
         let mut typed = Script { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
         let mut out = Vec::new();
         let talk = Talk { typed: &mut typed, out: &mut out, width: 80 }.about(&elicitation).unwrap();
-        // What is typed ends the line.
+        // Typed input ends the line.
         let out = String::from_utf8(out).unwrap().replace("\r\x1b[K", "");
         format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))
     }

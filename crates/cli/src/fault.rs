@@ -1,4 +1,4 @@
-//! What goes wrong before a tool is reached: one sentence, and what to try.
+//! Errors that end the program before a tool runs: one sentence, a hint and an exit status.
 
 use std::process::ExitCode;
 
@@ -12,54 +12,54 @@ pub(crate) const UNCONFINED: u8 = 125;
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The exit status after SIGTERM, as shells give it.
 pub(crate) const TERMINATED: u8 = 143;
-/// The exit status when the machine fails us.
+/// The exit status when an operation fails for reasons outside the command line.
 const FAILED: u8 = 1;
 
-/// A fault that ends the program.
+/// An error that ends the program.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// Nothing is said to somebody who has left.
+    /// `None` if the reader has closed the pipe: then nothing is printed.
     message: Option<String>,
     hint: Option<String>,
     code: u8,
-    /// Somebody else has what is wanted.
+    /// Another process holds the resource.
     is_busy: bool,
 }
 
 impl Fault {
-    /// The user asked for something that cannot be.
+    /// Builds an error for a wrong command line, configuration or call.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), hint: None, code: USAGE, is_busy: false }
     }
 
-    /// The machine does not let a command be confined.
+    /// Builds an error for a machine that cannot confine a command.
     pub(crate) fn unconfined(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), hint: None, code: UNCONFINED, is_busy: false }
     }
 
-    /// It could not be done, though nothing about it was wrong.
+    /// Builds an error for an operation that failed although the request was valid.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), hint: None, code: FAILED, is_busy: false }
     }
 
-    /// Says that somebody else has what is wanted.
+    /// Marks the error as caused by another process that holds the resource.
     pub(crate) fn busy(mut self) -> Self {
         self.is_busy = true;
         self
     }
 
-    /// Whether somebody else has what is wanted.
+    /// Reports whether another process holds the resource.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_busy
     }
 
-    /// Says what to try.
+    /// Adds a hint on what to try.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What is wrong and what to try, in one sentence.
+    /// Returns message and hint in one sentence.
     pub(crate) fn sentence(self) -> String {
         let message = self.message.unwrap_or_default();
         match self.hint {
@@ -68,7 +68,7 @@ impl Fault {
         }
     }
 
-    /// Prints it, and gives the exit status.
+    /// Prints the error and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {
             screen::error(&message);
@@ -82,7 +82,7 @@ impl Fault {
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        // Whoever read our output has left: that is their right, and no failure of ours.
+        // A closed pipe means that the reader has left, which is not a failure.
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self { message: None, hint: None, code: 0, is_busy: false };
         }

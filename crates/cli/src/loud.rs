@@ -1,4 +1,4 @@
-//! Says on stderr that commands are confined less than the policy says, before the first of them runs: the same at every door.
+//! Warns on stderr, before the first command runs, that commands are less confined than the policy says.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,15 +7,15 @@ use toolgate::{CallId, Event, Notice, Observer};
 
 use crate::screen;
 
-/// What was said already: a program says it once, however many sessions it has.
+/// Warnings that were printed: each is printed once per process, however many sessions it has.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Whoever reads stderr.
+/// Observer that prints confinement warnings on stderr.
 pub(crate) struct Loud;
 
 impl Observer for Loud {
     fn saw(&self, _: &CallId, event: &Event) {
-        // What is refused has an answer, for whoever asked.
+        // A refused call gets its own answer, so only calls that ran anyway need a warning.
         if let Event::Notice(Notice::Weaker { text, refused: false }) = event {
             say(text);
         }
@@ -26,7 +26,7 @@ impl Observer for Loud {
     }
 }
 
-/// Says it, unless it was said.
+/// Prints the warning unless it was printed before.
 pub(crate) fn say(text: &str) {
     let is_new = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
     if is_new {

@@ -1,4 +1,4 @@
-//! The `toolgate` command: reads the command line and the configuration, puts the crates together, prints.
+//! The `toolgate` command: parses the command line, loads the configuration and runs a subcommand.
 
 mod absent_tools;
 mod approve;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line. Whoever calls us `apply_patch` means `toolgate patch`.
+/// Returns the command line. A program name of `apply_patch` or `applypatch` stands for `toolgate patch`.
 fn words() -> Vec<std::ffi::OsString> {
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|name| std::path::Path::new(name).file_name());
@@ -74,7 +74,7 @@ fn words() -> Vec<std::ffi::OsString> {
     words
 }
 
-/// Prints what clap says. Whoever types a tool's arguments, or a command's, as our own is told where they go.
+/// Prints clap's error, and a hint if a tool's or a command's arguments were given as Toolgate's own.
 fn refuse(wrong: &clap::Error) -> ExitCode {
     let _nobody_reads = wrong.print();
     let words: Vec<String> = std::env::args().skip(1).take(2).collect();
@@ -94,8 +94,8 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(wrong.exit_code()).unwrap_or(fault::USAGE))
 }
 
-/// `TOOLGATE_LOG=debug toolgate …` shows spans and events; without it, only warnings. Those of the library that speaks MCP
-/// are about what clients do, call by call, and they know.
+/// Sets up logging: `TOOLGATE_LOG=debug toolgate …` shows spans and events; the default is warnings only. rmcp is off
+/// by default: its warnings report each client action, which the client knows already.
 fn log_to_stderr() {
     let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {

@@ -1,16 +1,16 @@
-//! Who is at the other end of a socket: the user, and nothing that a tool has started, of whatever Toolgate.
+//! Checks the peer of a Unix socket: only the user's own programs may connect, never a process that a tool started.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use tokio::net::UnixStream;
 
-/// Generations that are looked back: nobody nests as deep.
+/// Ancestors to look at; deeper nesting does not occur in practice.
 const GENERATIONS: usize = 256;
-/// What the processes are called that keep what tools start.
+/// Names of the processes that supervise what tools start.
 const KEEPERS: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
 
-/// Why somebody is not let in.
+/// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unwelcome {
     #[error("the kernel does not say who it is")]
@@ -25,23 +25,24 @@ pub(crate) enum Unwelcome {
     Tool,
 }
 
-/// Whether whoever has connected may come in: a command may not answer for itself, nor start what it may not.
+/// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
+/// it may not.
 pub(crate) fn admit(stream: &UnixStream) -> Result<(), Unwelcome> {
     let peer = stream.peer_cred().map_err(|_| Unwelcome::Unknown)?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return Err(Unwelcome::OtherUser);
     }
-    // One that is in no namespace of processes that can be seen from here has no number.
+    // A process in a PID namespace that is invisible from here has no PID.
     let process = peer.pid().map(i32::unsigned_abs).filter(|&process| process > 0);
     let process = process.ok_or(Unwelcome::OtherNamespace)?;
     let own = user_namespace("self").ok_or(Unwelcome::Unknown)?;
-    // Whoever cannot be looked at may be in any.
+    // A process whose namespace cannot be read may be in any.
     if user_namespace(&process.to_string()) != Some(own) {
         return Err(Unwelcome::OtherNamespace);
     }
     let ours = std::process::id();
     let above = ancestors(process).ok_or(Unwelcome::Unknown)?;
-    // A server that a tool has started is that tool's own.
+    // A server that was started by a tool belongs to that tool: shared ancestors do not count.
     let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
     let is_keeper = |process: &u32| {
         !common.contains(process) && name(*process).is_none_or(|name| KEEPERS.contains(&name.as_str()))
@@ -57,7 +58,7 @@ fn user_namespace(process: &str) -> Option<(u64, u64)> {
     Some((file.st_dev, file.st_ino))
 }
 
-/// A process, its parent, the parent of that and so on; nothing if one is gone already.
+/// Returns a process, its parent, grandparent and so on; `None` if one is gone already.
 fn ancestors(process: u32) -> Option<Vec<u32>> {
     let mut all = vec![process];
     for _ in 0..GENERATIONS {
@@ -69,9 +70,9 @@ fn ancestors(process: u32) -> Option<Vec<u32>> {
     None
 }
 
-/// The parent of a process; `None` if nobody knows.
+/// Returns the parent of a process; `None` if it cannot be determined.
 fn parent(process: u32) -> Option<u32> {
-    // The name of the program stands in parentheses, and may hold anything.
+    // The program name is in parentheses and may contain any character.
     let stat = told(process, "stat")?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
@@ -86,11 +87,11 @@ fn told(process: u32, what: &str) -> Option<String> {
     std::fs::read_to_string(format!("/proc/{process}/{what}")).ok()
 }
 
-/// Why a socket at `path` lies badly, if commands of some session may be able to write there.
+/// Returns a warning if commands of some session may be able to write where the socket `path` lies.
 pub(crate) fn misplaced(path: &Path, cwd: &Path) -> Option<String> {
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
     let holds = |directory: &&Path| path.starts_with(directory);
-    // Who starts a server at the top of all means no directory by it.
+    // A server started in `/` does not claim the whole file system as its working directory.
     let cwd = Some(cwd).filter(|cwd| cwd.parent().is_some());
     let place = cwd.iter().chain(&shared).copied().find(holds)?;
     Some(format!(

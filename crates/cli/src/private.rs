@@ -1,4 +1,4 @@
-//! Directories of our own that nobody else may look into.
+//! Private directories (mode 0700, owner checked), and the paths of tokens and approval sockets.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::config::Dirs;
 
-/// Makes `directory` if it is not there. One that is somebody else's, that others may use or that is a link is refused.
+/// Creates `directory` if it is missing. Refuses one that belongs to another user, is open to others or is a symlink.
 pub(crate) fn directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     if is_ours(directory)? {
@@ -19,16 +19,16 @@ pub(crate) fn directory(directory: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("`{path}` is not yours alone; `chmod 700` it, or remove it")))
 }
 
-/// Whether this is a directory that nobody else may look into, and no link.
+/// Reports whether this is a directory of this user with no access for others, and not a symlink.
 pub(crate) fn is_ours(directory: &Path) -> io::Result<bool> {
-    // Whatever else it is is opened too, and nothing happens to it.
+    // `O_PATH` opens any file type without side effects.
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
     let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     Ok(is_directory && stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o077 == 0)
 }
 
-/// Whether this is a socket of ours: no other file is talked to, or taken away.
+/// Reports whether this is a socket of this user. No other file is connected to or removed.
 pub(crate) fn is_socket(path: &Path) -> bool {
     rustix::fs::lstat(path).is_ok_and(|stat| {
         let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
@@ -36,14 +36,15 @@ pub(crate) fn is_socket(path: &Path) -> bool {
     })
 }
 
-/// Where the tokens of servers are.
+/// Returns the directory of the servers' tokens.
 pub(crate) fn tokens(dirs: &Dirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
 }
 
-/// Where running servers may wait for whoever answers their questions.
+/// Returns all directories in which running servers may listen for approvals.
 ///
-/// Not every client hands on `XDG_RUNTIME_DIR`, so a server may be at another of these than whoever looks for it would choose.
+/// Not every client passes `XDG_RUNTIME_DIR` on, so a server may listen in another of these than a client would
+/// choose.
 pub(crate) fn counters(dirs: &Dirs) -> Vec<PathBuf> {
     let places = Places::of(dirs);
     let all = [places.named, Some(places.usual), places.kept].into_iter().flatten();
@@ -56,16 +57,17 @@ pub(crate) fn counters(dirs: &Dirs) -> Vec<PathBuf> {
     counters
 }
 
-/// Where a server of ours waits: where the environment says, else where it would if this is there, else in the state directory.
+/// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in
+/// the state directory.
 pub(crate) fn counter(dirs: &Dirs) -> Option<PathBuf> {
     Places::of(dirs).chosen()
 }
 
-/// The directories that may be a counter's.
+/// The candidate directories of approval sockets.
 struct Places {
     /// Below `XDG_RUNTIME_DIR`.
     named: Option<PathBuf>,
-    /// Below what that variable usually says.
+    /// Below the usual value of that variable.
     usual: PathBuf,
     /// In the state directory.
     kept: Option<PathBuf>,
@@ -80,7 +82,7 @@ impl Places {
 
     fn with(runtime: Option<PathBuf>, usual: &Path, state: Option<&Path>) -> Self {
         Self {
-            // Without `//` and `.`, so that the same directory is one.
+            // `components()` removes `//` and `.`, so that one directory has one spelling.
             named: runtime
                 .filter(|path| path.is_absolute())
                 .map(|path| path.join("toolgate").components().collect()),

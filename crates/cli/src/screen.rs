@@ -1,4 +1,4 @@
-//! Everything that is printed. On a terminal, text from outside cannot move the cursor, hide or reorder.
+//! Prints to stdout and stderr. On a terminal, control and invisible characters of foreign text are escaped.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -14,7 +14,7 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Prints text from outside, with a newline at its end; made visible if a person is to read it.
+/// Prints foreign text with a final newline; escapes it if stdout is a terminal.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let shown = if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) };
@@ -25,37 +25,37 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints our own styled text.
+/// Prints Toolgate's own styled text.
 pub(crate) fn styled(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// How wide the screen is; nothing if nobody reads this on one.
+/// Returns the width of the terminal; `None` if stdout is not one.
 pub(crate) fn width() -> Option<usize> {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
-/// Prints what went wrong. It may hold what is not ours, so each further line stands behind a bar.
+/// Prints an error. It may contain foreign text, so each further line stands behind a bar.
 pub(crate) fn error(message: &str) {
     to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
 }
 
-/// Prints what a person has to know before anything runs, on a line of its own whatever is being drawn.
+/// Prints a warning on its own line, over a progress line if there is one.
 pub(crate) fn warning(message: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     to_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", one_line(message)));
 }
 
-/// Prints what to try, on one line: it may hold what is not ours.
+/// Prints a hint on one line, because it may contain foreign text.
 pub(crate) fn hint(message: &str) {
     to_stderr(&format!("{HINT}hint:{HINT:#} {}", one_line(message)));
 }
 
-/// Tells a person that work goes on, once it takes longer than they expect; says nothing to a program.
+/// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
 pub(crate) struct Progress {
     what: String,
     began: Instant,
@@ -63,20 +63,20 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// How often to tick.
+    /// The interval between ticks.
     pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
     pub(crate) fn of(what: &str) -> Self {
         Self { what: one_line(what), began: Instant::now(), shown: false }
     }
 
-    /// Says how long it has been, over what was said before.
+    /// Shows the elapsed time, over the previous text.
     pub(crate) fn tick(&mut self) {
         let seconds = self.began.elapsed().as_secs();
         self.say(&format!("{seconds} s, Ctrl-C stops it"));
     }
 
-    /// Says how far it has come, over what was said before.
+    /// Shows the progress, over the previous text.
     pub(crate) fn say(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
@@ -85,7 +85,7 @@ impl Progress {
     }
 }
 
-/// Does `work`, and calls `tick` whenever it has taken so long again.
+/// Does `work`, and calls `tick` after each interval of `every`.
 pub(crate) fn ticking<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let (working, done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -95,7 +95,7 @@ pub(crate) fn ticking<T>(every: Duration, mut tick: impl FnMut() + Send, work: i
                 tick();
             }
         };
-        // Without a thread nothing is told, and the work is done all the same.
+        // If the thread cannot be started, the work is done without ticks.
         let _nobody_tells =
             std::thread::Builder::new().name("progress".to_owned()).spawn_scoped(scope, ticks);
         let done = work();
@@ -112,22 +112,22 @@ impl Drop for Progress {
     }
 }
 
-/// Prints a line to stderr; if nobody can read it, that is that.
+/// Prints a line to stderr; write errors are ignored.
 pub(crate) fn to_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
-/// The same with all lines but the first behind a bar: what is not ours begins none.
+/// Escapes text and puts every line but the first behind a bar, so that foreign text begins no line.
 fn barred(text: &str) -> String {
     visible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
 }
 
-/// The same on one line, whatever it is: what is not ours begins no line.
+/// Escapes text and joins it into one line, so that foreign text begins no line.
 pub(crate) fn one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// Makes control, bidirectional and invisible characters visible, but for newlines and tabs.
+/// Escapes control, bidirectional and invisible characters, except newlines and tabs.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(invisible) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! `[tools.web_search]` → the tool that searches: by a command, by a tool of a server, or by a URL.
+//! Builds the `web_search` tool from `[tools.web_search]`: by a command, by a tool of a server, or by a URL.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,10 +19,10 @@ use toolgate::{
 use crate::config::{Config, SearchApproval, Setting, Source, WebSearch, WebSearchTable};
 use crate::fault::Fault;
 
-/// Bytes that a command may print.
+/// Bytes that a search command may print.
 const PRINTED: u64 = 4 << 20;
 
-/// Adds the search that the user has configured, or what says that there is none.
+/// Adds the configured search, or a source that reports its absence.
 pub(crate) fn with_search(
     builder: Builder,
     config: &Config,
@@ -51,13 +51,13 @@ pub(crate) fn with_search(
     Ok(builder.tool(WebSearchTool(provider)))
 }
 
-/// The name of the server tool that answers searches, if one does.
+/// Returns the name of the server tool that answers searches, if there is one.
 pub(crate) fn server_tool(config: &Config) -> Option<String> {
     let (server, tool) = config.tools.search.as_ref()?.value.server_tool()?;
     Some(mcp::alias(server, tool))
 }
 
-/// The rule that a search is not asked about, if the user says so: what other rules forbid stays forbidden.
+/// Returns the rule that allows searches without asking, if the user wants that. Other rules that forbid still win.
 pub(crate) fn rule(config: &Config) -> Option<Rule> {
     let Setting { value: table, source } = config.tools.search.as_ref()?;
     let Source::File { path, line } = source else { return None };
@@ -81,7 +81,7 @@ fn endpoint(url: &str, table: &WebSearchTable) -> Result<SearchEndpoint, String>
     SearchEndpoint::new(url, bearer.as_deref(), table.timeout())
 }
 
-/// A command that searches. It writes nothing, and reaches the hosts that its user names and no other.
+/// A search by a command. It can write nothing, and reaches only the hosts that the user names.
 struct SearchCommand {
     argv: Vec<String>,
     env: BTreeMap<OsString, OsString>,
@@ -144,10 +144,10 @@ impl SearchProvider for SearchCommand {
     }
 }
 
-/// A search by a tool of a server: the call becomes one of that tool, with its questions, its rules and its answer.
+/// A search by a tool of a server: the call is rewritten to that tool, with its questions, rules and answer.
 struct SearchByServer {
     told: Arc<dyn AnyTool>,
-    /// What a model calls the server's tool.
+    /// The model's name for the server's tool.
     alias: String,
     query: String,
     count: Option<String>,
@@ -186,7 +186,7 @@ impl ToolSource for SearchByServer {
     }
 }
 
-/// Stands for a search that a server's tool does: no call comes here.
+/// Provider for a search that a server's tool answers; it is never called.
 struct Elsewhere;
 
 impl SearchProvider for Elsewhere {
@@ -199,7 +199,7 @@ impl SearchProvider for Elsewhere {
     }
 }
 
-/// Says what is missing where there is no search.
+/// Reports what is missing if no search is configured.
 struct NoSearch {
     hosted: bool,
 }

@@ -1,4 +1,4 @@
-//! Configuration → servers that are started, and what is remembered about them.
+//! Starts the configured MCP servers, remembers their tool definitions and reports their state to the user.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::private;
 use crate::screen;
 
-/// Starts the servers of `config` that are enabled, for work in `cwd`. Must be called in a runtime.
+/// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
 pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
     let shared = Shared::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
@@ -36,14 +36,14 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> R
     Ok(Servers::start(servers, &Means { pins, roots, ..means }))
 }
 
-/// Has servers ended, with all that they hold.
+/// Closes the servers and releases their resources.
 pub(crate) async fn ended(servers: Option<Arc<Servers>>) {
     if let Some(servers) = servers {
         servers.close().await;
     }
 }
 
-/// A directory as a URI, in which every byte that could mean something else is escaped.
+/// Formats a directory as a `file:` URI; every byte that could be special is percent-encoded.
 fn uri(directory: &Path) -> String {
     let mut uri = "file://".to_owned();
     for &byte in directory.as_os_str().as_bytes() {
@@ -57,7 +57,7 @@ fn uri(directory: &Path) -> String {
     uri
 }
 
-/// A server that cannot even be tried, and why: the others can.
+/// A server that cannot be started, with the reason. The other servers are not affected.
 struct Unusable(String);
 
 impl Launch for Unusable {
@@ -67,14 +67,14 @@ impl Launch for Unusable {
     }
 }
 
-/// What servers that are programs have in common.
+/// The spawner and the start queue that all server programs share.
 #[derive(Clone, Default)]
 pub(crate) struct Shared {
     processes: Arc<Processes>,
     queue: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// One server, as its user describes it.
+/// Builds a server from its settings.
 pub(crate) fn described(
     setting: &Setting<ServerSetting>,
     config: &Config,
@@ -113,7 +113,8 @@ pub(crate) fn described(
     })
 }
 
-/// A program that is held to what commands are held to, but for the network and for what is writable: those are its own.
+/// Describes a server program. It has the confinement of commands, except for the network and the writable paths,
+/// which are its own.
 fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> Program {
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
@@ -148,16 +149,17 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
     }
 }
 
-/// Nobody changes our own files, or reads what opens doors.
+/// Denies the program reads of the tokens, the approval sockets, the configuration and the configured `deny_read`
+/// paths.
 fn kept_out(mut program: Program, config: &Config, dirs: &Dirs) -> Program {
-    // Our configuration may hold what other servers are given.
+    // The configuration may hold credentials of other servers.
     let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
     program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
 }
 
-/// Where what users were given is kept.
+/// Returns the store of OAuth tokens.
 fn tokens(dirs: &Dirs) -> Option<Arc<Tokens>> {
     private::tokens(dirs).map(|directory| Arc::new(Tokens::below(&directory)))
 }
@@ -184,14 +186,14 @@ fn http(url: &str, table: &ServerTable, dirs: &Dirs) -> Result<Http, String> {
     Ok(Http { headers, bearer, auth, ..Http::new(url) })
 }
 
-/// Remembers definitions, one file a server.
+/// Stores tool definitions, one file for each server.
 struct PinFile {
     directory: PathBuf,
-    /// Those that were read: server, then tool.
+    /// Definitions that were read: server, then tool.
     read: Mutex<BTreeMap<String, Pinned>>,
 }
 
-/// The definitions of one server's tools, or why they are not known.
+/// The tool definitions of one server, or the error in reading them.
 type Pinned = Result<BTreeMap<String, String>, String>;
 
 impl PinFile {
@@ -220,7 +222,8 @@ impl PinFile {
         let file = OwnFile::of(&self.file(server)).map_err(|error| error.to_string())?;
         let locked = file.lock().map_err(|error| error.to_string())?;
         let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
-        // Another session may have added some. What cannot be read is begun anew: somebody has just said yes to this one.
+        // Another session may have added some. An unreadable file is started anew: the user has just approved this
+        // definition.
         let mut pinned = self.load(server).unwrap_or_default();
         pinned.insert(tool.to_owned(), definition.to_owned());
         let text = serde_json::to_string_pretty(&pinned).map_err(|error| error.to_string())?;
@@ -252,14 +255,14 @@ impl Pins for PinFile {
     }
 }
 
-/// Tools that were left out and are told of, one by one.
+/// Omitted tools that are reported one by one.
 const MOST_LEFT_OUT: usize = 5;
 
-/// Tells a person how servers are.
+/// Reports server events to the user.
 pub(crate) enum Told {
-    /// All of it.
+    /// All events.
     All,
-    /// What is wrong.
+    /// Only problems.
     Wrong,
 }
 

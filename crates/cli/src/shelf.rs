@@ -1,11 +1,11 @@
-//! Keeps what is too long for a model in files that `read_file` can read.
+//! Stores text that is too long for a model in files that `read_file` can read.
 
 use std::sync::Arc;
 
 use exec::spill::Spill;
 use toolgate::{CallId, Keep};
 
-/// The session's spill directory, as the engine sees it.
+/// The session's spill directory, as the engine's store.
 pub(crate) struct Shelf(pub(crate) Arc<Spill>);
 
 impl Keep for Shelf {

@@ -1,4 +1,4 @@
-//! What the last turn in a directory changed, kept for `toolgate diff`.
+//! Stores the diff of the last turn in a directory, for `toolgate diff`.
 #![expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
 
 use std::io;
@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 
-/// Watches the turns of a session, and keeps what the last of them changed.
+/// Tracks the turns of a session, and stores the diff of the last one.
 pub(crate) struct Turns {
     tracker: TurnDiffTracker,
-    /// The directory for it, and that which is watched.
+    /// The state directory, and the watched directory.
     kept: Option<(PathBuf, PathBuf)>,
 }
 
 impl Turns {
-    /// Begins to watch; nothing is kept if there is no directory for `state`.
+    /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn begin(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let kept = state.map(|state| (state.to_owned(), toolgate.router().place().cwd.clone()));
         Self { tracker: toolgate.track(), kept }
     }
 
-    /// Ends a turn: what it changed, if it changed anything.
+    /// Ends a turn, and returns its diff if files changed.
     pub(crate) fn end(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.turn();
         if let Some((state, directory)) = &self.kept {
@@ -33,7 +33,7 @@ impl Turns {
     }
 }
 
-/// What the last turn in `directory` changed, if any did.
+/// Returns the diff of the last turn in `directory`, if there is one.
 pub(crate) fn last(state: &Path, directory: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(file(state, directory)) {
         Ok(text) => Ok(Some(text)),
@@ -42,14 +42,14 @@ pub(crate) fn last(state: &Path, directory: &Path) -> io::Result<Option<String>>
     }
 }
 
-/// One file a directory: its name is made of the directory's, which may be longer than a name can be.
+/// Returns the file for a directory. Its name is a hash of the path, which may be too long for a file name.
 fn file(state: &Path, directory: &Path) -> PathBuf {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = directory.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
     state.join("turns").join(format!("{hash:016x}.diff"))
 }
 
-/// Keeps what a turn in `directory` changed; it may be nothing.
+/// Stores the diff of a turn in `directory`; it may be empty.
 pub(crate) fn keep(state: &Path, directory: &Path, text: &str) {
     if let Err(fault) = write(&file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
@@ -60,7 +60,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
-    // Several sessions of one program may end a turn in the same directory at the same moment.
+    // Several sessions of one process may end a turn in one directory at the same time.
     static PARTS: AtomicU64 = AtomicU64::new(0);
     let number = PARTS.fetch_add(1, Ordering::Relaxed);
     let part = path.with_extension(format!("{}.{number}.part", std::process::id()));

@@ -1,4 +1,4 @@
-//! Agents that a model starts: real sessions of the real binary, a scripted model, real files, the real sandbox.
+//! Tests of subagents: real sessions of the real binary, a scripted model, real files, the real sandbox.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::{Home, Ran};
 use testkit::Workspace;
 
-/// What the first session is asked; its turns are those that hold these words.
+/// The first session's prompt; its turns are those that contain these words.
 const PROMPT: &str = "the first prompt of all";
 
 fn call(name: &str, arguments: &Value) -> Value {
@@ -85,7 +85,7 @@ fn an_agent_works_says_what_it_did_and_can_be_told_more() {
     assert_eq!(answers[4]["success"], false, "{}", answers[4]);
     assert_eq!(status(7), json!({"completed": "b.txt, as I said"}));
     assert_eq!(fs::read_to_string(workspace.path().join("b.txt")).unwrap(), "by the agent\n");
-    // Each is a session of its own, ended with the first.
+    // Each agent has its own session, which ended with the first.
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
     let ends =
         sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap().contains(r#""kind":"end""#));
@@ -124,10 +124,10 @@ fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_star
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
     let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     assert!(all.contains("there is no tool `read_file`"), "{all}");
-    // The one below it worked, as far as it may.
+    // The agent below it worked as far as its rights allow.
     assert!(all.contains(r#""path":"a1/a2""#) && all.contains("Read-only file system"), "{all}");
     assert!(all.contains("there is no tool `spawn_agent`"), "{all}");
-    // An agent's session is not what the user did last.
+    // An agent's session does not count as the user's last one.
     let listed = home.run(&workspace.path(), &["log", "--json"], "");
     let agents: Vec<Value> = listed
         .out
@@ -192,7 +192,7 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     workspace.file("a.txt", "one\ntwo\n");
     workspace.file("plans/next.txt", "K=secret\n");
     commit(&root);
-    // What may not be read here may not be read from there, nor does it get there; what is left out here is left out there.
+    // A file that is unreadable here is unreadable there and is not copied; an excluded file stays excluded.
     workspace.file(".env", "K=secret\n");
     let plans = root.join("plans");
     workspace.file(
@@ -234,14 +234,14 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     assert_eq!(left(&home, &root), (0, 0));
 }
 
-/// A repository with one commit of what is there.
+/// Creates a repository with one commit of the existing files.
 fn commit(root: &Path) {
     git(root, &["init", "-q"]);
     git(root, &["add", "-A"]);
     git(root, &["commit", "-qm", "base"]);
 }
 
-/// How many worktrees are left, ours and git's own.
+/// Counts the remaining worktrees: Toolgate's and git's own.
 fn left(home: &Home, root: &Path) -> (usize, usize) {
     let left = fs::read_dir(home.path().join(".local/state/toolgate/worktrees")).unwrap().count();
     let listed = Command::new("git").args(["worktree", "list"]).current_dir(root).output().unwrap();
@@ -252,14 +252,14 @@ fn left(home: &Home, root: &Path) -> (usize, usize) {
 fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_is_in_a_file() {
     let (home, workspace) = (Home::new(), Workspace::new());
     let root = workspace.path();
-    // What may not be read is not looked at, and holds up nothing else.
+    // An unreadable file is skipped, and does not affect the others.
     workspace.file(".env", "K=secret\n");
     workspace.file("a.txt", "one\n");
     commit(&root);
     let start = json!({"message": "in its own tree", "workspace": "worktree"});
     let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
     let makes = "seq 1 20000 > long.txt; printf '\\0\\1' > picture; echo two >> a.txt";
-    // As the answer says, but for the name of the file, which no script can know.
+    // The answer's command, except for the file's name, which a script cannot know.
     let apply = "cat \"$(ls -d ~/.local/state/toolgate/outputs/*/*-agent-*.txt | tail -n 1)\" | git apply --whitespace=nowarn";
     let (ran, answers) = run(
         &home,
@@ -306,7 +306,7 @@ fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_i
 #[test]
 fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    // Not where the sandbox has a directory of its own.
+    // Not below a directory that is private in the sandbox.
     let outside = testkit::seen_tempdir();
     let root = outside.path().canonicalize().unwrap();
     let sub = root.join("sub");
@@ -338,7 +338,7 @@ fn git_is_not_taken_from_where_a_model_may_write() {
     let root = workspace.path();
     workspace.file("a.txt", "one\n");
     commit(&root);
-    // As a virtual environment of the project's is on many a PATH.
+    // A virtual environment of the project is often on the PATH.
     let ran = home.path().join("ran");
     workspace.file("bin/git", format!("#!/bin/sh\ntouch {}\nexec /usr/bin/git \"$@\"\n", ran.display()));
     fs::set_permissions(root.join("bin/git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -382,7 +382,7 @@ fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
     assert!(lines.any(|line| line.unwrap().contains(r#""type":"answer""#)), "no agent was started");
     child.kill().unwrap();
     child.wait().unwrap();
-    // The copy, and the claim to it.
+    // The copy, and its lock file.
     assert_eq!(left(&home, &root), (2, 1));
     let turns = [start, say("sleep", "done"), say(PROMPT, "done")];
     let (ran, answers) = run(&home, &workspace, &turns, &[]);
@@ -419,13 +419,13 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(told(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
     assert!(!ran.exists(), "git ran what an agent wrote");
-    // What is committed says which of the user's filters run on it; they run inside.
+    // The commit decides which of the user's filters run; they run confined.
     let smudge = format!("touch {}; cat", ran.display());
     git(&root, &["config", "filter.x.smudge", &smudge]);
     workspace.file(".gitattributes", "* filter=x\n");
     git(&root, &["add", "-A"]);
     git(&root, &["commit", "-qm", "attributes"]);
-    // And a directory that is laid out like a repository is none, even where a patch could make it one.
+    // A directory that is laid out like a repository is not used as one, even where a patch could create it.
     let laid_out = format!(
         "*** Begin Patch\n*** Add File: sub/HEAD\n+ref: refs/heads/x\n*** Add File: sub/config\n+[core]\n+fsmonitor = touch {}\n*** Add File: sub/objects/x\n+x\n*** Add File: sub/refs/x\n+x\n*** End Patch\n",
         ran.display()
@@ -441,7 +441,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     assert_eq!(worked, [&json!(false), &json!(true), &json!(true)], "{answers:?}");
     assert_eq!(told(&answers[2])["status"]["a1"], json!({"status": {"completed": "seen"}, "diff": null}));
     assert!(!ran.exists(), "a filter ran outside");
-    // The directory to work in is a link in the last commit.
+    // The working directory is a symlink in the last commit.
     fs::rename(root.join("sub"), home.path().join("kept")).unwrap();
     std::os::unix::fs::symlink(&victim, root.join("sub")).unwrap();
     git(&root, &["add", "-A"]);

@@ -1,4 +1,4 @@
-//! A question at a real terminal and its answers; and where there is none, a refusal at once.
+//! Tests of approval questions at a real terminal, and of the immediate refusal without one.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -15,19 +15,19 @@ use support::Home;
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 const ASKS: &str = "Answer (y n e q): ";
 
-/// What was seen at a terminal, what the program said about its end, and whether the directory `x` is left.
+/// The output at a terminal, the exit status, and whether the directory `x` still exists.
 struct Seen {
     text: String,
     code: Option<i32>,
     left: bool,
 }
 
-/// Has `rm -rf x` called at a terminal, after `before` and by `starter`, and types what `talk` says.
+/// Calls `rm -rf x` at a terminal, after `before` and by `starter`, and types `talk`.
 fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> Seen {
     let (home, work) = (Home::new(), tempfile::tempdir().unwrap());
     std::fs::create_dir(work.path().join("x")).unwrap();
     let toolgate = env!("CARGO_BIN_EXE_toolgate");
-    // The modes of the terminal are the same before and after it.
+    // The terminal's modes are compared before and after.
     let script = format!(
         "{before}\nbefore=$(stty -g)\n{starter} {toolgate} call shell_command --sandbox workspace-write \
          --json '{{\"command\": \"rm -rf x && echo done it\"}}'\ncode=$?\n\
@@ -76,13 +76,13 @@ fn a_call_that_is_given_up_while_it_asks_leaves_the_terminal_as_it_was() {
         let starter = format!("timeout --foreground --preserve-status -s {signal} 3");
         let seen = at_terminal("", &starter, &[]);
         assert_eq!((seen.code, seen.left), (Some(code), true), "{}", seen.text);
-        // And nothing is written over the question while it stands.
+        // Nothing is written over an open question.
         let asked = seen.text.split(ASKS).nth(1).unwrap();
         assert!(!asked.contains("Ctrl-C stops it"), "{}", seen.text);
     }
 }
 
-/// A server whose one tool asks for a name, and says what it was told.
+/// A server whose only tool asks for a name and returns the answer.
 const CURIOUS: &str = r#"import json, sys
 def send(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)

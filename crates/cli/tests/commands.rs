@@ -1,4 +1,4 @@
-//! What a person at a shell sees: output, exit codes, configuration and its faults.
+//! Tests of the command line: output, exit codes, configuration and its errors.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod support;
@@ -40,7 +40,7 @@ impl Shell {
         std::fs::write(dir.join("config.toml"), text).unwrap();
     }
 
-    /// Exit code, stdout and stderr as one text.
+    /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn told(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
@@ -316,7 +316,7 @@ fn a_project_file_holds_for_all_that_is_below_it() {
     shell.workspace.file("sub/a.secret", "key\n").file("sub/toolgate.toml", "model = \"gpt-5\"\n");
     let read = || shell.run(&["call", "read_file", "--cwd", "sub", "--json", r#"{"path": "a.secret"}"#]).code;
     assert_eq!(read(), Some(1));
-    // The same inside of a repository, whose top ends the search.
+    // Inside a repository, its top ends the search.
     shell.workspace.file(".git/HEAD", "");
     assert_eq!(read(), Some(1));
     shell.workspace.file("sub/.git/HEAD", "");
@@ -412,7 +412,7 @@ fn an_input_for_another_wire_gets_a_hint() {
 #[test]
 fn in_chat_pictures_stand_behind_all_answers() {
     let shell = Shell::new();
-    // The smallest GIF there is: one see-through pixel.
+    // The smallest GIF: one transparent pixel.
     let gif =
         b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
     shell.workspace.file("p.gif", gif);
@@ -522,7 +522,7 @@ fn the_manual_shows_what_is_inside() {
     ");
 }
 
-// With a feature there is more to say.
+// With the feature, the help has more options.
 #[cfg(not(feature = "otlp"))]
 #[test]
 fn help_is_committed() {

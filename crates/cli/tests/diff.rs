@@ -1,4 +1,4 @@
-//! What a turn changed, by patches and by commands, as `toolgate diff` and as an event.
+//! Tests of `toolgate diff` and diff events: changes of a turn by patches and by commands.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -74,7 +74,7 @@ fn what_a_command_changed_is_shown() {
     let before = diff(&home, &workspace);
     let json = home.run(&workspace.path(), &["diff", "--json"], "").out;
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["unified_diff"], before);
-    // A turn that changes nothing is a turn.
+    // A turn without changes is a turn too.
     turn(&home, &workspace, "cat a.txt");
     assert_eq!(diff(&home, &workspace), "");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-2\n+zwei\n*** End Patch\n";
@@ -102,7 +102,7 @@ fn what_it_shows_can_be_taken_back() {
     assert!(!workspace.path().join("new").exists());
 }
 
-/// A file, and links to it.
+/// Creates a file and links to it.
 fn linked() -> Workspace {
     let workspace = Workspace::new();
     workspace.file("a.txt", "a\n").file("file", "f\n");
@@ -112,7 +112,7 @@ fn linked() -> Workspace {
     workspace
 }
 
-/// Where the links lead, and what is in the files.
+/// Returns the targets of the links, and the contents of the files.
 fn contents(workspace: &Workspace) -> Vec<(String, Result<PathBuf, String>)> {
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     let names = fs::read_dir(workspace.path()).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! What a program that watches a pipe sees of a process: all that it writes while it runs, and what it took.
+//! Tests of process events on a pipe: output while the process runs, and its resource usage.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Hooks as a person has them: in their own file, around the real binary, as root and as nobody.
+//! Tests of hooks: configured in the user's file, with the real binary, as root and as an unprivileged user.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,10 +19,10 @@ use testkit::EverybodysProgram;
 const NOBODY: u32 = 65534;
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
-/// Somebody with a home, a project and a configuration.
+/// A user with a home, a project and a configuration.
 struct Person {
     directory: TempDir,
-    /// If it is not whoever runs the tests: who, and a copy of the program that they may run.
+    /// The user id, if it is not the tester's, with a copy of the program that this user may run.
     user: Option<(u32, EverybodysProgram)>,
 }
 
@@ -64,7 +64,7 @@ impl Person {
         self.file("own/config.toml", text);
     }
 
-    /// A hook that is a script in the home.
+    /// Configures a hook that is a script in the home.
     fn hook(&self, script: &str, more: &str) {
         self.file("home/hook.sh", &format!("#!/bin/sh\n{script}\n"));
         self.configure(&format!("[[hook]]\nname = \"guard\"\ncommand = [\"~/hook.sh\"]\n{more}\n"));
@@ -86,7 +86,7 @@ impl Person {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Exit code, stdout and stderr as one text.
+    /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn told(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.start(args).wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap().replace(self.path("").to_str().unwrap(), "$DIR");
@@ -233,7 +233,7 @@ fn the_configuration_shows_hooks_as_they_are_run() {
       { command = ["python3","$DIR/home/guard.py"], name = "guard.py", on = ["before"], on_failure = "deny", timeout_ms = 10000 },  # $DIR/own/config.toml:7
     ]
     "#);
-    // What it shows could stand in a file.
+    // The printed form is valid configuration.
     let dir = person.path("");
     person.configure(&rows.join("\n").replace("$DIR", dir.to_str().unwrap()));
     let again = person.told(&["config"]);
@@ -282,7 +282,7 @@ fn a_hook_gets_the_users_environment_but_no_credentials() {
     assert!(env("pass = [\"GITHUB_TOKEN\"]").contains("GITHUB_TOKEN=secret"));
 }
 
-/// How many processes have `mark` in their arguments.
+/// Counts the processes with `mark` in their arguments.
 fn running(mark: &str) -> usize {
     let pids =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
@@ -314,7 +314,7 @@ fn ctrl_c_ends_the_hook_too() {
 #[test]
 fn hooks_work_for_somebody_without_rights() {
     if !rustix::process::getuid().is_root() {
-        // Whoever is not root has run all of the others so.
+        // Without root, the other tests have covered this user already.
         return;
     }
     let person = Person::who(Some(NOBODY));
@@ -334,7 +334,7 @@ fn hooks_work_for_somebody_without_rights() {
     assert!(told.contains("it took longer than 200 ms"), "{told}");
 }
 
-/// The code blocks of docs/hooks.md in `language` that have `mark` in them.
+/// Returns the code block of docs/hooks.md in `language` that contains `mark`.
 fn example(language: &str, mark: &str) -> String {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md")).unwrap();
     let begins = format!("```{language}\n");

@@ -1,4 +1,4 @@
-//! However the host ends, `kill -9` included, nothing that it started is there a second later.
+//! Tests that no process survives the host by more than a second, however it ends, `kill -9` included.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stderr,
@@ -18,15 +18,15 @@ use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What the issue promises.
+/// The promised time limit.
 const PROMISE: Duration = Duration::from_secs(1);
-/// How long an answer may take on a machine that has other things to do.
+/// Time limit of an answer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often the host is killed, and how many hosts there are at a time.
+/// Number of kills, and of concurrent hosts.
 const ROUNDS: u64 = 80;
 const AT_A_TIME: usize = 4;
 
-/// Commands that try to get away, and whether they have a terminal. `$M` is how long they sleep.
+/// Commands that try to escape, and whether they have a terminal. `$M` is the time that they sleep.
 const NASTY: &[(&str, bool)] = &[
     ("( (setsid sleep $M >/dev/null 2>&1 &) & ); sleep $M", false),
     ("setsid nohup sleep $M & setsid -f setsid -f sleep $M; disown -a; exit 0", false),
@@ -40,7 +40,7 @@ const NASTY: &[(&str, bool)] = &[
     ("while :; do sleep 0.01; done & setsid -f bash -c 'while :; do sleep 0.01; done'; sleep $M", false),
 ];
 
-/// Numbers that look random and are the same every time.
+/// Deterministic pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -52,7 +52,7 @@ impl Dice {
     }
 }
 
-/// A `toolgate pipe`, and how to know what came of it.
+/// A running `toolgate pipe`, and marks to recognise its processes.
 struct Host {
     child: Child,
     input: Option<ChildStdin>,
@@ -60,7 +60,7 @@ struct Host {
     /// In the environment of every program that it starts.
     home: TempDir,
     dir: TempDir,
-    /// How many files it may have open: nobody else's spawner is told this number.
+    /// Its limit of open files: a number that no other spawner has.
     limit: u32,
     calls: u32,
 }
@@ -70,14 +70,14 @@ impl Host {
         Self::read_by(usize::MAX)
     }
 
-    /// Starts one of whose answers only so many are read.
+    /// Starts a host of which only this number of answers is read.
     fn read_by(answers: usize) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         testkit::restore_signals();
-        // Apart from those of another run of this test beside this one.
+        // Distinct from a concurrent run of this test.
         let limit = 1100 + std::process::id() % 16 * 150 + STARTED.fetch_add(1, Ordering::Relaxed);
         let (home, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // What these commands do is dangerous on purpose, and there is nobody to ask.
+        // These commands are dangerous on purpose, and there is no approver.
         let rules = home.path().join(".config/toolgate");
         std::fs::create_dir_all(&rules).unwrap();
         std::fs::write(rules.join("rules.toml"), "[[rule]]\ntool = \"exec_command\"\ndecision = \"allow\"\n")
@@ -109,11 +109,11 @@ impl Host {
         let item = json!({
             "type": "function_call", "call_id": id, "name": tool, "arguments": arguments.to_string(),
         });
-        // It may be gone already: that is what this is about.
+        // The host may be gone already, which is the point of the test.
         let _gone = writeln!(self.input.as_mut().unwrap(), "{item}");
     }
 
-    /// Has it run a nasty command, as a session that goes on.
+    /// Starts an escaping command as a background session.
     fn nasty(&mut self, (script, tty): (&str, bool)) {
         let arguments =
             json!({ "cmd": self.script(script), "tty": tty, "login": false, "yield_time_ms": 250 });
@@ -124,25 +124,25 @@ impl Host {
         format!("export M=98765.{:04}{:04}; {script}", self.limit, self.calls)
     }
 
-    /// The text of the next answer.
+    /// Returns the text of the next answer.
     fn answer(&self) -> String {
         let answer = self.answers.recv_timeout(PATIENCE).expect("there is an answer");
         answer["output"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// What a command says that ends soon.
+    /// Returns the output of a short command.
     fn said(&mut self, script: &str) -> String {
         self.call("exec_command", &json!({ "cmd": script, "login": false }));
         self.answer()
     }
 
-    /// Has all nasty commands run, and waits for the answers. The ids of their sessions.
+    /// Starts all escaping commands, waits for the answers, and returns the session ids.
     fn all_nasty(&mut self) -> Vec<u64> {
         NASTY.iter().for_each(|nasty| self.nasty(*nasty));
         NASTY.iter().map(|_| session_id(&self.answer())).collect()
     }
 
-    /// Every process that came of it, but not itself.
+    /// Returns every process of the host except itself.
     fn family(&self) -> Vec<i32> {
         let home = format!("HOME={}", self.home.path().display());
         let spawner = format!("toolgate-spawner\0{}\0", self.limit);
@@ -155,7 +155,7 @@ impl Host {
         all_pids().into_iter().filter(is_ours).collect()
     }
 
-    /// Those of its family that are called so.
+    /// Returns those of its processes with this name.
     fn called(&self, name: &str) -> Vec<i32> {
         self.family().into_iter().filter(|&pid| comm(pid) == name).collect()
     }
@@ -166,21 +166,21 @@ impl Host {
         all[0]
     }
 
-    /// The keeper above a process whose arguments hold `mark`.
+    /// Returns the supervisor above a process whose arguments contain `mark`.
     fn keeper_of(&self, mark: &str) -> i32 {
         let is_it = |pid: &i32| String::from_utf8_lossy(&proc_file(*pid, "cmdline")).contains(mark);
         let mut at = self.family().into_iter().find(is_it).expect("it runs");
-        // ends: at the keeper, or above all of them
+        // ends: at the supervisor, or at the top of the tree
         while comm(at) != "toolgate-keeper" {
             at = parent(at).expect("a keeper is above it");
         }
         at
     }
 
-    /// Waits until it has ended.
+    /// Waits for the end of the host.
     fn ended(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
-        // ends: with the host, or when the time is up
+        // ends: with the host, or at the time limit
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
@@ -195,9 +195,9 @@ impl Host {
         self.child.wait().unwrap();
     }
 
-    /// How long it takes, from `since` on, until nothing is left; what is left if that is too long.
+    /// Returns the time from `since` until no process is left, or a list of the remaining ones after the limit.
     fn gone(&self, since: Instant) -> Result<Duration, String> {
-        // ends: when nothing is left, or when the time is up
+        // ends: when no process is left, or at the time limit
         loop {
             let took = since.elapsed();
             let left = self.family();
@@ -208,7 +208,7 @@ impl Host {
                 let some: Vec<String> = left.iter().take(5).map(|&pid| described(pid)).collect();
                 return Err(format!("{} are left after {took:.1?}: {}", left.len(), some.join("; ")));
             }
-            // Looking is work too.
+            // Scanning costs time too.
             sleep(Duration::from_millis(15));
         }
     }
@@ -220,7 +220,7 @@ impl Host {
 }
 
 impl Drop for Host {
-    /// A test that fails does not leave its processes to the next one.
+    /// A failing test must not leave processes behind.
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
         let _status = self.child.wait();
@@ -230,14 +230,14 @@ impl Drop for Host {
     }
 }
 
-/// Kills a process and its group, unless that is ours: nobody in it forks meanwhile.
+/// Kills a process and its group, unless it is this one's: no process in it forks meanwhile.
 fn end_group(pid: i32) {
     let group = getpgid(Pid::from_raw(pid)).ok().filter(|group| *group != getpgrp());
     let _gone_already = group.map(|group| kill_process_group(group, Signal::KILL));
     kill(pid, Signal::KILL);
 }
 
-/// Reads so many answers, then nobody reads any more.
+/// Reads this number of answers, then stops reading.
 fn read(output: ChildStdout, answers: usize) -> Receiver<Value> {
     let (send, received) = channel();
     std::thread::spawn(move || {
@@ -282,24 +282,24 @@ fn kill(pid: i32, signal: Signal) {
     let _gone_already = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// All commands that need no terminal, as one: a host starts one call at a time.
+/// Returns all commands without a terminal as one script: a host starts one call at a time.
 fn all_at_once() -> String {
     let piped = NASTY.iter().filter(|(_, tty)| !tty);
     let scripts: Vec<String> = piped.map(|(script, _)| format!("( {script} ) &")).collect();
     format!("{}\nsleep $M", scripts.join("\n"))
 }
 
-/// One host, killed while it starts commands; how long the rest took to go, and how many there were.
+/// Kills a host while it starts commands; returns the time until its processes were gone, and their number.
 fn round(number: u64) -> Result<(Duration, usize), String> {
     let mut dice = Dice(number);
     let mut host = Host::start();
     let all = all_at_once();
     let mut nasty = |host: &mut Host| match usize::try_from(dice.below(NASTY.len() as u64 + 4)).unwrap() {
-        // The profile that is run first is a process like any other.
+        // The shell profile that runs first is a process like any other.
         0 => host.call("exec_command", &json!({ "cmd": host.script("sleep $M"), "yield_time_ms": 250 })),
         kind => host.nasty(*NASTY.get(kind).unwrap_or(&(&all, false))),
     };
-    // Some run already, one is about to be started, others wait for it.
+    // Some commands run already, one is starting, others are queued.
     for _ in 0..number % 3 {
         nasty(&mut host);
         host.answer();
@@ -344,7 +344,7 @@ fn a_signal_that_ends_it_ends_all() {
         let mut host = Host::start();
         host.all_nasty();
         assert!(host.family().len() > 50);
-        // And one that is waited for.
+        // A command in the foreground.
         host.call("exec_command", &json!({ "cmd": host.script("trap '' TERM INT; sleep $M; sleep $M") }));
         sleep(Duration::from_millis(100));
         kill(host.pid(), signal);
@@ -373,7 +373,7 @@ fn nobody_reading_its_answers_ends_all() {
     let mut host = Host::read_by(NASTY.len());
     host.all_nasty();
     assert!(host.family().len() > 50);
-    // This answer has nowhere to go.
+    // This answer cannot be delivered.
     host.call("exec_command", &json!({ "cmd": "echo hello", "login": false }));
     let status = host.ended();
     assert_ne!(status.code(), Some(101), "it panicked");
@@ -387,7 +387,7 @@ fn stopped_and_then_killed_it_leaves_nothing() {
     host.nasty(("yes $M", false));
     sleep(Duration::from_millis(50));
     kill(host.pid(), Signal::STOP);
-    // Reports and output pile up while it does not read.
+    // Reports and output accumulate while the host is stopped.
     sleep(Duration::from_millis(300));
     assert!(host.family().len() > 50);
     let killed = Instant::now();
@@ -408,7 +408,7 @@ fn killed_together_with_its_spawner_it_leaves_nothing() {
 
 #[test]
 fn asked_to_end_together_with_its_keepers_it_leaves_nothing() {
-    // What `pkill toolgate` does.
+    // As `pkill toolgate` does.
     let mut host = Host::start();
     host.all_nasty();
     let ours = [host.called("toolgate-spawn"), host.called("toolgate-keeper")].concat();
@@ -437,7 +437,7 @@ fn a_long_chain_of_processes_does_not_outlive_the_host() {
     host.nasty(("exec sh -c 'f() { [ $1 = 0 ] && exec sleep '$M'; (f $(($1 - 1)); :); :; }; f 300'", false));
     session_id(&host.answer());
     let until = Instant::now() + PATIENCE;
-    // ends: when the chain is long, or when the time is up
+    // ends: when the chain is long, or at the time limit
     while host.family().len() < 302 {
         assert!(Instant::now() < until, "it has only {} processes", host.family().len());
         sleep(Duration::from_millis(50));
@@ -451,7 +451,7 @@ fn a_long_chain_of_processes_does_not_outlive_the_host() {
 #[test]
 fn what_hops_from_process_to_process_does_not_outlive_the_host() {
     let mut host = Host::start();
-    // None of them lives long, but there are always some.
+    // Each is short-lived, but some always exist.
     host.nasty(("h() { h & }; for ((i = 0; i < 20; i++)); do h & done; sleep $M", false));
     session_id(&host.answer());
     let killed = Instant::now();
@@ -471,7 +471,7 @@ fn a_killed_spawner_is_replaced_and_sessions_go_on() {
         host.call("write_stdin", &json!({ "session_id": cat, "chars": format!("line {round}\n") }));
         let answer = host.answer();
         assert!(answer.contains(&format!("line {round}")), "the session goes on: {answer}");
-        // More than there are keepers that wait for work.
+        // More than the number of idle supervisors.
         for number in 0..3 {
             host.nasty(("echo hello; setsid -f sleep $M; sleep $M", false));
             let answer = host.answer();
@@ -506,7 +506,7 @@ fn a_killed_keeper_ends_its_session_alone() {
             host.family().into_iter().filter(marked).count()
         };
         if signal == Signal::KILL {
-            // ends: with them, or when the time is up
+            // ends: when they are gone, or at the time limit
             while left(&host) > 0 {
                 assert!(killed.elapsed() < PROMISE, "its processes live on");
                 sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! Hosts that are allowed one by one: who is reached, who is not, and what is left. Servers are this machine's own.
+//! Tests of hosts allowed by name: reachable and unreachable ones, and cleanup. All servers are local.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// How long what goes may take to be gone.
+/// Time limit for cleanup.
 const GONE: Duration = Duration::from_secs(3);
 
-/// Hears each caller out, and says how much that was.
+/// A server that reads each connection to its end and answers with the number of bytes.
 struct Server {
     port: u16,
     called: Arc<AtomicUsize>,
@@ -59,16 +59,16 @@ enum User {
     Nobody,
 }
 
-/// Root tries as somebody else too.
+/// Root also runs the tests as an unprivileged user.
 fn users() -> &'static [User] {
     if rustix::process::geteuid().is_root() { &[User::Oneself, User::Nobody] } else { &[User::Oneself] }
 }
 
-/// A workspace, and a copy of the program that everybody can run.
+/// A workspace, and a copy of the program that every user can run.
 struct Bench {
     directory: TempDir,
     user: User,
-    /// How many files may be open: nobody else's spawner is told this number.
+    /// The limit of open files: a number that no other spawner has.
     limit: usize,
 }
 
@@ -113,14 +113,14 @@ impl Bench {
             .unwrap()
     }
 
-    /// What a script prints, and what is said about it.
+    /// Returns a script's output, and Toolgate's messages about it.
     fn run(&self, flags: &str, script: &str) -> (String, String) {
         let out = self.start(flags, script).wait_with_output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         (text(&out.stdout), text(&out.stderr))
     }
 
-    /// The processes that its spawner has made, and is.
+    /// Returns the processes of its spawner, the spawner included.
     fn processes(&self, called: &str) -> Vec<PathBuf> {
         let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
         let text = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Bench {
 
 fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    // ends: when it holds, or the time is up
+    // ends: when it holds, or at the time limit
     while !holds() {
         if start.elapsed() > GONE {
             return false;
@@ -148,7 +148,7 @@ fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// `ask` sends, says that it has no more, and hears the answer; `look_up` asks the name server and nobody else.
+/// `ask` sends, shuts down writing and reads the answer; `look_up` queries only the DNS server.
 const ASK: &str = r#"
 import socket, struct
 def ask(host, port, words=b"hello"):
@@ -218,7 +218,7 @@ six = socket.socket(socket.AF_INET6); six.connect(('::ffff:127.0.0.1', {a})); pr
     assert_eq!(other.called(), 0);
 }
 
-/// A name of this machine that is not `localhost`, as its own file has it.
+/// Returns a name of this machine other than `localhost`, from `/etc/hosts`.
 fn alias() -> Option<String> {
     let text = fs::read_to_string("/etc/hosts").ok()?;
     let local = text.lines().filter(|line| line.starts_with("127."));
@@ -228,7 +228,7 @@ fn alias() -> Option<String> {
 
 #[test]
 fn a_name_that_leads_to_this_machine_is_refused() {
-    // Nothing to try where no name does; there is a test without one beside the code.
+    // Without such a name there is nothing to test; a unit test covers the case.
     let Some(name) = alias() else { return };
     let server = Server::start();
     let bench = Bench::new(User::Oneself);
@@ -273,7 +273,7 @@ print(all(ask('127.0.0.1', {port}) == 'heard 5' for _ in range(200)), flush=True
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["True", "True"]);
     let relays = bench.processes("toolgate-relay");
     assert_eq!(relays.len(), 1);
-    // Others than root may not look.
+    // Only root may look.
     let open = || fs::read_dir(relays[0].join("fd")).map_or(0, Iterator::count);
     let threads = || fs::read_dir(relays[0].join("task")).map_or(0, Iterator::count);
     assert!(eventually(|| open() <= 8 && threads() == 1), "{} files, {} threads", open(), threads());
@@ -296,7 +296,7 @@ fn the_relay_goes_with_its_session() {
     child.kill().unwrap();
     child.wait().unwrap();
     stream.set_read_timeout(Some(GONE)).unwrap();
-    // The end, or a reset.
+    // End of stream, or a reset.
     assert_eq!(stream.read(&mut [0; 1]).unwrap_or_default(), 0);
     assert!(bench.is_gone(), "{:?}", bench.processes(""));
 }
@@ -318,7 +318,7 @@ fn a_weaker_tier_says_that_hosts_cannot_be_reached() {
     let server = Server::start();
     let script = format!("print(ask('127.0.0.1', {}))", server.port);
     let (said, why) = bench.run(&format!("--host 127.0.0.1:{} --tier landlock", server.port), &script);
-    // Where there is no Landlock, nothing is run at all.
+    // Without Landlock, nothing runs at all.
     let is_told = why.contains("hosts that are allowed one by one cannot be reached") || said.is_empty();
     assert!(is_told && !said.contains("heard") && server.called() == 0, "{said} {why}");
 }

@@ -1,4 +1,4 @@
-//! `toolgate log` and `toolgate stats`: sessions listed, shown, checked and counted, whatever is in them.
+//! Tests of `toolgate log` and `stats`: any session, even a hostile one, is listed, shown, verified and counted.
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests change files, and may unwrap")]
 
 mod support;
@@ -64,7 +64,7 @@ fn prompt(text: &str) -> Entry {
     Entry::Prompt { text: text.to_owned(), images: Vec::new() }
 }
 
-/// A call with everything about it, in which `text` stands wherever text can stand.
+/// A call with all of its records, with `text` in every text field.
 fn call(id: &str, text: &str) -> Vec<Entry> {
     let (call, text) = (|| id.to_owned(), || text.to_owned());
     vec![
@@ -86,7 +86,7 @@ fn call(id: &str, text: &str) -> Vec<Entry> {
     ]
 }
 
-/// A session in which `text` stands wherever text can stand.
+/// A session with `text` in every text field.
 fn full_of(text: &str) -> Vec<Entry> {
     let words = || text.to_owned();
     let step = journal::Step { step: words(), status: words() };
@@ -100,13 +100,13 @@ fn full_of(text: &str) -> Vec<Entry> {
     entries.push(Entry::Compacted { summary: words(), dropped: 3 });
     entries.push(Entry::Notice { text: words() });
     entries.push(Entry::Interrupted { why: words() });
-    // Of a call that nobody made.
+    // A record of an unknown call.
     entries.push(Entry::Attempt { call: words(), number: 9, enforcement: words() });
     entries.push(Entry::End { why: words() });
     entries
 }
 
-/// Writes a line that this program cannot write, with the hash that it has to have.
+/// Appends a line that this version cannot write, with a valid hash.
 fn append(path: &Path, rest: &str) {
     let text = fs::read_to_string(path).unwrap();
     let seq = text.lines().count() + 1;
@@ -228,7 +228,7 @@ fn a_page_is_written_over_a_page_and_over_nothing_else() {
     assert_eq!((over.code, fs::read_to_string(desk.path(OLD)).unwrap()), (Some(2), before));
 }
 
-/// Everything that an enemy may have put into a journal.
+/// Hostile texts that a journal may contain.
 const EVIL: &[&str] = &[
     "\u{1b}[2J\u{1b}]0;title\u{7}",
     "\u{202e}txt.exe\u{200b}\u{9b}31m\r",
@@ -268,7 +268,7 @@ fn nothing_in_a_journal_reaches_a_screen_or_a_page_raw() {
     }
 }
 
-/// Every tag is one of ours, and closed in its turn; every attribute is quoted.
+/// Checks that every tag is known and closed in order, and every attribute is quoted.
 #[track_caller]
 fn well_formed(page: &str) {
     const VOID: &[&str] = &["meta", "line", "!DOCTYPE"];

@@ -1,4 +1,4 @@
-//! Every name that models have for a tool reaches it, through every door, whether it is offered or not.
+//! Tests that every name that models use for a tool reaches it, in every command, offered or not.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use served::Served;
 use support::{Home, Ran};
 use testkit::Workspace;
 
-/// A call by each name, and what its answer holds.
+/// A call by each name, and a text in its answer.
 fn names() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("shell", json!({"command": ["echo", "words"]}), "words"),
@@ -43,7 +43,7 @@ fn names() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// A `local_shell_call`, and what its answer holds.
+/// A `local_shell_call`, and a text in its answer.
 fn actions() -> Vec<(Value, &'static str)> {
     vec![
         (json!({"type": "exec", "command": ["echo", "words"], "env": {}}), "words"),
@@ -91,7 +91,7 @@ fn a_model_calls_tools_by_every_name_in_every_dialect() {
         let expected: Vec<&str> =
             names().iter().map(|row| row.2).chain(actions().iter().map(|row| row.1)).collect();
         check(&said, &expected);
-        // Of the shells it was told of one.
+        // The model is offered only one of the shells.
         let told = served.requests()[0]["tools"].to_string();
         let offers = |name: &str| told.contains(&format!("\"name\":\"{name}\""));
         assert!(offers("exec_command") && offers("apply_patch"), "{told}");
@@ -100,13 +100,13 @@ fn a_model_calls_tools_by_every_name_in_every_dialect() {
                 .iter()
                 .all(|name| !offers(name))
         );
-        // What is hidden is not described, either.
+        // A hidden tool is not described either.
         assert!(
             !told.contains("prefix_rule")
                 && !told.contains("with_escalated")
                 && !told.contains("timeout_ms\":{\"description\":\"Milli")
         );
-        // And a session is done again with the same tools.
+        // A replay offers the same tools.
         let again = home.run(&workspace.path(), &["replay", "last", "--json"], "");
         let differ = lines(&again).into_iter().filter(|line| line["outcome"] == "different");
         let shells = differ.filter(|line| line["tool"].as_str().unwrap().contains("shell"));
@@ -252,7 +252,7 @@ fn a_model_is_not_offered_a_local_shell_that_was_taken_away() {
     }
 }
 
-/// The forms in which `tools --model` shows a shell and `apply_patch`.
+/// Returns the forms in which `tools --model` shows a shell and `apply_patch`.
 fn forms(home: &Home, workspace: &Workspace, model: &str) -> (Vec<String>, String) {
     let ran = home.run(&workspace.path(), &["tools", "--model", model, "--json"], "");
     let tools: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
@@ -289,7 +289,7 @@ fn tools_have_the_form_that_a_family_of_models_takes() {
     ] {
         assert_eq!(forms(&home, &workspace, model), (vec![shell.to_owned()], patch.to_owned()), "{model}");
     }
-    // A project does not choose.
+    // A project cannot choose the form.
     workspace.file("toolgate.toml", "[tools]\nshell_type = \"local\"\n");
     let ran = home.run(&workspace.path(), &["tools"], "");
     assert!(ran.err.contains("`tools.shell_type` belongs in your own file"), "{}", ran.err);
@@ -307,7 +307,7 @@ fn another_server_gets_functions_only_whatever_its_model_is_called() {
         assert!(tools.iter().all(|tool| tool["type"] == "function"), "{tools:?}");
         let closed = |tool: &&Value| tool["parameters"]["additionalProperties"] == json!(false);
         assert_eq!(tools.iter().filter(closed).count(), tools.len());
-        // What a model is told in every request is paid for in every request.
+        // Every request pays for the tool descriptions.
         let bytes = Value::Array(tools).to_string().len();
         assert!(bytes < 9_000, "{bytes}");
     }
@@ -365,7 +365,7 @@ fn the_last_chunk_of_a_chat_stream_may_have_no_delta() {
     let call = json!([{"index": 0, "id": "call_123", "function": function}]);
     writeln!(write, "{}", json!({"choices": [{"delta": {"tool_calls": call}}]})).unwrap();
     writeln!(write, "{}", json!({"choices": [{"finish_reason": "tool_calls"}]})).unwrap();
-    // The answer comes though the input stays open.
+    // The answer arrives while the input stays open.
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["content"], "1| one");
@@ -373,7 +373,7 @@ fn the_last_chunk_of_a_chat_stream_may_have_no_delta() {
     child.wait().unwrap();
 }
 
-/// Forbids the tool `name`, and says which of these calls still succeed.
+/// Forbids the tool `name`, and returns the calls that still succeed.
 fn allowed_beside(name: &str) -> Vec<&'static str> {
     let (home, workspace) = (Home::new(), workspace());
     let config = home.path().join(".config/toolgate");

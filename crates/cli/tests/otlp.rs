@@ -1,5 +1,4 @@
-//! Sessions for an OpenTelemetry collector: the real binary, a scripted model, real tools, and a collector on this machine that reads
-//! what it gets.
+//! Tests of the OpenTelemetry export: the real binary, a scripted model, real tools, and a collector on this machine.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,17 +17,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::Workspace;
 
-/// Words that are in the prompt, in arguments, in files and in outputs, and must not be in what is sent.
+/// Words in the prompt, in arguments, files and outputs, which must not be exported.
 const SECRET: &str = "hunter2";
 
-/// A request that a collector got.
+/// A request that a collector received.
 struct Got {
     path: String,
     headers: String,
     body: Value,
 }
 
-/// A collector that gives the same answer to everybody, or none.
+/// A collector that always gives the same answer, or none.
 struct Collector {
     url: String,
     got: Receiver<Got>,
@@ -73,19 +72,19 @@ fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<Got>) -> Option
         tell.send(Got { path, headers, body: serde_json::from_slice(&body).unwrap() }).ok()?;
         match answer {
             Some(answer) => write!(reader.get_mut(), "HTTP/1.1 {answer}").ok()?,
-            // It is there, and says nothing.
+            // The collector is reachable but never answers.
             None => std::thread::park(),
         }
     }
 }
 
-/// A home and a place to work, with nothing of the developer's in them.
+/// A home and a workspace without any of the developer's files.
 struct Desk {
     home: TempDir,
     workspace: Workspace,
 }
 
-/// What a run printed.
+/// The exit status and output of a run.
 struct Ran {
     code: Option<i32>,
     out: String,
@@ -111,7 +110,7 @@ impl Desk {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Sends the last session.
+    /// Exports the last session.
     fn export(&self, url: &str) -> Ran {
         self.toolgate(&[], &["log", "last", "--otlp", url])
     }
@@ -120,7 +119,7 @@ impl Desk {
         self.home.path().join(".local/state/toolgate/sessions")
     }
 
-    /// A session: two calls that work and one that does not, in two requests.
+    /// Runs a session with two successful calls and one failing call, in two requests.
     fn session(&self, env: &[(&str, &str)]) -> Ran {
         self.workspace.file("hunter2.txt", "hunter2\n");
         let call = |name: &str, arguments: Value| json!({"type": "function_call", "name": name, "arguments": arguments});
@@ -152,7 +151,7 @@ fn spans(got: &[Got]) -> Vec<&Value> {
         .collect()
 }
 
-/// The value of an attribute, as text.
+/// Returns the value of an attribute as text.
 fn attribute(of: &Value, key: &str) -> Option<String> {
     let found = of["attributes"].as_array().unwrap().iter().find(|attribute| attribute["key"] == key)?;
     let value = &found["value"];
@@ -197,7 +196,7 @@ fn a_run_tells_a_collector_what_it_did_and_nothing_of_what_was_said() {
     assert_eq!(sorted, [&expected[..], &["invoke_agent toolgate"]].concat());
     let whole = spans[0];
     let (from, to) = (number(&whole["startTimeUnixNano"]), number(&whole["endTimeUnixNano"]));
-    // The journal has milliseconds.
+    // The journal has millisecond resolution.
     assert!(before / 1_000_000 * 1_000_000 <= from && from < to && to <= now(), "{before} {from} {to}");
     for span in &spans[1..] {
         assert_eq!((&span["traceId"], &span["parentSpanId"]), (&whole["traceId"], &whole["spanId"]));

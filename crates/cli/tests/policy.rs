@@ -1,4 +1,4 @@
-//! `toolgate policy`: rules checked, tested and imported, and the page about them.
+//! Tests of `toolgate policy`: rules are checked, tested and imported; and of the examples in its documentation.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -38,13 +38,13 @@ impl Shell {
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
-    /// Exit code, stdout and stderr as one text.
+    /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn told(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
 
-    /// The user's own rules.
+    /// Writes the user's own rules.
     fn own(&self, text: &str) {
         let dir = self.home.path().join(".config/toolgate");
         fs::create_dir_all(&dir).unwrap();
@@ -67,7 +67,7 @@ fn a_command_without_dashes_before_it_gets_a_hint() {
     );
 }
 
-/// What `explain` says in one word under `danger-full-access`, and its exit status.
+/// Returns the verdict of `explain` under `danger-full-access`, and its exit status.
 fn explained(shell: &Shell, options: &[&str], script: &str) -> (String, Option<i32>) {
     let args = [&["explain", "--sandbox", "danger-full-access"], options, &["--script", script]].concat();
     let ran = shell.run(&args);
@@ -299,7 +299,7 @@ fn the_page_about_rules_shows_rules() {
     assert!(blocks > 3, "{blocks}");
 }
 
-/// 0 is: it would run; 3: somebody would be asked; 1: it would be refused.
+/// Exit status 0: it would run; 3: the user would be asked; 1: it would be refused.
 #[test]
 fn other_words_for_policies_mean_what_the_page_says() {
     let shell = Shell::new();
@@ -308,7 +308,7 @@ fn other_words_for_policies_mean_what_the_page_says() {
         ("auto", "restricted", "sudo ls", 0),
         ("auto", "restricted", "if then fi (", 0),
         ("auto", "read-only", "make", 0),
-        // Nothing holds it, so somebody has to look.
+        // It is not confined, so the user must decide.
         ("auto", "none", "rm -rf x", 3),
         ("auto", "none", "if then fi (", 3),
         ("auto", "none", "make", 0),

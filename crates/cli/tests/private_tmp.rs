@@ -1,4 +1,4 @@
-//! The private `/tmp` of a session, around the real binary: what it hides is said, and nobody else can take its place.
+//! Tests of the private `/tmp` of a session: hidden files are reported, and other users cannot take its name.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Temporary directories in each of which something else has the name that ours would have.
+/// Creates temporary directories in which another file has the name of the private directory.
 fn taken() -> Vec<(&'static str, TempDir)> {
     let make = |what: &'static str, take: &dyn Fn(PathBuf)| {
         let directory = testkit::seen_tempdir();
@@ -78,7 +78,7 @@ fn nobody_switches_it_off_by_taking_the_name() {
             );
             assert_eq!((ran.code, &*ran.out), (Some(0), "x\n"), "{what}: {}", ran.err);
         }
-        // One other directory, used by each session, with nothing left in it.
+        // All sessions share one other directory, and leave nothing in it.
         let names = names(temporary.path());
         assert_eq!(names.len(), 2, "{what}: {names:?}");
         assert!(names[1].starts_with(&format!("{}-", known_name())), "{what}: {names:?}");

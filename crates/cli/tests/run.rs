@@ -1,4 +1,4 @@
-//! `toolgate run`, `demo` and `script-server`: the real binary, a scripted model over real HTTP, real tools and the real sandbox.
+//! Tests of `toolgate run`, `demo` and `script-server` with a scripted model over HTTP, real tools and the sandbox.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use support::{Home, Ran};
 use testkit::Workspace;
 
 impl Served {
-    /// Runs with this model.
+    /// Runs `toolgate run` with this model.
     fn run(&self, home: &Home, workspace: &Workspace, more: &[&str]) -> Ran {
         let fixed =
             ["run", "--base-url", &self.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
@@ -59,7 +59,7 @@ fn records(file: &Path) -> Vec<Value> {
     fs::read_to_string(file).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// For each call how often it was answered.
+/// Returns the number of answers for each call.
 fn answers(records: &[Value]) -> Vec<(String, usize)> {
     let calls = records.iter().filter(|record| record["kind"] == "call");
     calls
@@ -111,7 +111,7 @@ fn a_model_works_in_every_dialect() {
 #[test]
 fn commands_that_are_called_at_once_all_run() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    // Each response needs more keepers at the same moment than there are.
+    // Each response needs more concurrent supervisors than there are.
     let at_once = |count: usize| turn(&vec![call("exec_command", &json!({"cmd": "true"})); count]);
     let served = Served::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
@@ -181,7 +181,7 @@ fn whoever_does_not_read_cannot_keep_it_from_ending() {
     std::thread::sleep(Duration::from_secs(2));
     signal(&child, rustix::process::Signal::TERM);
     let began = Instant::now();
-    // ends: when it has, or never did
+    // ends: with the child, or at the time limit
     while child.try_wait().unwrap().is_none() {
         assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
         std::thread::sleep(Duration::from_millis(50));
@@ -305,7 +305,7 @@ fn what_cannot_be_written_down_is_not_done() {
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")],
     );
-    // Files of ours may have 4 kB, and the first entries are longer.
+    // Files are limited to 4 kB, and the first entries are longer.
     let script = format!(
         "ulimit -f 4; exec {} run --base-url {} --model m --sandbox workspace-write --json \"$(head -c 3900 /dev/zero | tr '\\0' x)\"",
         env!("CARGO_BIN_EXE_toolgate"),
@@ -386,7 +386,7 @@ fn started(served: &Served, home: &Home, workspace: &Workspace) -> Child {
     command(served, home, workspace, &["go"]).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Whether a session got as far as its first line.
+/// Reports whether a session has written its first record.
 fn begun(home: &Home) -> bool {
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions"));
     sessions.into_iter().flatten().any(|entry| !records(&entry.unwrap().path()).is_empty())
@@ -405,7 +405,7 @@ fn wait_for(file: &Path) {
     }
 }
 
-/// Kills sessions at moments of chance and goes on with them: `TOOLGATE_KILLS=200` for more of them.
+/// Kills sessions at random times and resumes them; `TOOLGATE_KILLS=200` for more kills.
 #[test]
 fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twice() {
     let kills: usize =

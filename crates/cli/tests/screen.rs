@@ -1,4 +1,4 @@
-//! `toolgate run` at a real terminal: typed at, asked, stopped, made narrower. What is compared is what a person sees.
+//! Tests of `toolgate run` at a real terminal: input, questions, interrupts and resizing, on the visible screen.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -20,30 +20,30 @@ use serde_json::{Value, json};
 use served::Served;
 use tempfile::TempDir;
 
-/// How long something may take to be seen.
+/// Time limit for text to appear.
 const PATIENCE: Duration = Duration::from_secs(30);
 const WIDTH: u16 = 60;
 const HEIGHT: u16 = 20;
 
-/// A terminal with `toolgate run` in it, and a script that plays the model.
+/// A terminal that runs `toolgate run` with a scripted model.
 struct Screen {
     home: TempDir,
     served: Served,
     program: Child,
     terminal: File,
-    /// Keeps the terminal open, so that it can be looked at in the end.
+    /// Keeps the terminal open, so that its final state can be read.
     other_end: File,
     shown: Arc<Mutex<vt100::Parser>>,
     modes: String,
 }
 
 impl Screen {
-    /// Starts it, without a prompt, with the model saying `turns`.
+    /// Starts it without a prompt; the model says `turns`.
     fn new(turns: &[Value], more: &[&str]) -> Self {
         Self::by("exec \"$@\"", turns, more)
     }
 
-    /// The same, by a shell that does `how`.
+    /// Starts it through a shell that runs `how`.
     fn by(how: &str, turns: &[Value], more: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let served = Served::start(home.path(), turns);
@@ -86,13 +86,13 @@ impl Screen {
         Self { home, served, program, terminal, other_end, shown, modes }
     }
 
-    /// What is on it, without the number of the session and with times as T.
+    /// Returns the visible text, without the session's number and with times as T.
     fn text(&self) -> String {
         let text = self.shown.lock().unwrap().screen().contents();
         text.trim_end().lines().filter(|line| !line.starts_with("session ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// Waits until this is there, at the end if it ends with the mark of the line that is typed.
+    /// Waits for this text; if it ends with the input mark, it must be at the end.
     fn sees(&self, what: &str) {
         let until = Instant::now() + PATIENCE;
         let is_there =
@@ -107,7 +107,7 @@ impl Screen {
         self.terminal.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for its end: its exit status, and whether the terminal is as it was.
+    /// Waits for the exit; returns the status, and whether the terminal was restored.
     fn ends(mut self) -> (Option<i32>, String) {
         let until = Instant::now() + PATIENCE;
         let code = loop {
@@ -154,7 +154,7 @@ fn run(command: &str) -> Value {
     json!({"items": [{"type": "function_call", "name": "exec_command", "arguments": arguments}]})
 }
 
-/// A command that writes its numbers until the file `on` is there.
+/// A command that prints numbers until the file `on` exists.
 fn counting() -> Value {
     run("for i in 1 2 3 4 5; do echo line $i; done; until [ -e on ]; do sleep 0.1; done; echo over")
 }
@@ -173,7 +173,7 @@ fn what_runs_is_shown_while_it_runs_and_lines_typed_meanwhile_reach_the_model() 
     screen.sees("All");
     screen.sees("\n›");
     let text = screen.text();
-    // Nothing is left of what was written over, and the longest line fits.
+    // Overwritten text leaves no trace, and the longest line fits.
     assert!(!text.contains('│') && !text.contains("Esc"), "{text}");
     let said: Vec<&str> = text.lines().collect();
     assert_eq!(said[..2], ["› fix the tests", "› be quick"], "{text}");
@@ -191,7 +191,7 @@ fn escape_stops_the_turn_and_the_next_goes_on() {
     screen.sees("│ begun");
     screen.types("\x1b");
     screen.sees("interrupted\n›");
-    // On a line that is not empty it takes that back.
+    // With text on the input line, Escape clears it.
     screen.types("nonsense");
     screen.sees("› nonsense");
     screen.types("\x1b");

@@ -1,4 +1,4 @@
-//! `toolgate serve`: the real binary, real sockets, a scripted model, real tools and the real sandbox.
+//! Tests of `toolgate serve`: the real binary, real sockets, a scripted model, real tools and the real sandbox.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use support::Home;
 use testkit::Workspace;
 
-/// How long anything may take.
+/// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn command(home: &Home, cwd: &Path, args: &[&str]) -> Command {
@@ -29,7 +29,7 @@ fn command(home: &Home, cwd: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A server at a socket; killed with this.
+/// A server at a socket; killed on drop.
 struct Server {
     child: Child,
     socket: PathBuf,
@@ -64,13 +64,13 @@ impl Drop for Server {
     }
 }
 
-/// The plainest client there can be.
+/// A minimal JSON-RPC client.
 struct Client<W> {
     read: BufReader<Box<dyn Read>>,
     write: W,
     next: i64,
     events: VecDeque<Value>,
-    /// What to answer when it is asked something, in order.
+    /// Answers to the server's questions, in order.
     answers: VecDeque<Value>,
     asked: Vec<Value>,
 }
@@ -108,7 +108,7 @@ impl<W: Write> Client<W> {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
-    /// The next answer, to whichever request; events are kept, and questions answered.
+    /// Returns the next response to any request; collects events, and answers questions.
     fn answer(&mut self) -> Value {
         loop {
             let message = self.read();
@@ -164,7 +164,7 @@ impl<W: Write> Client<W> {
         self.ok("session/start", &params)["session_id"].as_str().unwrap().to_owned()
     }
 
-    /// The events up to the first of this kind.
+    /// Returns the events up to the first of this kind.
     fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut seen: Vec<Value> = self.events.drain(..).collect();
         while !seen.iter().any(|event| event["event"]["kind"] == kind) {
@@ -214,13 +214,13 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
     let read = client
         .ok("tool/call", &json!({"session_id": id, "tool": "read_file", "arguments": {"path": "a.txt"}}));
     assert_eq!(read["content_items"], json!([{"type": "text", "text": "1| one\n2| two"}]));
-    // By whichever of its names.
+    // By any of its names.
     let run = client.ok(
         "tool/call",
         &json!({"session_id": id, "tool": "local_shell", "arguments": {"command": "echo by another name"}}),
     );
     assert!(run["content_items"][0]["text"].as_str().unwrap().ends_with("by another name\n"), "{run}");
-    // Once, whatever is asked how often.
+    // It runs once, however often it is requested.
     let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo x >> n.txt"}, "key": "once"});
     let (first, second) = (client.send("tool/call", &append), client.send("tool/call", &append));
     let answers = [client.answer(), client.answer()];
@@ -366,7 +366,7 @@ fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_doe
     other.ok("session/attach", &json!({"session_id": id}));
     let remove =
         json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "rm -rf precious.txt"}});
-    // Both are asked, the first answer counts, and the other is told.
+    // Both clients are asked, the first answer counts, and the other client is told.
     let request = one.send("tool/call", &remove);
     let asked = loop {
         let message = other.read();
@@ -385,7 +385,7 @@ fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_doe
     one.answers.push_back(json!({"decision": "approved"}));
     assert_eq!(one.ok("tool/call", &remove)["success"], true);
     assert!(!workspace.path().join("precious.txt").exists());
-    // Somebody who cannot be asked.
+    // A client that cannot be asked.
     let stream = UnixStream::connect(&server.socket).unwrap();
     let mut mute = Client::over(stream.try_clone().unwrap(), stream);
     mute.ok("initialize", &json!({"protocol": 1, "client": {"name": "mute"}}));
@@ -417,7 +417,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
         assert_eq!(added["ended"], "steered");
         let mut seen = client.until("added");
         seen.extend(client.events.drain(..));
-        // Killed, with the turn under way.
+        // The server is killed during the turn.
         (id, seen)
     };
     let server = Server::start(&home, "s");
@@ -431,7 +431,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     );
     assert_eq!((&attached["resumed"], &attached["busy"]), (&json!(true), &json!(false)));
     assert!(attached["tools"].as_array().unwrap().contains(&json!("weather")));
-    // What one server has, another does not get.
+    // A session that is open in one server cannot be opened in another.
     let second = Server::start(&home, "t");
     assert_eq!(second.client().fault("session/attach", &json!({"session_id": id, "start": start})).0, -32007);
     let done = client.ok("session/prompt", &json!({"session_id": id, "text": "go on"}));
@@ -444,11 +444,11 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     while turns(&all) < 2 {
         all.extend(client.until("turn"));
     }
-    // What was added to it is not lost, though the model never read it.
+    // A message added during the turn is not lost, although the model never read it.
     let prompts = all.iter().filter(|event| event["event"]["kind"] == "prompt");
     let prompts: Vec<&Value> = prompts.map(|event| &event["event"]["text"]).collect();
     assert_eq!(prompts, ["go", "and this", "go on"]);
-    // The turn that was cut off has an end too.
+    // The interrupted turn has an end too.
     let turns = all.iter().filter(|event| event["event"]["kind"] == "turn");
     let ended: Vec<&Value> = turns.map(|event| &event["event"]["ended"]).collect();
     assert_eq!(ended, ["interrupted", "done"]);
@@ -475,7 +475,7 @@ fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
     let (mut worker, mut idle) = (server.client(), server.client());
     let id = worker.start(&workspace, &json!({}));
     idle.ok("session/attach", &json!({"session_id": id}));
-    // Far more than fits between the two, while one of them reads nothing.
+    // Far more than fits into the buffers, while one client reads nothing.
     let print = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "head -c 30000 /dev/zero | tr '\\0' x"}});
     for _ in 0..300 {
         assert_eq!(worker.ok("tool/call", &print)["success"], true);
@@ -507,13 +507,14 @@ fn what_comes_right_behind_something_is_heard_after_it() {
     let mut client = server.client();
     let said = vec![json!({"items": [{"type": "message", "text": "So."}]}); 40];
     let id = client.start(&workspace, &json!({"model": {"script": script(&home, "said", &said)}}));
-    // Whoever has the answer may ask for the next thing: it begins a turn, and is not added to one that is over.
+    // A client that has the answer may send the next prompt: it begins a new turn, and is not added to the finished
+    // one.
     for number in 0..40 {
         let done = client.ok("session/prompt", &json!({"session_id": id, "text": number.to_string()}));
         assert_eq!((&done["ended"], &done["text"]), (&json!("done"), &json!("So.")), "{number}");
         assert!(done["turn_id"].as_str().unwrap().starts_with('t'), "{done}");
     }
-    // Stopped before it has begun, and all the same stopped.
+    // An interrupt before the turn has begun counts too.
     let slow = vec![json!({"delay_ms": 600_000, "items": []}); 8];
     let model = json!({"model": {"script": script(&home, "slow", &slow)}});
     let id = client.start(&workspace, &model);
@@ -531,7 +532,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
         assert_eq!(stopped(&mut client, "session/interrupt"), "interrupted");
     }
     assert_eq!(stopped(&mut client, "session/close"), "interrupted");
-    // What was added begins no turn in a session that is closed.
+    // An added message begins no turn in a closed session.
     let id = client.start(&workspace, &model);
     let turn = client.send("session/prompt", &json!({"session_id": id, "text": "go"}));
     assert_eq!(client.ok("session/prompt", &json!({"session_id": id, "text": "on"}))["ended"], "steered");
@@ -563,7 +564,7 @@ fn who_stops_a_turn_stops_the_agents_that_it_started() {
     }
     client.ok("session/interrupt", &json!({"session_id": id}));
     assert_eq!(client.result(turn)["result"]["ended"], "interrupted");
-    // It is told so as soon as the agent has stopped.
+    // The status is reported as soon as the agent has stopped.
     let mut listed = String::new();
     while !listed.contains("interrupted") {
         assert!(began.elapsed() < PATIENCE, "{listed}");
@@ -619,7 +620,7 @@ fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() 
         client.fault("session/start", &wrong);
     }
     assert_eq!(journals(), 0);
-    // A tool of the client's is there whatever else is chosen.
+    // A client's own tool is available whatever tools are selected.
     let id = client.start(&workspace, &json!({"only_tools": ["read_file"], "tools": [weather()]}));
     let tools = client.ok("tool/list", &json!({"session_id": id}));
     let names: Vec<&str> =
@@ -629,7 +630,7 @@ fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() 
         client.fault("fs/write", &json!({"session_id": id, "path": "a.txt", "text": "new", "New": true}));
     assert!(code == -32602 && why.contains("unknown field `New`"), "{why}");
     assert_eq!(fs::read_to_string(workspace.path().join("a.txt")).unwrap(), "old");
-    // Bytes that are long in JSON come in base64.
+    // Bytes that are long in JSON are sent in base64.
     fs::write(workspace.path().join("odd"), vec![1; 3 << 20]).unwrap();
     let read = client.ok("fs/read", &json!({"session_id": id, "path": "odd", "length": 8 << 20}));
     assert!(read["text"].is_null() && read["base64"].as_str().unwrap().len() == 4 << 20);
@@ -659,7 +660,7 @@ fn nonsense_is_answered_and_survived() {
     }
     client.line(&"x".repeat(17 << 20));
     assert_eq!(client.answer()["error"]["code"], -32600);
-    // Answers to what was never asked, and words that mean nothing.
+    // Responses without a request, and meaningless messages.
     client.line(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#);
     client.line(r#"{"jsonrpc":"2.0","method":"what/ever","params":{}}"#);
     client.line("\u{0}\u{1}");
@@ -667,7 +668,7 @@ fn nonsense_is_answered_and_survived() {
     let unknown = client.ok("tool/call", &json!({"session_id": id, "tool": "raed_file", "arguments": {}}));
     assert_eq!((&unknown["success"], &unknown["error"]), (&json!(false), &json!("unknown_tool")));
     let sleep = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "sleep 600", "yield_time_ms": 30_000}});
-    // Whoever leaves leaves no call without an answer.
+    // A client that disconnects leaves no call without an answer.
     let mut leaving = server.client();
     leaving.ok("session/attach", &json!({"session_id": id}));
     leaving.send("tool/call", &sleep);
@@ -774,7 +775,7 @@ fn a_client_may_bring_servers_and_choose_tools() {
     workspace.file("a.txt", "from the server\n");
     let server = Server::start(&home, "s");
     let mut client = server.client();
-    // Where a confined server finds it, wherever the checkout lies.
+    // A confined server can reach it there, wherever the checkout lies.
     let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
     let servers = json!({"other": {"command": toolgate.path(), "args": ["mcp"], "approval": "allow"}});
     let id = client.start(

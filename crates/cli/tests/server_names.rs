@@ -1,4 +1,6 @@
-//! Tools of servers by every name that they have, in every door: `server/tool`, `mcp_call_tool`, `mcp_read_resource`.
+//! Tests that a server's tools are reached by every name, in every command.
+//!
+//! The names are `server/tool`, `mcp_call_tool` and `mcp_read_resource`.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use support::{Home, Ran};
 use testkit::{Workspace, python};
 
-/// A server of the standard library: `look` says that it only reads, `change` says nothing, `slow` takes its time.
+/// A server in plain Python: `look` declares itself read-only, `change` declares nothing, `slow` takes its time.
 const SERVER: &str = r#"
 import json, sys, time
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -57,7 +59,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// With the server as the founding documents write it, and `more`.
+    /// Configures the server as the founding documents do, and `more`.
     fn new(more: &str) -> Self {
         let desk = Self { home: Home::new(), w: Workspace::new() };
         desk.w.file("server.py", SERVER);
@@ -86,7 +88,7 @@ impl Desk {
     }
 }
 
-/// Each name, its arguments, and what is answered.
+/// Each name with its arguments and its answer.
 fn names() -> Vec<(&'static str, Value, &'static str)> {
     let call = |arguments: Value| json!({"server": "filesystem", "tool": "look", "arguments": arguments});
     vec![
@@ -129,7 +131,7 @@ fn every_name_works_in_a_pipe() {
         assert_eq!(answer["output"], expected, "{name} {}", ran.err);
     }
     assert_eq!(answers.len(), names().len(), "{}", ran.err);
-    // A person hears of what is left out.
+    // The user is told about the omitted tool.
     assert!(
         ran.err.contains("a tool of the server `filesystem` is left out: the definition of `broken` does not follow the protocol"),
         "{}",
@@ -155,7 +157,7 @@ fn every_name_works_in_a_run_of_a_model() {
     }
 }
 
-/// Writes a script of one turn, and its path.
+/// Writes a script of one turn, and returns its path.
 fn scripted(desk: &Desk, items: &Value) -> &'static str {
     desk.w.file("script.jsonl", format!("{}\n", json!({ "items": items })));
     "script.jsonl"
@@ -308,7 +310,7 @@ fn what_is_left_out_is_left_out_by_every_name() {
 fn a_server_that_there_is_not_is_said_with_those_there_are() {
     let desk = Desk::new("");
     assert_snapshot!(desk.call("files/look", &json!({})), @"Some(2) error: there is no MCP server `files`; there are `filesystem`");
-    // The server that there is may have said by then which of its tools is left out.
+    // The existing server may have reported its omitted tool by then.
     let said = desk.call("mcp_call_tool", &json!({"server": "files", "tool": "look"}));
     assert!(said.starts_with("Some(2) "), "{said}");
     assert!(

@@ -1,4 +1,4 @@
-//! Tools of other programs: real servers of both eras, from npm and PyPI, as a person and a model meet them.
+//! Tests of MCP servers: real ones of both eras, from npm and PyPI, used by a person and by a model.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ impl Desk {
         Self { home: Home::new(), w: Workspace::new() }
     }
 
-    /// A desk with these servers: their names, what else is said about them, and their command lines.
+    /// Creates a fixture with these servers: names, further settings and command lines.
     fn with(servers: &[(&str, &str, Vec<String>)]) -> Self {
         let desk = Self::new();
         let table = |(name, more, command): &(&str, &str, Vec<String>)| {
@@ -57,7 +57,7 @@ impl Desk {
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
-    /// Exit code, stdout and stderr as one text.
+    /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn told(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
@@ -266,14 +266,14 @@ fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
         &json!({"source_timezone": "UTC", "target_timezone": "UTC", "time": "12:00"}),
     );
     assert!(ran.out.contains("\"target\"") && ran.code == Some(0), "{} {}", ran.out, ran.err);
-    // It says that it only reads.
+    // The tool declares itself read-only.
     let ran = desk.call("mcp__everything__get-sum", &json!({"a": 2, "b": 3}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(0) The sum of 2 and 3 is 5.");
     let ran = desk.call("mcp__everything__get-sum", &json!({"a": "two"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: the arguments do not fit at `a`: expected a number, found a string");
     let ran = desk.call("mcp__everything__get-su", &json!({"a": "two"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(2) error: there is no tool `mcp__everything__get-su`; did you mean `mcp__everything__get-sum`, `mcp__everything__get-env`, `mcp__everything__get-roots-list`?");
-    // It says nothing.
+    // The tool declares nothing.
     let ran = desk.call("mcp__everything__simulate-research-query", &json!({"topic": "x"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `simulate-research-query` is a tool of `everything`, and nobody here knows what it does; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     let ran = desk.call("mcp__everything__get-tiny-image", &json!({}));
@@ -327,7 +327,7 @@ fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
     desk.write(&text.replace("honest", "redefined"));
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
     assert_snapshot!(format!("{:?} {}{}", ran.code, ran.out, ran.err), @"Some(1) error: forbidden by policy: this needs approval: `h` has changed what it says about its tool `echo` since it was last used; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
-    // Whoever cannot read what it was asks, too.
+    // An unreadable record of the definition leads to a question too.
     desk.write(&text);
     fs::write(desk.home.path().join(".local/state/toolgate/mcp/h.json"), "no JSON").unwrap();
     let ran = desk.call("mcp__h__echo", &json!({"text": "hi"}));
@@ -375,7 +375,7 @@ fn too_many_tools_are_searched_and_not_sent() {
     assert!(ran.out.contains("__get-sum"), "{}{}", ran.out, ran.err);
 }
 
-/// A session of `toolgate pipe`, talked to line by line.
+/// A session of `toolgate pipe`, line by line.
 struct Talk {
     child: Child,
     input: ChildStdin,
@@ -407,7 +407,7 @@ impl Talk {
         self.say(&json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}));
     }
 
-    /// The next line that `is` what is waited for.
+    /// Returns the next line that satisfies `is`.
     fn wait(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let mut seen = String::new();
         // ends: with the line, or with the session
@@ -450,7 +450,7 @@ fn a_long_call_says_how_far_it_is_and_is_stopped() {
     talk.say(&json!({"type": "toolgate.cancel", "call_id": "2"}));
     let said = talk.answer("2");
     assert!(said.contains("aborted by the user"), "{said}");
-    // The server goes on.
+    // The server continues.
     talk.call("3", "mcp__everything__echo", &json!({"message": "still here"}));
     let said = talk.answer("3");
     assert!(said.contains("still here"), "{said}");
@@ -475,7 +475,7 @@ fn what_a_server_wants_to_know_is_asked_and_answered() {
     );
     let said = talk.answer("1");
     assert!(said.contains("Ada"), "{said}");
-    // Nobody is asked for a password.
+    // The user is not asked for a password.
     talk.call("2", "mcp__h__echo", &json!({"text": "x"}));
     let said = talk.answer("2");
     assert!(said.contains("decline"), "{said}");
@@ -526,7 +526,7 @@ fn a_server_that_cannot_be_reached_is_told_of_in_words() {
     assert!(!told.contains("rmcp") && !told.contains("::") && told.contains("cannot be used"), "{told}");
 }
 
-/// A server with one tool, `run`, which runs a script and says what it wrote.
+/// A server with one tool, `run`, which runs a script and returns its output.
 const RUNNER: &str = r#"
 import json, os, subprocess, sys
 TOOL = {"name": "run", "description": "Runs.", "inputSchema": {"type": "object", "properties": {"script": {"type": "string"}}}}
@@ -581,7 +581,7 @@ fn a_server_is_held_to_what_commands_are_held_to() {
     assert!(!ran.out.contains("PRIVATE") && ran.out.contains("1048576"), "{}{}", ran.out, ran.err);
     assert_eq!(fs::read_to_string(desk.w.path().join("keep/f")).unwrap(), "kept\n");
     assert!(fs::read_to_string(desk.w.path().join("toolgate.toml")).unwrap().contains("untrusted"));
-    // What held places is gone with it.
+    // The placeholders are gone with it.
     for held in [".git", ".claude", ".codex", ".agents", ".toolgate"] {
         assert!(!desk.w.path().join(held).exists(), "{held}");
     }
@@ -601,7 +601,7 @@ fn what_is_saved_while_a_server_runs_is_closed_to_it() {
     fs::create_dir(desk.home.path().join(".ssh")).unwrap();
     fs::write(desk.home.path().join(".ssh/id"), "NEWSECRET\n").unwrap();
     fs::write(desk.home.path().join(".netrc"), "NEWSECRET\n").unwrap();
-    // It is closed again twice a second; this waits for four of them.
+    // New secrets are hidden within 500 ms; this waits four times as long.
     talk.call("2", "mcp__r__run", &json!({"script": format!("sleep 2; {cat}")}));
     let said = talk.answer("2");
     assert!(said.contains("Permission denied") && !said.contains("NEWSECRET"), "{said}");
@@ -663,7 +663,7 @@ fn where_a_server_is_confined_only_in_part_that_is_said_and_it_is_not_believed()
     );
     let ran = desk.call("mcp__r__run", &json!({"script": "echo ran"}));
     assert!(ran.code == Some(1) && ran.err.contains("needs approval"), "{}{}", ran.out, ran.err);
-    // Where it is confined as it should be, it is.
+    // With full confinement, the declaration is trusted.
     desk.write(&text.replace("approval = \"allow\"", "").replace("tier = \"landlock\"", ""));
     let ran = desk.call("mcp__r__run", &json!({"script": "echo ran"}));
     assert_eq!(ran.out, "ran\n", "{}", ran.err);

@@ -1,4 +1,4 @@
-//! What models are told, in every dialect, is committed: a change of a word shows in review.
+//! Tests that the tool specifications in every dialect match the committed ones, so that changes show in review.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Stories: a model's items in, our answers out, through the real binary. `just story FILE` runs one by hand.
+//! Story tests: a model's items in, Toolgate's answers out, through the real binary. `just story FILE` runs one.
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read real files, and may unwrap")]
 
 mod support;
@@ -28,7 +28,7 @@ fn every_story_ends_as_committed() {
             if is("commands") || is("asking") {
                 args.extend(["--sandbox", "danger-full-access"]);
             }
-            // What changes files gets some of its own.
+            // A story that changes files gets its own copy.
             let mut workspace = workspace.clone();
             if is("patches") {
                 args.extend(["--sandbox", "workspace-write"]);
@@ -50,7 +50,7 @@ fn every_story_ends_as_committed() {
     assert!(told >= 5);
 }
 
-/// The files of `workspace` in the directory `to`, which really is there.
+/// Copies the files of `workspace` to `to`, and returns its canonical path.
 fn copied(workspace: &Path, to: &Path) -> PathBuf {
     for name in ["README.md", "src/lib.rs", "src/main.rs"] {
         std::fs::create_dir_all(to.join(name).parent().unwrap()).unwrap();
@@ -59,8 +59,8 @@ fn copied(workspace: &Path, to: &Path) -> PathBuf {
     std::fs::canonicalize(to).unwrap()
 }
 
-/// Runs `toolgate` and sends it line by line: a decision once its question was seen, a call once those before it are
-/// answered.
+/// Runs `toolgate` and feeds it line by line: a decision after its question, a call after the answers to the previous
+/// ones.
 fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(args)
@@ -83,7 +83,7 @@ fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
             Some("toolgate.decision") => value["call_id"] == "nobody" || out.lines().any(asked),
             _ => answered(out) == calls,
         };
-        // ends: with what was waited for, or the output
+        // ends: with the expected output, or its end
         while !ready(&out) && output.read_line(&mut out).unwrap() > 0 {}
         calls += usize::from(value["type"] == "function_call");
         writeln!(input, "{item}").unwrap();
@@ -93,14 +93,14 @@ fn talk(home: &Home, cwd: &Path, args: &[&str], items: &str) -> Ran {
     Ran { code: child.wait().unwrap().code(), out, err: String::new() }
 }
 
-/// `text` with what stands between `before` and `until` written as `mask`: it differs from run to run.
+/// Replaces the text between `before` and `until` with `mask`: it differs in each run.
 fn masked(text: &str, before: &str, until: char, mask: &str) -> String {
     let mut parts = text.split(before);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| out + before + mask + &part[part.find(until).unwrap_or(part.len())..])
 }
 
-/// Times of files differ from checkout to checkout.
+/// Masks modification times, which differ in each checkout.
 fn timeless(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

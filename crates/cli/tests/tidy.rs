@@ -1,4 +1,4 @@
-//! The tree as its pages say it is: sizes, names, crate edges, files and names that the documentation mentions.
+//! Checks the source tree against its documentation: file sizes, names, crate dependencies, and mentioned paths.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every Rust file of ours, with its text.
+/// Returns every Rust file of the workspace with its text.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     let mut directories = vec![root().join("crates")];
@@ -31,7 +31,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                // What fuzzing builds is none of ours.
+                // Build output of fuzzing is not source.
                 directories.extend(Some(path).filter(|path| !path.ends_with("target")));
             } else if path.extension().is_some_and(|kind| kind == "rs")
                 && !path.ends_with("workspace/src/main.rs")
@@ -53,7 +53,7 @@ fn is_production(path: &Path) -> bool {
         && !parts.iter().any(|part| part == "tests")
 }
 
-/// The file up to its inline tests.
+/// Returns the file up to its inline tests.
 fn production(text: &str) -> &str {
     text.split("\n#[cfg(test)]\n").next().unwrap_or(text)
 }
@@ -103,7 +103,7 @@ fn functions_fit_a_screen() {
 #[test]
 fn nothing_is_left_lying_about() {
     let mut found = Vec::new();
-    // Spelled apart, so that this file does not find itself.
+    // Split, so that this file does not match itself.
     let leftovers = [
         concat!("#[al", "low("),
         concat!("tod", "o!("),

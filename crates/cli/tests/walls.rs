@@ -1,5 +1,6 @@
-//! What stands around commands, from outside: sockets of others, less confinement than promised, variables, bounds. The real binary
-//! and the real sandbox.
+//! Tests of the sandbox from outside: foreign sockets, warnings about weaker confinement, variables and limits.
+//!
+//! They use the real binary and the real sandbox.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use support::{Home, Ran};
 use testkit::Workspace;
 
-/// How long anything may take.
+/// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LESS: &str = "warning: commands are confined LESS than the policy says: secrets (`~/.ssh`, `.env` …) can be read by commands; git hooks";
 
@@ -25,7 +26,7 @@ fn toolgate() -> &'static str {
     env!("CARGO_BIN_EXE_toolgate")
 }
 
-/// A server at a socket; killed with this.
+/// A server at a socket; killed on drop.
 struct Server(Child);
 
 impl Server {
@@ -44,7 +45,7 @@ impl Server {
         while !said.contains("warning:") {
             assert!(errors.read_line(&mut said).unwrap() > 0, "{said}");
         }
-        // Whoever is not let in is told there: nobody may find the pipe closed.
+        // Rejections are reported on stderr: the pipe must stay open.
         std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         (Self(child), said)
     }
@@ -57,7 +58,7 @@ impl Drop for Server {
     }
 }
 
-/// Connects, and prints what it is told.
+/// Connects, and prints the server's message.
 const CLIENT: &str = r#"import socket, sys
 s = socket.socket(socket.AF_UNIX)
 try:
@@ -74,7 +75,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
     workspace.file("client.py", CLIENT);
     let (_server, said) = Server::start(&home, &workspace.path(), &socket);
     assert!(said.contains("where commands may be able to write"), "{said}");
-    // The user's own programs are.
+    // The user's own programs are admitted.
     let mut own = UnixStream::connect(&socket).unwrap();
     own.set_read_timeout(Some(PATIENCE)).unwrap();
     own.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocol\":1,\"client\":{\"name\":\"test\"},\"capabilities\":{}}}\n").unwrap();
@@ -90,7 +91,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
         let out = confined(flags);
         assert!(out.contains("ERROR [Errno 13]"), "{flags:?}: {out}");
     }
-    // Even where the socket was given to it.
+    // Even with access to the socket.
     for tier in ["namespaces", "landlock"] {
         let out = confined(&["--unix-socket", at, "--tier", tier]);
         assert!(out.contains("not let in"), "{tier}: {out}");
@@ -130,7 +131,7 @@ fn every_door_says_before_the_first_command_what_does_not_hold() {
             assert!(warned < ran, "{out}");
         }
     }
-    // Where all holds, nothing is said.
+    // With full confinement there is no warning.
     let Ran { err, .. } = run(&["sandbox", "--", "echo", "ran"], "");
     assert_eq!(err, "");
 }
@@ -184,7 +185,7 @@ fn servers_say_so_too() {
             }
         }
         assert!(heard.contains("ran"), "{heard}");
-        // Whoever is at the other end hears it as an event.
+        // The client receives it as an event.
         assert!(!call || heard.contains("confined LESS"), "{heard}");
         drop(input);
         let said = child.wait_with_output().unwrap();
@@ -193,7 +194,7 @@ fn servers_say_so_too() {
     }
 }
 
-/// A sandbox inside another one is refused namespaces, as one in most containers is.
+/// A sandbox inside another one cannot create namespaces, as in most containers.
 #[test]
 fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
     let (home, workspace) = (Home::new(), Workspace::new());
@@ -216,7 +217,7 @@ fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
     let ran = inside(&["call", "exec_command", "--json", r#"{"cmd":"echo ran"}"#]);
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.err.matches("nothing is run").count(), 1, "{}", ran.err);
-    // What it shows is its own, and it says what does not hold.
+    // The demo accepts weaker confinement, and reports what does not hold.
     let ran = inside(&["demo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(
@@ -254,7 +255,7 @@ fn a_command_that_fills_the_disk_is_ended_and_told_why() {
     let out = call("head -c 400M /dev/zero > /tmp/bomb; sleep 3600; echo over");
     assert!(out.contains("there were more than 100 MB in the session's `/tmp`"), "{out}");
     assert!(!out.contains("over"), "{out}");
-    // So does what it removed and still has open, and what it writes while it frees room elsewhere.
+    // Files that are deleted but open count too, and writes while space is freed elsewhere.
     for cmd in [
         "exec 3> /tmp/x; rm /tmp/x; head -c 150M /dev/zero >&3; sleep 3600; echo over",
         "head -c 400M /dev/zero > big; sleep 1; rm big; head -c 150M /dev/zero > /tmp/x; sleep 3600; echo over",

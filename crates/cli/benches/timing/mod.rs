@@ -1,10 +1,10 @@
-//! Works timed in turns, and rows of a table.
+//! Times pieces of work in alternating rounds, and prints table rows.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a benchmark runs peers and prints")]
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs a program with nothing around it.
+/// Runs a program without a sandbox or a supervisor.
 pub(crate) fn bare(program: &str, arguments: &[&str]) {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
@@ -17,7 +17,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     began.elapsed()
 }
 
-/// The median, and the 99th of a hundred.
+/// The median and the 99th percentile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) p50: Duration,
@@ -29,12 +29,12 @@ fn spread(mut times: Vec<Duration>) -> Spread {
     Spread { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
 }
 
-/// Takes turns, so that what else the machine does hits all alike; the median of each.
+/// Returns the median of each piece of work. They alternate, so that other load on the machine affects all alike.
 pub(crate) fn rounds<const N: usize>(rounds: usize, works: [&mut dyn FnMut(); N]) -> [Duration; N] {
     spreads(rounds, works).map(|spread| spread.p50)
 }
 
-/// The same with more than the median.
+/// Returns median and 99th percentile of each piece of work.
 pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Spread; N] {
     works.iter_mut().for_each(|work| work());
     let mut times = [const { Vec::new() }; N];
@@ -47,7 +47,7 @@ pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(
     times.map(spread)
 }
 
-/// A row: ours, the peer's, and the ratio.
+/// Prints a row: Toolgate's time, the peer's, and the ratio.
 pub(crate) fn row(work: &str, us: Duration, peer: Duration) {
     let ratio = us.as_secs_f64() / peer.as_secs_f64();
     println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");

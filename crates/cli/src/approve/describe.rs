@@ -1,19 +1,19 @@
-//! A question in words, for people and for programs alike.
+//! Describes an approval question for terminals and programs: choices, reasons, command classes and confinement.
 
 use serde::{Deserialize, Serialize};
 use toolgate::rules::{Decision, Rule};
 use toolgate::{CommandLine, Confinement, Effect, Grant, Known, Network, Part, Question, SandboxPolicy};
 
-/// What a session is where somebody is asked.
+/// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// It ends with the one call.
+    /// The session ends with this call.
     Call,
-    /// It goes on, with other calls.
+    /// The session continues with other calls.
     Server,
 }
 
-/// One answer that can be given.
+/// An answer that the user can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Choice {
@@ -26,7 +26,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The key on a terminal and what it means, if it means anything there.
+    /// Returns the terminal key and its label; `None` if the choice has no key in this scope.
     pub(super) fn key(self, scope: Scope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
@@ -39,7 +39,7 @@ impl Choice {
         }
     }
 
-    /// The decision, as programs spell it. A note goes with any no.
+    /// Returns the decision as programs spell it. A note accompanies any refusal.
     pub(crate) fn decision(self) -> &'static str {
         match self {
             Self::Once => "approved",
@@ -51,11 +51,11 @@ impl Choice {
     }
 }
 
-/// The answers that make sense for `question`.
+/// Returns the answers that are valid for `question`.
 pub(crate) fn choices(question: &Question) -> Vec<Choice> {
     let hooked = question.why.iter().any(|why| matches!(why, toolgate::Cause::Hook { .. }));
     let makes_sense = |choice: &Choice| match choice {
-        // A hook asks every time.
+        // A hook asks every time, so an answer for the session has no effect.
         Choice::Session => !hooked,
         Choice::Always => question.proposal.is_some(),
         Choice::Once | Choice::No | Choice::Note | Choice::Stop => true,
@@ -64,7 +64,7 @@ pub(crate) fn choices(question: &Question) -> Vec<Choice> {
     all.into_iter().filter(makes_sense).collect()
 }
 
-/// The script that a shell is given, if `line` starts one.
+/// Returns the script that a shell is given, if `line` starts a shell.
 pub(crate) fn script(line: &CommandLine) -> Option<&str> {
     const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
     let [shell, flag, script] = &line.argv[..] else { return None };
@@ -72,7 +72,7 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
     (SHELLS.contains(&name) && matches!(flag.as_str(), "-c" | "-lc")).then_some(script)
 }
 
-/// Each part that is more than a shell around the others: the command, what it counts as, and why.
+/// Returns each command that is more than a shell around others, with its class and the reason for it.
 pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
     let whole = Whole::of(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
@@ -83,7 +83,7 @@ pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<
     described.collect()
 }
 
-/// Why it is asked, without repeating what is shown anyway.
+/// Returns the reasons for asking, without texts that are shown elsewhere in the question.
 pub(super) fn why(question: &Question) -> Vec<String> {
     let whole = Whole::of(question);
     let parts: Vec<(String, String)> = question
@@ -98,7 +98,7 @@ pub(super) fn why(question: &Question) -> Vec<String> {
     question.why.iter().map(|cause| shorter(cause.for_user())).collect()
 }
 
-/// What a part counts as, and why.
+/// Returns the class of a part, and the reason for it.
 fn class(part: &Part) -> (&'static str, Option<String>) {
     let by_rule = |says: &str| {
         let said = part.rules.first().map(|said| place(&said.rule));
@@ -118,7 +118,7 @@ fn class(part: &Part) -> (&'static str, Option<String>) {
     }
 }
 
-/// Why a rule that allows the command by its first words does not count.
+/// Explains why a rule that allows the command by its first words does not apply.
 fn uncovered(part: &Part) -> Option<String> {
     let (rule, word) = part.uncovered()?;
     Some(format!("the rule at {} does not cover `{word}`", place(rule)))
@@ -128,7 +128,7 @@ fn place(rule: &Rule) -> String {
     format!("{}:{}", rule.file.display(), rule.line)
 }
 
-/// What is shown beside the parts: the whole command, without the letters that quote others.
+/// The whole command as shown beside the parts, without quoting characters.
 struct Whole(String);
 
 impl Whole {
@@ -154,12 +154,13 @@ impl Whole {
     }
 }
 
-/// A part on one line. Scripts within it, and the texts of here-documents, are shown whole elsewhere.
+/// Formats a part on one line. Scripts within it and here-documents are shown in full elsewhere, so they are
+/// shortened.
 fn line(part: &Part, whole: &Whole) -> String {
     use toolgate::shell::{Redirect, Word};
-    /// The script of a shell, and the text of a here-document.
+    /// Longest script or here-document text that is shown in full.
     const SHORT: usize = 40;
-    /// Any other word: a path is seldom longer, and a script seldom shorter.
+    /// Longest other word that is shown in full: a path is seldom longer, and a script seldom shorter.
     const WORD: usize = 120;
     let mut command = part.command.clone();
     let most = if part.wraps { SHORT } else { WORD };
@@ -180,7 +181,7 @@ fn line(part: &Part, whole: &Whole) -> String {
     command.line()
 }
 
-/// Stands for a text that is shown with the whole command.
+/// Returns a placeholder for a text that is shown with the whole command.
 fn short(text: &str) -> String {
     match text.lines().count() {
         lines @ 2.. => format!("{lines} lines of text, as shown"),
@@ -188,9 +189,9 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What would confine it, beside what a yes gives.
+/// Describes the confinement of the call, apart from what an approval grants.
 pub(crate) fn confinement(question: &Question) -> String {
-    // What a server does, it does in a confinement of its own.
+    // A server's call runs under the server's own confinement.
     if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
         return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);
     }
@@ -221,7 +222,7 @@ fn confined(question: &Question, confinement: &Confinement) -> String {
     };
     let hosts = confinement.hosts.allow.iter().filter(|host| !granted(Grant::Connect((*host).clone())));
     let hosts: Vec<String> = hosts.map(|host| format!("`{host}`")).collect();
-    // The words of the configuration, which other sentences use too.
+    // The configuration's own words, which other sentences use too.
     let network = confinement.network.as_str();
     let talks = match (confinement.network, &hosts[..]) {
         (Network::On, _) | (Network::Off | Network::Loopback, []) => network.to_owned(),

@@ -1,4 +1,4 @@
-//! Keys → an answer. Nothing here knows a terminal.
+//! State machine of an approval prompt: turns key presses into an answer, without terminal I/O.
 
 use serde::{Deserialize, Serialize};
 use toolgate::rules::NewRule;
@@ -14,26 +14,26 @@ const MAX_NOTE: usize = 2000;
 const CONTROL_C: u8 = 3;
 const ESCAPE: u8 = 0x1b;
 
-/// What comes of some input.
+/// The effect of some input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// Nothing is to be seen.
+    /// Nothing changes on the screen.
     Nothing,
-    /// This is to be written.
+    /// Text to write.
     Show(String),
-    /// This is to be written over the line that the cursor is on.
+    /// Text to write over the current line.
     Again(String),
-    /// That was the answer, and these are the words for it.
+    /// The answer, and the words that confirm it.
     Decided(Said, &'static str),
 }
 
-/// What a person said.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Said {
     Once,
     Session,
-    /// And they have seen the rule.
+    /// The user has seen the rule.
     Always,
     No {
         note: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) enum Said {
 }
 
 impl Said {
-    /// The decision, if this is the rule that was shown.
+    /// Returns the decision; `rule` is the rule that was shown.
     pub(crate) fn decision(self, rule: Option<&NewRule>) -> ReviewDecision {
         match (self, rule) {
             (Self::Always, Some(rule)) => ReviewDecision::ApprovedWithRule(rule.clone()),
@@ -54,11 +54,11 @@ impl Said {
     }
 }
 
-/// A conversation about one question.
+/// The dialogue about one question.
 pub(crate) struct Dialogue {
     choices: Vec<Choice>,
     scope: Scope,
-    /// What a person sees of the rule that could be saved.
+    /// The text of the rule that could be saved, as shown to the user.
     rule: Option<String>,
     width: usize,
     stage: Stage,
@@ -66,9 +66,9 @@ pub(crate) struct Dialogue {
 
 enum Stage {
     Choosing,
-    /// The rule is shown.
+    /// The rule is shown and awaits confirmation.
     Confirming,
-    /// The bytes of a note.
+    /// The user types a note; holds its bytes.
     Noting(Vec<u8>),
 }
 
@@ -78,12 +78,12 @@ impl Dialogue {
         Self::with(choices(question), Scope::Call, rule, size.width)
     }
 
-    /// A conversation about a question that was asked elsewhere.
+    /// Builds a dialogue about a question that was asked by another process.
     pub(crate) fn with(choices: Vec<Choice>, scope: Scope, rule: Option<String>, width: usize) -> Self {
         Self { choices, scope, rule, width, stage: Stage::Choosing }
     }
 
-    /// What stands before the cursor.
+    /// Returns the text before the cursor.
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
             Stage::Choosing => {
@@ -94,7 +94,8 @@ impl Dialogue {
             Stage::Confirming => "Save this rule and go on? (y yes, n back): ".to_owned(),
             Stage::Noting(note) => {
                 let note = String::from_utf8_lossy(note);
-                // What was typed last, on one line: the cursor cannot go back over a line that the terminal wrapped.
+                // Shows only the end of the note, on one line: the cursor cannot move back over a line that the
+                // terminal wrapped.
                 let room = self.width.saturating_sub(40) / 2;
                 let skipped = note.chars().count().saturating_sub(room.max(8));
                 let tail: String = note.chars().skip(skipped).collect();
@@ -104,8 +105,8 @@ impl Dialogue {
         }
     }
 
-    /// Takes what was read at once. A key is a single byte: what comes as several is an arrow, a paste or a whole word, and
-    /// answers nothing.
+    /// Handles the bytes of one read. A key is a single byte; several bytes are an arrow key, a paste or a word, and
+    /// answer nothing.
     pub(super) fn hear(&mut self, input: &[u8]) -> Heard {
         if input.contains(&CONTROL_C) {
             return Heard::Decided(Said::Stop, "stopped");
@@ -153,7 +154,7 @@ impl Dialogue {
         if input == [ESCAPE] {
             return Heard::Show(format!("\n{}", self.prompt()));
         }
-        // An arrow, and what else is no letter.
+        // An escape sequence, such as an arrow key, adds no text.
         let typed = if input.starts_with(&[ESCAPE]) { &[] } else { input };
         for &byte in typed {
             match byte {

@@ -1,7 +1,7 @@
-//! What a person sees who is asked, and what they can answer.
+//! Approval questions: what the user sees, and the answers they can give.
 //!
-//! Everything that is not ours stands behind a bar or on a line that begins with our words, with control characters made
-//! visible, so that nothing can look like a part of the question that it is not.
+//! Foreign text stands behind a bar or on a line that begins with Toolgate's own words, with control characters
+//! escaped. So it cannot imitate another part of the question.
 
 mod describe;
 mod dialogue;

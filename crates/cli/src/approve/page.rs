@@ -1,27 +1,27 @@
-//! Lines for a terminal: text from outside is made visible, put behind a bar and wrapped; nothing is left out unsaid.
+//! Text box for a terminal: escapes foreign text, puts it behind a bar and wraps it; every omission is marked.
 
 use anstyle::Style;
 use toolgate::invisible;
 
 use crate::screen::{FAINT, visible};
 
-/// The narrowest screen that is written for; on a narrower one the terminal wraps again.
+/// The narrowest supported screen; on a narrower one the terminal wraps again.
 const MIN_WIDTH: usize = 24;
-/// Blank lines in a row that are shown as they are.
+/// Consecutive blank lines that are shown unchanged.
 const BLANK_LINES: usize = 2;
-/// Blanks in a row that are shown as they are.
+/// Consecutive blanks that are shown unchanged.
 const BLANKS: usize = 60;
-/// How wide the names of fields are.
+/// Width of the field labels.
 const LABEL: usize = 10;
 
-/// Stands before the rest of a line that was wrapped: it cannot be taken for a line of its own.
+/// Indents the continuation of a wrapped line, so that it cannot pass for a line of its own.
 const MORE: &str = "    ";
 
-/// What is shown, line by line, with styles.
+/// The lines to show, with styles.
 pub(super) struct Page {
     width: usize,
     lines: Vec<String>,
-    /// Something was written as an escape.
+    /// Some character was escaped.
     escaped: bool,
 }
 
@@ -31,7 +31,7 @@ impl Page {
         Self { width: width.max(MIN_WIDTH) - 1, lines: Vec::new(), escaped: false }
     }
 
-    /// A line of ours, which may end with what is not ours: only its beginning stands at the edge.
+    /// Adds one of Toolgate's own lines. It may end with foreign text: only its beginning stands at the left edge.
     pub(super) fn say(&mut self, text: &str, style: Style) {
         self.look(text);
         for (at, line) in words(&one_line(text), self.width - MORE.len()).into_iter().enumerate() {
@@ -40,12 +40,12 @@ impl Page {
         }
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub(super) fn space(&mut self) {
         self.lines.push(String::new());
     }
 
-    /// A field of ours with values that may hold what is not ours: each begins a line of its own.
+    /// Adds a labelled field. Each value, which may contain foreign text, begins on its own line.
     pub(super) fn field(&mut self, label: &str, values: &[String], style: Style) {
         for (at, value) in values.iter().enumerate() {
             self.look(value);
@@ -58,10 +58,10 @@ impl Page {
         }
     }
 
-    /// Text that is not ours, whole, behind a bar; a line that is wrapped goes on behind a broken bar.
+    /// Adds foreign text in full, behind a bar; a wrapped line continues behind a broken bar.
     pub(super) fn quote(&mut self, text: &str, style: impl Fn(&str) -> Style) {
         let mut blank = 0;
-        // Not `lines()`: that would hide what a line of Windows ends with.
+        // `lines()` would hide the carriage return of a Windows line ending.
         let text = text.strip_suffix('\n').unwrap_or(text);
         for line in text.split('\n') {
             if is_blank(line) {
@@ -93,23 +93,23 @@ impl Page {
         self.escaped |= text.contains(invisible);
     }
 
-    /// Whether there were characters that do not show.
+    /// Reports whether any character had to be escaped.
     pub(super) fn escaped(&self) -> bool {
         self.escaped
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn height(&self) -> usize {
         self.lines.len()
     }
 
-    /// All of it, each line with its end.
+    /// Returns all lines, each with a newline.
     pub(super) fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 }
 
-/// Text that is not ours, whole, line by line: each behind a bar, and none with a style.
+/// Returns foreign text in full, line by line, each behind a bar and without styles.
 pub(crate) fn quoted(text: &str, width: usize) -> Vec<String> {
     let mut page = Page::new(width);
     page.quote(text, |_| Style::new());
@@ -121,22 +121,22 @@ fn painted(text: &str, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A line of a text with nothing in it that moves the cursor.
+/// Escapes everything in a line that could move the cursor.
 fn shown(line: &str) -> String {
     visible(line).replace('\t', "    ")
 }
 
-/// A text on one line.
+/// Returns the text on one line.
 fn one_line(text: &str) -> String {
     shown(text).replace('\n', "\\n")
 }
 
-/// Whether a line shows nothing: it would only push others out of sight.
+/// Reports whether a line shows nothing: it would only push other lines off the screen.
 fn is_blank(line: &str) -> bool {
     line.chars().all(|letter| letter.is_whitespace() && !invisible(letter) || letter == '\u{2800}')
 }
 
-/// A line in which many blanks in a row are counted instead.
+/// Replaces long runs of blanks with their count.
 fn squeezed(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -156,13 +156,13 @@ fn squeezed(line: &str) -> String {
     out
 }
 
-/// How many columns a letter takes at the most. Nothing here knows which letters are wide, so all but ASCII count as such:
-/// a line may end early, and never runs over.
+/// Returns the largest width of a character in columns. All characters but ASCII count as wide, so a line may end
+/// early but never overflows.
 fn columns(letter: char) -> usize {
     if letter.is_ascii() { 1 } else { 2 }
 }
 
-/// `line` cut where it must be.
+/// Cuts `line` into pieces of at most `width` columns.
 fn pieces(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut used = 0;
@@ -177,7 +177,7 @@ fn pieces(line: &str, width: usize) -> Vec<String> {
     pieces
 }
 
-/// `line` cut between words where that can be.
+/// Wraps `line` between words where possible.
 fn words(line: &str, width: usize) -> Vec<String> {
     let wide = |text: &str| text.chars().map(columns).sum::<usize>();
     let mut lines = vec![String::new()];

@@ -1,4 +1,4 @@
-//! A question → the lines that a person reads before they answer.
+//! Renders an approval question as the lines that the user reads before answering.
 
 use anstyle::{AnsiColor, Style};
 use toolgate::shell::{Redirect, Word};
@@ -8,7 +8,8 @@ use super::describe::{Scope, choices, classes, confinement, script, why};
 use super::page::Page;
 use crate::screen::{FAINT, NAME};
 
-/// Commands that are listed, but for those that somebody should look at: all are shown whole.
+/// Commands that are listed at most; those that need attention are always listed. The full command is shown in any
+/// case.
 const MAX_RUNS: usize = 20;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
@@ -18,14 +19,14 @@ const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
-/// A screen.
+/// The size of a screen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) width: usize,
     pub(crate) height: usize,
 }
 
-/// All that a person has to know to answer `question`, and what they can answer.
+/// Renders `question` in full, with the keys of its answers.
 pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String {
     let mut page = body(question, size.width);
     remarks(&mut page, question, size);
@@ -35,8 +36,8 @@ pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String 
     page.text()
 }
 
-/// All that a person has to know to answer `question`, without a colour or a key, for a form that may have to be cut: why,
-/// what a yes gives and what the model says about it come first, the command itself last.
+/// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
+/// model's justification come first, the command itself last.
 pub(crate) fn plain(question: &Question, width: usize) -> String {
     let mut page = Page::new(width);
     title(&mut page, question);
@@ -58,7 +59,7 @@ pub(crate) fn plain(question: &Question, width: usize) -> String {
     anstream::adapter::strip_str(&page.text()).to_string()
 }
 
-/// On a terminal the end is what is seen at once, so there the command comes first.
+/// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
 fn body(question: &Question, width: usize) -> Page {
     let mut page = Page::new(width);
     page.space();
@@ -91,13 +92,13 @@ fn title(page: &mut Page, question: &Question) {
     }
 }
 
-/// All of what it would do, however long it is.
+/// Shows the complete effects, however long they are.
 fn whole(page: &mut Page, question: &Question) {
     for effect in &question.intent.effects {
         does(page, effect, question.account.as_ref());
     }
     let remembers = |effect: &Effect| matches!(effect, Effect::Remember(_));
-    // What would be remembered is shown already.
+    // The text to remember is shown already.
     let diff = question.intent.diff.as_ref().filter(|_| !question.intent.effects.iter().any(remembers));
     if let Some(diff) = diff {
         page.space();
@@ -108,7 +109,7 @@ fn whole(page: &mut Page, question: &Question) {
     }
 }
 
-/// What the model says about it.
+/// Shows the model's justification.
 fn said(page: &mut Page, question: &Question) {
     if let Some(words) = &question.intent.justification {
         page.space();
@@ -118,7 +119,7 @@ fn said(page: &mut Page, question: &Question) {
     proposed(page, question);
 }
 
-/// The rule that the model would like to have, whether it is offered or not.
+/// Shows the rule that the model proposes, offered or not.
 fn proposed(page: &mut Page, question: &Question) {
     let Some(words) = &question.intent.prefix_rule else { return };
     page.space();
@@ -129,7 +130,7 @@ fn proposed(page: &mut Page, question: &Question) {
     }
 }
 
-/// What a rule would be, and what else it would allow.
+/// Renders the proposed rule and examples of what else it would allow.
 pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
     let mut page = Page::new(size.width);
     page.space();
@@ -145,7 +146,7 @@ pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
     page.text()
 }
 
-/// Commands that the rule would allow beside the one that is asked about.
+/// Lists commands that the rule would allow besides the one in question.
 fn examples(page: &mut Page, proposal: &Proposal) {
     if !proposal.allows.is_empty() {
         page.say("From then on it would also allow, for example:", PLAIN);
@@ -153,7 +154,7 @@ fn examples(page: &mut Page, proposal: &Proposal) {
     }
 }
 
-/// One effect, if there is more to show of it than a line.
+/// Shows one effect if it needs more than a line.
 fn does(page: &mut Page, effect: &Effect, account: Option<&Account>) {
     match effect {
         Effect::Exec(line) => command(page, line, account),
@@ -205,10 +206,10 @@ fn command(page: &mut Page, line: &CommandLine, account: Option<&Account>) {
     }
 }
 
-/// The script with what is not known of it between ‹ and ›.
+/// Marks the unknown parts of the script with ‹ and ›.
 fn marked(script: &str, account: Option<&Account>) -> String {
     let mut unknown: Vec<&str> = account.map(unknown).unwrap_or_default();
-    // The longest first: one may be a part of another.
+    // Longest first: one unknown text may be part of another.
     unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
     let mut out = String::with_capacity(script.len());
     let mut rest = script;
@@ -232,7 +233,7 @@ fn marked(script: &str, account: Option<&Account>) -> String {
     out
 }
 
-/// Every word that is not known, as it is written.
+/// Returns every unknown word as written.
 fn unknown(account: &Account) -> Vec<&str> {
     let commands = account.parts.iter().map(|part| &part.command);
     let words = commands.flat_map(|command| {
@@ -240,7 +241,7 @@ fn unknown(account: &Account) -> Vec<&str> {
             Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
                 Some(to)
             }
-            // All of a text would be one mark.
+            // The whole text would become one mark.
             Redirect::Text(_) => None,
         });
         command.words.iter().chain(command.variables.iter().map(|(_, value)| value)).chain(redirects)
@@ -257,7 +258,7 @@ fn is_of_word(letter: char) -> bool {
     !letter.is_whitespace() && !"=;|&()<>\"`‹›".contains(letter)
 }
 
-/// What it is made of, and what that is known to touch.
+/// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
 fn parts(page: &mut Page, question: &Question) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in classes(question) {
@@ -267,7 +268,7 @@ fn parts(page: &mut Page, question: &Question) {
             continue;
         }
         let style = if class == "dangerous" || class == "asked" { DANGER } else { PLAIN };
-        // Our words come first: what is not ours could go on with anything that looks like them.
+        // Toolgate's words come first: foreign text could continue with an imitation of them.
         let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
         page.field(if shown == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
         shown += 1;
@@ -299,14 +300,14 @@ fn parts(page: &mut Page, question: &Question) {
     page.field("note", &question.takes_effect(), DANGER);
 }
 
-/// What would confine it, and what a yes gives it.
+/// Shows the confinement, and what an approval grants.
 fn limits(page: &mut Page, question: &Question) {
     page.field("confined", &[confinement(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     page.field("yes gives", &grants, DANGER);
 }
 
-/// What the person should know about what is shown.
+/// Adds warnings about the question itself: escaped characters and length.
 fn remarks(page: &mut Page, question: &Question, size: Size) {
     let height = page.height();
     if page.escaped() || hides(question) {
@@ -318,7 +319,7 @@ fn remarks(page: &mut Page, question: &Question, size: Size) {
     }
 }
 
-/// Whether the command holds characters that do not show. Some were made visible before they came here.
+/// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
 fn hides(question: &Question) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
         Effect::Exec(line) => line.argv.iter().any(|word| word.contains(invisible)),
@@ -331,7 +332,7 @@ fn hides(question: &Question) -> bool {
     })
 }
 
-/// How a line of a diff or a patch looks.
+/// Returns the style for a line of a diff or patch.
 fn painted(line: &str) -> Style {
     match line.as_bytes() {
         [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => PLACE,

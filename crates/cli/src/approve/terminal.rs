@@ -1,7 +1,7 @@
-//! Asks whoever sits at the terminal.
+//! Asks the user at the terminal.
 //!
-//! The terminal is `/dev/tty`, whatever standard input is. While a question stands, keys come one by one and Ctrl-C is one of
-//! them; when it is answered, or nobody waits for the answer any more, the terminal is as it was.
+//! The terminal is `/dev/tty`, independent of standard input. During a question the terminal delivers single keys,
+//! Ctrl-C included. It is restored when the question is answered or cancelled.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -20,38 +20,37 @@ use super::describe::Scope;
 use super::dialogue::{Dialogue, Heard, Said};
 use super::render::{self, Size};
 
-/// So long nobody may have typed anything before an answer is taken: whoever was typing something else when the question
-/// came does not answer it.
+/// The keyboard must be idle this long before a key counts, so that type-ahead cannot answer a question.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long the rest of an escape sequence may take.
+/// Time limit for the rest of an escape sequence.
 const SEQUENCE: Duration = Duration::from_millis(50);
-/// The most that is taken for one key or paste.
+/// Bytes of one key or paste at most.
 const MAX_INPUT: usize = 256;
 
-/// Who talks to whoever sits at the terminal: one question at a time.
+/// Returns the lock of the terminal: one question at a time.
 pub(crate) fn terminal_owner() -> Arc<tokio::sync::Mutex<()>> {
     static OWNER: LazyLock<Arc<tokio::sync::Mutex<()>>> = LazyLock::new(Arc::default);
     Arc::clone(&OWNER)
 }
 
-/// Asks at the terminal.
+/// Approver that asks at the terminal.
 pub(crate) struct TerminalApprover {
     asks: AtomicBool,
 }
 
 impl TerminalApprover {
-    /// Somebody who can be asked, if there is a terminal that they type at and read from.
+    /// Returns an approver if standard input and stderr are terminals and `/dev/tty` can be opened.
     pub(crate) fn here() -> Option<Arc<Self>> {
         let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open().is_ok();
         sits.then(|| Arc::new(Self { asks: AtomicBool::new(false) }))
     }
 
-    /// Whether a question stands: nothing else should be written.
+    /// Reports whether a question is on the screen: then nothing else should be written.
     pub(crate) fn asks(&self) -> bool {
         self.asks.load(Ordering::Acquire)
     }
 
-    /// How large the terminal is.
+    /// Returns the size of the terminal.
     pub(crate) fn size() -> io::Result<Size> {
         Ok(size(&open()?))
     }
@@ -63,13 +62,13 @@ impl TerminalApprover {
         Ok(said.await?.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
 
-    /// Shows `text`, and waits for what somebody says. Whoever stops waiting finds the terminal as it was.
+    /// Shows `text` and waits for the answer. Dropping the future restores the terminal.
     pub(crate) async fn converse(&self, text: String, dialogue: Dialogue) -> io::Result<Said> {
         let _owner = terminal_owner().lock_owned().await;
         let _asking = Asking::on(&self.asks);
         let terminal = open()?;
         let mut keys = Keys::of(terminal.try_clone()?)?;
-        // Whoever stops waiting drops `_wanted`, and the thread hears of it.
+        // Dropping the future drops `_wanted`, which wakes the thread.
         let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (tell, told) = oneshot::channel();
         let thread = std::thread::Builder::new().name("approval".to_owned());
@@ -105,7 +104,7 @@ fn size(terminal: &File) -> Size {
     Size { width: width.into(), height: height.into() }
 }
 
-/// Says that a question stands, until it is dropped.
+/// Sets the asking flag until it is dropped.
 struct Asking<'a>(&'a AtomicBool);
 
 impl<'a> Asking<'a> {
@@ -121,7 +120,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// A terminal that gives keys one by one, until it is dropped.
+/// Puts the terminal into single-key mode until it is dropped.
 struct Keys {
     terminal: File,
     before: Termios,
@@ -129,12 +128,12 @@ struct Keys {
 }
 
 impl Keys {
-    /// What was typed before the question is thrown away.
+    /// Enables the mode, and discards input that was typed before the question.
     fn of(terminal: File) -> io::Result<Self> {
         use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
         let before = termios::tcgetattr(&terminal)?;
         let mut keys = before.clone();
-        // Ctrl-C comes as a key; what is written is still written as lines.
+        // Ctrl-C arrives as a key; output is still processed line by line.
         keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
         keys.input_modes -= InputModes::ICRNL | InputModes::IXON;
         keys.special_codes[SpecialCodeIndex::VMIN] = 1;
@@ -155,34 +154,34 @@ impl Drop for Keys {
     }
 }
 
-/// Shows a question and waits for its answer, on a thread of its own: reading a terminal blocks.
+/// Shows a question and waits for its answer on a thread of its own, because reading a terminal blocks.
 struct Conversation {
     terminal: File,
-    /// Ends when nobody waits for the answer any more.
+    /// Becomes readable when the caller stops waiting.
     unwanted: OwnedFd,
 }
 
-/// What came from the terminal.
+/// Input from the terminal.
 enum Input {
     Bytes(Vec<u8>),
-    /// Nothing, for as long as was waited.
+    /// No input within the time limit.
     Quiet,
-    /// Nobody waits for an answer.
+    /// The caller has stopped waiting.
     Unwanted,
 }
 
 impl Conversation {
     fn hold(self, text: &str, mut dialogue: Dialogue) -> io::Result<Said> {
         let mut out = anstream::AutoStream::auto(self.terminal.try_clone()?);
-        // Over the line that says how long it has been.
+        // Overwrites the progress line.
         self.clear_line()?;
         write!(out, "{text}")?;
         out.flush()?;
-        // ends: when nobody types for a moment, or nobody waits
+        // ends: when the keyboard is idle for a moment, or the caller stops waiting
         loop {
             match self.wait(Some(QUIET))? {
                 Input::Bytes(bytes) => {
-                    // Only what stops is heard.
+                    // Only Ctrl-C counts.
                     if let Heard::Decided(said @ Said::Stop, words) = dialogue.hear(&keep_stop(&bytes)) {
                         writeln!(out, "{words}")?;
                         return Ok(said);
@@ -194,7 +193,7 @@ impl Conversation {
         }
         write!(out, "{}", dialogue.prompt())?;
         out.flush()?;
-        // ends: with an answer, or when nobody waits for one
+        // ends: with an answer, or when the caller stops waiting
         loop {
             let bytes = match self.wait(None)? {
                 Input::Bytes(bytes) => bytes,
@@ -217,12 +216,12 @@ impl Conversation {
         }
     }
 
-    /// Empties the line that the cursor is on; not through what takes colours away, which takes this away too.
+    /// Clears the current line. Written directly: the colour filter would strip this sequence too.
     fn clear_line(&self) -> io::Result<()> {
         (&self.terminal).write_all(b"\r\x1b[K")
     }
 
-    /// Waits for input; for an escape sequence until all of it came.
+    /// Waits for input; for an escape sequence until it is complete.
     fn wait(&self, limit: Option<Duration>) -> io::Result<Input> {
         let mut bytes = match self.read(limit)? {
             Input::Bytes(bytes) => bytes,
@@ -258,7 +257,7 @@ impl Conversation {
     }
 }
 
-/// What of some input stops everything.
+/// Keeps only the Ctrl-C bytes of some input.
 fn keep_stop(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().filter(|&byte| byte == 3).collect()
 }

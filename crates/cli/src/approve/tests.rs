@@ -1,4 +1,4 @@
-//! What a person sees, and what their keys mean.
+//! Tests of approval questions: the rendered text, and the meaning of each key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::render::{self, Size};
 
 const SIZE: Size = Size { width: 90, height: 60 };
 
-/// A machine where every program is the system's.
+/// A machine on which every program belongs to the system.
 struct Usual;
 
 impl Machine for Usual {
@@ -53,7 +53,7 @@ pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<Question> 
     }
 }
 
-/// What is shown, without its colours.
+/// Renders a question without colours.
 fn shown(question: &Question) -> String {
     anstream::adapter::strip_str(&render::question(question, SIZE, Scope::Call)).to_string()
 }
@@ -177,7 +177,7 @@ fn a_command_that_asks_to_leave_the_sandbox() {
     ");
 }
 
-/// What is asked after the sandbox refused `denial`.
+/// Returns the question asked after the sandbox refused `denial`.
 fn again(intent: &Intent, denial: Denial) -> Box<Question> {
     let gate = gate(ApprovalPolicy::OnRequest);
     let Verdict::Allow(permit) = gate.decide("shell_command", intent) else { panic!("it is allowed") };
@@ -443,7 +443,7 @@ fn the_page_shows_what_a_person_sees() {
     assert!(page.contains(rule.trim()), "docs/approval.md does not show this:\n{rule}");
 }
 
-/// The decision that comes of some keys, each by itself.
+/// Returns the decision for some keys, each typed separately.
 fn answer(question: &Question, keys: &[&str]) -> Option<ReviewDecision> {
     let mut dialogue = Dialogue::about(question, SIZE);
     keys.iter().find_map(|key| match dialogue.hear(key.as_bytes()) {
@@ -468,7 +468,7 @@ fn keys_and_what_they_mean() {
         (&plain, &["q"], Some(ReviewDecision::Abort)),
         (&plain, &["\u{3}"], Some(ReviewDecision::Abort)),
         (&plain, &["yes\u{3}"], Some(ReviewDecision::Abort)),
-        // Neither Enter nor a blank, a paste, an arrow or a key that means nothing is an answer.
+        // Enter, a blank, a paste, an arrow key or an unassigned key is no answer.
         (&plain, &["\r", "\n", " ", "yes\n", "\u{1b}[a", "\u{1b}", "x", "ÿ", "a", "s", "y\r"], None),
         (&ruled, &["a"], None),
         (&ruled, &["a", "a", "\r"], None),

@@ -1,4 +1,4 @@
-//! The command line of `toolgate acp`.
+//! Command-line arguments of `toolgate acp`.
 
 use clap::Args;
 

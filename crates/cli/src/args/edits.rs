@@ -1,4 +1,4 @@
-//! The command lines of `toolgate patch` and `toolgate diff`.
+//! Command-line arguments of `toolgate patch` and `toolgate diff`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The command lines of `toolgate log` and `toolgate stats`.
+//! Command-line arguments of `toolgate log` and `toolgate stats`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The command lines of `toolgate mcp` and `toolgate approve`.
+//! Command-line arguments of `toolgate mcp` and `toolgate approve`.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -63,9 +63,9 @@ Examples:
   toolgate approve")]
 pub(crate) struct Approve {}
 
-/// An address of this machine and a port.
+/// Parses an address of this machine and a port.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    // Whatever a resolver says, this is this machine.
+    // `localhost` always means 127.0.0.1 here, whatever a resolver returns.
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// What clients put into their `Host` header.
+/// Parses the name that clients send in their `Host` header.
 fn remote(text: &str) -> Result<String, String> {
     if text.parse::<Ipv6Addr>().is_ok() {
         return Ok(format!("[{text}]"));

@@ -1,4 +1,4 @@
-//! The command line of what lets a model work.
+//! Command-line arguments of `toolgate run`, `demo`, `replay` and `script-server`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The command line of `toolgate serve`.
+//! Command-line arguments of `toolgate serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The command lines of `toolgate mcp list` and its like.
+//! Command-line arguments of the subcommands that manage MCP servers (`toolgate mcp list`, `add`, `test` …).
 
 use clap::{Args, Subcommand};
 

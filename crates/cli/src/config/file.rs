@@ -1,4 +1,4 @@
-//! One TOML file, checked: what is wrong in it has a line and a column.
+//! Reads and validates one TOML configuration file; errors carry line and column.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::server::ServerTable;
 use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier};
 use crate::fault::Fault;
 
-/// A configuration larger than this is none.
+/// Bytes of a configuration file at most.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_PATTERNS: usize = 500;
 const OUTPUT_TOKENS: RangeInclusive<u64> = 100..=1_000_000;
@@ -27,7 +27,7 @@ const CALL_TIMEOUT_MS: RangeInclusive<u64> = 100..=86_400_000;
 const PARALLEL: RangeInclusive<u64> = 1..=1024;
 const SESSIONS: RangeInclusive<u64> = 1..=1024;
 
-/// A file that was read.
+/// A configuration file that was read.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
     path: PathBuf,
@@ -71,7 +71,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// The tools that a switch of their own leaves out.
+    /// Returns the tools that their own switch disables.
     pub(super) fn switched_off(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
         let switches = [
             ("update_plan", &self.include_plan_tool),
@@ -133,7 +133,7 @@ pub(super) struct Wire {
     pub(super) integers: Option<Spanned<Integers>>,
 }
 
-/// What the parser says in Rust's words, in a person's.
+/// Replaces Rust terms in a parser message with words for users.
 fn plain(message: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("struct Tools", "a table `[tools]`"),
@@ -157,14 +157,14 @@ fn plain(message: &str) -> String {
     })
 }
 
-/// Whether a symbolic link may stand for the file: a user may keep theirs elsewhere, a project could point anywhere.
+/// Decides whether the file may be a symlink: a user's file may be one, but a project's could point anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
     Refuse,
 }
 
-/// Opens without waiting: a FIFO in a project is not to hang us.
+/// Opens without blocking: a FIFO in a project must not hang the program.
 fn open(path: &Path, links: Links) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let flags = match links {
@@ -175,7 +175,7 @@ fn open(path: &Path, links: Links) -> rustix::io::Result<File> {
 }
 
 impl ConfigFile {
-    /// Reads the file at `path`; `None` if there is none.
+    /// Reads the file at `path`; `None` if it does not exist.
     pub(super) fn read(path: &Path, links: Links) -> Result<Option<Self>, Fault> {
         let broken = |why: &str| Fault::usage(format!("{}: {why}", path.display()));
         let file = match open(path, links) {
@@ -225,7 +225,7 @@ impl ConfigFile {
             );
         }
         for pattern in &self.content.files.deny_read {
-            // Any home will do to find out whether a pattern is one.
+            // Any home directory serves to validate a pattern.
             toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
                 .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
         }
@@ -263,7 +263,7 @@ impl ConfigFile {
         }
     }
 
-    /// The host that a text of this file is.
+    /// Parses a value of this file as a host.
     pub(super) fn host(&self, text: &Spanned<String>) -> Result<Host, Fault> {
         text.get_ref().parse().map_err(|fault: HostFault| self.fault(&text.span(), &fault.to_string()))
     }
@@ -311,21 +311,21 @@ impl ConfigFile {
         }
     }
 
-    /// A fault at a place in the file.
+    /// Builds an error at a position in the file.
     pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> Fault {
         let (line, column) = self.position(span);
         Fault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
             .hint("`toolgate config --help` says what can be set")
     }
 
-    /// A value of this file as a setting.
+    /// Converts a value of this file to a setting with its source.
     pub(super) fn setting<T, U>(&self, value: &Spanned<T>, convert: impl FnOnce(&T) -> U) -> Setting<U> {
         let (line, _) = self.position(&value.span());
         let source = Source::File { path: self.path.clone(), line };
         Setting { value: convert(value.get_ref()), source }
     }
 
-    /// The directory that relative paths in the file start from.
+    /// Returns the directory that relative paths in the file start from.
     pub(super) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }

@@ -1,5 +1,4 @@
-//! The forms in which a model is offered tools, where the configuration chooses them: for all models in `[tools]`, for some
-//! in `[models.NAME]`.
+//! Tool forms that the configuration chooses for a model: for all models in `[tools]`, for some in `[models.NAME]`.
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -8,7 +7,7 @@ use toolgate::{ApplyPatchToolType, ShellType};
 use super::file::ConfigFile;
 use super::{Config, Setting};
 
-/// The shell that a model is offered.
+/// The shell tool that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ShellName {
@@ -32,7 +31,7 @@ pub(crate) enum PatchForm {
     Function,
 }
 
-/// `[models.NAME]`: for models whose names begin with NAME.
+/// `[models.NAME]`: settings for models whose names begin with NAME.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ModelTable {
@@ -42,7 +41,7 @@ pub(super) struct ModelTable {
     include_view_image_tool: Option<bool>,
 }
 
-/// One such table.
+/// One such table with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ModelSetting {
     name: String,
@@ -111,7 +110,7 @@ impl FormSettings {
 }
 
 impl Config {
-    /// The forms that are chosen for `model`: by the table whose name fits best, else by `[tools]`.
+    /// Returns the forms for `model`: from the table with the longest matching name, else from `[tools]`.
     pub(crate) fn forms(&self, model: &str) -> Forms {
         let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
         let own = own.max_by_key(|table| table.name.len());

@@ -1,4 +1,4 @@
-//! `[[hook]]`: programs of the user's own that are asked before and after calls.
+//! `[[hook]]` tables: programs of the user that run before and after calls.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ const MAX_HOOKS: usize = 64;
 const MAX_NAME: usize = 64;
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 100..=600_000;
 
-/// One of them, as a file has it.
+/// A hook as a file spells it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HookTable {
@@ -28,13 +28,13 @@ pub(super) struct HookTable {
     pass: Vec<Spanned<String>>,
 }
 
-/// One of them, with all that is known about it.
+/// A hook with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hook {
     name: String,
     command: Vec<String>,
     on: Vec<On>,
-    /// All if there are none.
+    /// Empty means all tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<String>,
     timeout_ms: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Hook {
     pass: Vec<String>,
 }
 
-/// When it is run.
+/// The time at which the hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum On {
@@ -51,7 +51,7 @@ enum On {
     After,
 }
 
-/// What its failure does.
+/// The effect of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum OnFailure {
@@ -60,7 +60,7 @@ enum OnFailure {
 }
 
 impl HookTable {
-    /// Says what is wrong with the hooks of `file`.
+    /// Validates the hooks of `file`.
     pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
         let hooks = &file.content.hook;
         if let Some(one_more) = hooks.get(MAX_HOOKS) {
@@ -102,7 +102,7 @@ impl HookTable {
         file.within("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
     }
 
-    /// The hooks of `file`. Of those that are given no name, and would have the same, each has its place in the file.
+    /// Returns the hooks of `file`. Unnamed hooks that would share a name get their position in the file appended.
     pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<Hook>> {
         let hooks = &file.content.hook;
         let mut settings: Vec<Setting<Hook>> = hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
@@ -116,14 +116,14 @@ impl HookTable {
         settings
     }
 
-    /// The hook that it describes.
+    /// Returns the hook that the table describes.
     fn setting(&self, file: &ConfigFile, dirs: &Dirs) -> Setting<Hook> {
         let built_in = CommandHook::new("", Vec::new());
         let timeout = u64::try_from(built_in.timeout.as_millis()).unwrap_or(u64::MAX);
         file.setting(&self.command, |words| {
             let mut command: Vec<String> = words.iter().map(|word| below_home(word, dirs)).collect();
             if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
-                // Components only, so that `./x` is found to be `x`.
+                // `components()` normalizes `./x` to `x`.
                 let path: PathBuf = file.directory().join(&*program).components().collect();
                 *program = path.to_string_lossy().into_owned();
             }
@@ -141,7 +141,7 @@ impl HookTable {
     }
 }
 
-/// The name of the file that a command is about: its program, or what a program that is found by its name is given.
+/// Returns the file name that a command is about: its program, or the script given to a program found by name.
 fn file_of(command: &[String]) -> Option<String> {
     let file = match command {
         [program, file, ..] if !program.contains('/') && file.contains('/') && !file.starts_with('-') => file,
@@ -159,7 +159,7 @@ fn below_home(word: &str, dirs: &Dirs) -> String {
 }
 
 impl Setting<Hook> {
-    /// The hook, for whoever runs it.
+    /// Returns the hook in the form that the engine runs.
     pub(crate) fn command_hook(&self) -> CommandHook {
         let Hook { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
         let moment = |on: &On| match on {

@@ -1,4 +1,4 @@
-//! Which files are read, and how their values come together.
+//! Finds the configuration files, and merges their values with the built-in ones and the flags.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -20,23 +20,23 @@ use crate::fault::Fault;
 
 /// The project's file.
 pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
-/// The user's file; both names are looked for, and one of them may be there.
+/// The user's file; both names are tried, and only one may exist.
 const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 
-/// Where the user's own files are.
+/// The user's own directories.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dirs {
     pub(crate) home: Option<PathBuf>,
-    /// Their configuration.
+    /// Configuration.
     pub(crate) config: Option<PathBuf>,
-    /// What is kept from session to session.
+    /// State that is kept across sessions.
     pub(crate) state: Option<PathBuf>,
-    /// The journals of sessions.
+    /// Session journals.
     pub(crate) sessions: Option<PathBuf>,
 }
 
 impl Dirs {
-    /// As the environment says: `TOOLGATE_HOME`, else the XDG directories, else below the home directory.
+    /// Reads the directories from `TOOLGATE_HOME`, else the XDG variables, else the home directory.
     pub(crate) fn from_env() -> Result<Self, Fault> {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         if let Some(own) = std::env::var_os("TOOLGATE_HOME").map(PathBuf::from) {
@@ -47,7 +47,7 @@ impl Dirs {
             let sessions = Some(own.join("sessions"));
             return Ok(Self { home, state: Some(own.join("state")), sessions, config: Some(own) });
         }
-        // The XDG standard says that a relative path there is to be ignored.
+        // The XDG standard says that a relative path there is ignored.
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below = |xdg: &str, default: &str| {
@@ -59,7 +59,7 @@ impl Dirs {
     }
 }
 
-/// Reads the configuration for work in `cwd`.
+/// Loads the configuration for work in `cwd`.
 pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fault> {
     let mut config = Config::built_in();
     if let Some(file) = user_file(dirs, &mut config.looked_for)? {
@@ -70,7 +70,7 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     for file in project_files(cwd, &mut config.looked_for)? {
         narrows_only(&file, dirs, config.confinement.require.value)?;
         config.narrow(&file);
-        // Which model it is decides what it is given, so the user's own word stands.
+        // The model decides which tools are offered, so the user's own choice wins.
         if !own_model {
             set(&mut config.model, &file, file.content.model.as_ref(), |model| Some(model.clone()));
         }
@@ -92,7 +92,7 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
     Ok(config)
 }
 
-/// Where the user's own file is, or would be.
+/// Returns the path of the user's file, whether or not it exists.
 pub(crate) fn user_path(dirs: &Dirs) -> Result<PathBuf, Fault> {
     let missing = || Fault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
     let directory = dirs.config.as_ref().ok_or_else(missing)?;
@@ -119,8 +119,9 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
     Ok(found)
 }
 
-/// Every file at or above `cwd`, outermost first: up to the top of its git repository, or else to the root. Above `cwd`,
-/// only those count that belong to whoever owns `cwd`, to the user or to root: anybody may put one into `/tmp`.
+/// Returns every project file at or above `cwd`, outermost first: up to the top of its git repository, else to the
+/// root. Above `cwd`, only files of the owner of `cwd`, of the user or of root count: anyone may put a file into
+/// `/tmp`.
 fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<ConfigFile>, Fault> {
     let mut files = Vec::new();
     for (path, whose) in at_or_above(cwd, Path::new(PROJECT_FILE)) {
@@ -142,17 +143,18 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
     Ok(files)
 }
 
-/// Whose a file of the project is.
+/// The owner of a project file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The user's, root's, or that of whoever owns the working directory; or it is not there.
+    /// The user, root or the owner of the working directory; also if the file does not exist.
     Ours,
     Others,
 }
 
-/// The places of `name` at and above `cwd`, innermost first: up to the top of its git repository, or else to the root.
+/// Returns the paths of `name` at and above `cwd`, innermost first: up to the top of its git repository, else to the
+/// root.
 pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
-    // Where it really is, so that `sub/..` does not make `sub` a directory above.
+    // Resolved first, so that `sub/..` does not make `sub` a parent directory.
     let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let top = repository.unwrap_or(Path::new("/"));
@@ -167,7 +169,7 @@ pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).map(place).collect()
 }
 
-/// Refuses a project's file that would give tools more than the user does.
+/// Rejects a project file that would give tools more than the user does.
 fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fault> {
     let Content { sandbox, files, tools, commands, .. } = &file.content;
     let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > Sandbox::ReadOnly);
@@ -201,7 +203,7 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fa
     let tier = tier.as_ref().map(|tier| (tier.span(), "confinement.tier"));
     let require = require.as_ref().filter(|tier| *tier.get_ref() < required);
     let require = require.map(|tier| (tier.span(), "confinement.require"));
-    // What there is of it depends on the machine, so nobody knows whether a number is less.
+    // The available amount depends on the machine, so a number cannot be known to be smaller.
     let tmp = tmp_mb.as_ref().map(|most| (most.span(), "confinement.tmp_mb"));
     let shm = shm_mb.as_ref().map(|most| (most.span(), "confinement.shm_mb"));
     let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
@@ -223,7 +225,7 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fa
 }
 
 impl super::Confinement {
-    /// Each limit, and what a file says about it.
+    /// Pairs each limit with its value in a file.
     fn limits<'a>(
         &'a mut self,
         file: &'a Confinement,
@@ -241,7 +243,7 @@ impl super::Confinement {
 }
 
 impl Config {
-    /// Takes what flags say about confinement.
+    /// Applies the confinement flags.
     fn flags(&mut self, cwd: &Path, flags: &Confine) -> Result<(), Fault> {
         let at = |flag| move |path: &PathBuf| Setting { value: cwd.join(path), source: Source::Flag(flag) };
         let ours = &mut self.confinement;
@@ -256,7 +258,7 @@ impl Config {
         if let Some(value) = flags.require {
             ours.require = Setting { value, source: Source::Flag("--require") };
         }
-        // Whoever chooses a weaker layer by name wants it to be used.
+        // A user who names a weaker layer wants it to be used.
         if ours.require.source == Source::BuiltIn && ours.tier.value < ours.require.value {
             ours.require = ours.tier.clone();
         }
@@ -271,7 +273,7 @@ impl Config {
         }
         for pattern in &flags.deny_read {
             let source = Source::Flag("--deny-read");
-            // What a shell has made a path of is one from here.
+            // A shell expands a glob to paths relative to the current directory.
             let value = match pattern.strip_prefix("./") {
                 Some(rest) => cwd.join(rest).to_string_lossy().into_owned(),
                 None => pattern.clone(),
@@ -281,7 +283,7 @@ impl Config {
         Ok(())
     }
 
-    /// Takes what the user's own file says and any file may say.
+    /// Applies the user's values for keys that any file may set.
     fn take(&mut self, file: &ConfigFile) {
         let Content { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
@@ -301,13 +303,13 @@ impl Config {
         set(&mut self.limits.parallel, file, limits.parallel.as_ref(), count);
     }
 
-    /// Takes what a project's file says: lists add up, limits only shrink.
+    /// Applies a project's file: lists accumulate, limits only shrink.
     fn narrow(&mut self, file: &ConfigFile) {
         let Content { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
         let ours = &mut self.confinement;
         shrink(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
-        // The strongest demand counts.
+        // The strongest requirement wins.
         if confinement.require.as_ref().is_some_and(|tier| *tier.get_ref() > ours.require.value) {
             set(&mut ours.require, file, confinement.require.as_ref(), |&tier| tier);
         }
@@ -317,7 +319,7 @@ impl Config {
             }
         }
         shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
-        // Whoever is never asked is not asked more, either; and what is switched off stays so.
+        // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
         let theirs = file.content.approval.as_ref();
         let off = theirs.is_some_and(|theirs| *theirs.get_ref() == Approval::Disabled);
         if off || !matches!(self.approval.value, Approval::Never | Approval::Disabled) {
@@ -345,7 +347,7 @@ impl Config {
         self.confinement.read_only.extend(file.content.confinement.read_only.iter().map(below));
     }
 
-    /// Takes what only the user's own file may say.
+    /// Applies the keys that only the user's own file may set.
     fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
         let Content { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {

@@ -1,7 +1,6 @@
-//! The configuration in force: built-in values, the user's file, the project's files, flags; each value knows where
-//! it comes from.
+//! The effective configuration: built-in values, the user's file, project files and flags, each with its source.
 //!
-//! A project's file comes with the project, from whoever wrote it. It may narrow what tools can do, never widen it.
+//! A project's file comes with the project and is untrusted. It may narrow what tools can do, never widen it.
 
 mod file;
 mod forms;
@@ -27,20 +26,20 @@ pub(crate) use rules::{USER as USER_RULES, rule_files};
 pub(crate) use search::{SearchApproval, WebSearchTable};
 pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
 
-/// Every key, with an example: what `toolgate config --help` and docs/configuration.md show.
+/// Every key with an example, as `toolgate config --help` and docs/configuration.md show it.
 pub(crate) const EXAMPLE: &str = include_str!("example.toml");
 
-/// Sessions that are kept running at a time.
+/// Default limit of command sessions that run at a time.
 const SESSIONS: usize = 64;
 
-/// What the name of a unix socket must be.
+/// Error text for an invalid name of a unix socket.
 const NO_SOCKET: &str = "a unix socket is a whole path, e.g. `/run/x.sock`, or `@` and an abstract name";
 
 fn is_socket(name: &str) -> bool {
     name.len() > 1 && (name.starts_with('/') || name.starts_with('@'))
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting<T> {
     pub(crate) value: T,
@@ -53,7 +52,7 @@ impl<T> Setting<T> {
     }
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     BuiltIn,
@@ -71,7 +70,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Everything that can be set.
+/// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(crate) model: Setting<Option<String>>,
@@ -89,7 +88,7 @@ pub(crate) struct Config {
     pub(crate) looked_for: Vec<LookedFor>,
 }
 
-/// Which tools there are.
+/// The tool selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tools {
     /// Each list narrows the one before it.
@@ -99,11 +98,11 @@ pub(crate) struct Tools {
     pub(crate) shell_type: Setting<Option<forms::ShellName>>,
     pub(crate) apply_patch_tool_type: Setting<Option<forms::PatchForm>>,
     pub(crate) use_experimental_streamable_shell_tool: Setting<Option<bool>>,
-    /// A search of the user's own.
+    /// The user's own web search.
     pub(crate) search: Option<Setting<WebSearchTable>>,
 }
 
-/// What they may read.
+/// The paths that tools may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) read_roots: Vec<Setting<PathBuf>>,
@@ -111,7 +110,7 @@ pub(crate) struct Files {
     pub(crate) deny_read_defaults: Setting<bool>,
 }
 
-/// How commands are started.
+/// The environment and the shell of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Commands {
     pub(crate) inherit: Setting<Inherit>,
@@ -119,11 +118,11 @@ pub(crate) struct Commands {
     /// Names and values.
     pub(crate) set: Vec<Setting<(String, String)>>,
     pub(crate) sessions: Setting<usize>,
-    /// The user's own if nothing is said.
+    /// The user's own shell if unset.
     pub(crate) shell: Setting<Option<PathBuf>>,
 }
 
-/// How much they may take.
+/// Limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) output_tokens: Setting<usize>,
@@ -195,7 +194,7 @@ pub(crate) enum Tier {
     Namespaces,
 }
 
-/// What commands are confined to.
+/// The confinement of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confinement {
     pub(crate) writable: Vec<Setting<PathBuf>>,
@@ -213,7 +212,7 @@ pub(crate) struct Confinement {
     pub(crate) shm_mb: Setting<Option<u64>>,
 }
 
-/// How much of the user's environment a command gets; the tightest comes first.
+/// The part of the user's environment that a command inherits; the strictest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Inherit {
@@ -222,7 +221,7 @@ pub(crate) enum Inherit {
     All,
 }
 
-/// How whole numbers are described to the model's API.
+/// The way integers are described to the model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Integers {
@@ -230,7 +229,7 @@ pub(crate) enum Integers {
     Number,
 }
 
-/// Whether the model's provider may search the web for it.
+/// The mode of the model provider's own web search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WebSearch {
@@ -239,20 +238,20 @@ pub(crate) enum WebSearch {
     Live,
 }
 
-/// A file that was looked for.
+/// A configuration file that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LookedFor {
     pub(crate) path: PathBuf,
     pub(crate) found: Found,
 }
 
-/// What became of a file.
+/// The state of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Found {
     Read,
     NotThere,
-    /// Above the working directory, and somebody else's.
+    /// Above the working directory and owned by another user, so ignored.
     NotYours,
 }
 
@@ -315,7 +314,7 @@ impl Config {
 }
 
 impl Commands {
-    /// Takes a variable that a flag names: the user's own, or with a value.
+    /// Adds a variable from a flag: `NAME` passes the user's own, `NAME=VALUE` sets one.
     pub(crate) fn take(&mut self, named: &str) {
         let source = Source::Flag("--env");
         match named.split_once('=') {
@@ -328,13 +327,13 @@ impl Commands {
 }
 
 impl Tools {
-    /// The tools that every `only` names; `None` if nothing is said.
+    /// Returns the tools that every `only` list names; `None` if there is no such list.
     pub(crate) fn chosen(&self) -> Option<BTreeSet<String>> {
         let sets = self.only.iter().map(|only| only.value.iter().cloned().collect::<BTreeSet<_>>());
         sets.reduce(|one, other| one.intersection(&other).cloned().collect())
     }
 
-    /// Where the tool `name` is named.
+    /// Returns the source of the setting that names the tool `name`.
     pub(crate) fn names(&self, name: &str) -> Option<&Source> {
         let only = self.only.iter().find(|only| only.value.iter().any(|one| one == name));
         let without = self.without.iter().find(|one| one.value == name);

@@ -1,4 +1,4 @@
-//! The configuration as `toolgate config` shows it.
+//! Lists the configuration as `toolgate config` prints it.
 
 use std::borrow::Cow;
 
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 
 use super::{Commands, Config, Confinement, Files, Limits, Setting, Source, Tools};
 
-/// One value of one key.
+/// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) key: Cow<'static, str>,
     pub(crate) value: Shown,
 }
 
-/// What is shown for a key.
+/// The value that is printed for a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shown {
-    /// Nothing says anything about it.
+    /// The key is not set.
     Unset,
     One(Value, Source),
-    /// Several values, each with a source of its own.
+    /// Several values, each with its own source.
     List(Vec<(Value, Source)>),
 }
 
 impl Config {
-    /// Every key with its values and their sources, in the order of the documentation.
+    /// Returns every key with its values and their sources, in the order of the documentation.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let Tools { only, without, web_search, search, shell_type, apply_patch_tool_type, .. } = &self.tools;
         let streamable = &self.tools.use_experimental_streamable_shell_tool;
@@ -105,7 +105,7 @@ impl Confinement {
     }
 }
 
-/// A variable's name as TOML spells a key.
+/// Returns a variable's name as TOML spells a key.
 fn key(name: &str) -> String {
     let bare = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if bare { name.to_owned() } else { json!(name).to_string() }
@@ -138,7 +138,7 @@ fn list(values: impl Iterator<Item = (Value, Source)>) -> Shown {
 }
 
 impl Row {
-    /// The row for programs.
+    /// Returns the row as JSON, one object for each value.
     pub(crate) fn json(&self) -> Vec<Value> {
         let one = |(value, source): &(Value, Source)| json!({ "key": self.key, "value": value, "source": source.to_string() });
         match &self.value {

@@ -1,4 +1,4 @@
-//! Where files of rules are.
+//! Finds the rules files: of the machine, the user and the project.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use toolgate::rules::Layer;
 
 use super::load::{Dirs, Whose, at_or_above};
 
-/// The machine's, for everybody on it.
+/// The machine's file, for all of its users.
 const SYSTEM: &str = "/etc/toolgate/rules.toml";
-/// The user's, in their configuration.
+/// The user's file, in their configuration directory.
 pub(crate) const USER: &str = "rules.toml";
-/// The project's, at and above the working directory.
+/// The project's file, at and above the working directory.
 const PROJECT: &str = ".toolgate/rules.toml";
 
-/// The files of rules for work in `cwd`: the machine's and the user's, there or not, and the project's that are there, the
-/// outermost first. Above `cwd` the same files count as for the project's configuration.
+/// Returns the rules files for work in `cwd`: the machine's and the user's, existing or not, and the project's
+/// existing ones, outermost first. Above `cwd` the same ownership rule applies as for the project's configuration.
 pub(crate) fn rule_files(cwd: &Path, dirs: &Dirs) -> Vec<(Layer, PathBuf)> {
     let system = (Layer::System, PathBuf::from(SYSTEM));
     let user = dirs.config.as_ref().map(|config| (Layer::User, config.join(USER)));
     let is_there = |(path, whose): (PathBuf, Whose)| {
         let there = match path.symlink_metadata() {
             Ok(_) => true,
-            // What may not be looked at is for the reader, who refuses to go on without it.
+            // Any other error is left to the reader, which refuses to continue without the file.
             Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
         };
         (there && whose == Whose::Ours).then_some((Layer::Project, path))

@@ -1,4 +1,4 @@
-//! `[tools] web_search`: the model provider's own search by one word, or a search of the user's own by a table.
+//! `[tools] web_search`: one word selects the model provider's own search, a table configures the user's own.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::WebSearch;
 use super::file::ConfigFile;
 use crate::fault::Fault;
 
-/// How long a search may take if nothing else is said, in seconds, and what can be said.
+/// Default time limit of a search in seconds, and the permitted range.
 const TIMEOUT_SECONDS: f64 = 20.0;
 const TIMEOUTS: std::ops::RangeInclusive<f64> = 0.1..=600.0;
 
-/// What a file says about searching: one word, or a table.
+/// The value of `web_search` in a file: one word, or a table.
 #[derive(Debug, Clone)]
 pub(crate) enum WebSearchKey {
     Mode(WebSearch),
@@ -27,7 +27,7 @@ pub(crate) enum WebSearchKey {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WebSearchTable {
-    /// The model provider's own search, where it has one.
+    /// The model provider's own search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hosted: Option<WebSearch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,12 +36,12 @@ pub(crate) struct WebSearchTable {
     pub(crate) tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
-    /// For `command`: whom it may talk to, and variables of the user's that it gets.
+    /// For `command`: hosts that it may reach, and variables of the user that it gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) hosts: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) env_vars: Vec<String>,
-    /// For `tool`: what its arguments are called.
+    /// For `tool`: the names of its arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) query_argument: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,13 +58,13 @@ pub(crate) struct WebSearchTable {
 
 impl Eq for WebSearchTable {}
 
-/// When somebody is asked about a search.
+/// The approval policy of searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SearchApproval {
-    /// As about any other connection to its hosts.
+    /// Asks as for any other connection to its hosts.
     Ask,
-    /// Never.
+    /// Never asks.
     Allow,
 }
 
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for Read {
 }
 
 impl WebSearchKey {
-    /// What the model's provider is to do.
+    /// Returns the mode of the model provider's search.
     pub(crate) fn mode(&self) -> WebSearch {
         match self {
             Self::Mode(mode) => *mode,
@@ -102,7 +102,7 @@ impl WebSearchKey {
         }
     }
 
-    /// The search of the user's own, if there is one.
+    /// Returns the user's own search, if one is configured.
     pub(crate) fn own(&self) -> Option<WebSearchTable> {
         match self {
             Self::Table(table) if table.is_own() => Some((**table).clone()),
@@ -116,17 +116,17 @@ impl WebSearchTable {
         !self.command.is_empty() || self.tool.is_some() || self.url.is_some()
     }
 
-    /// How long a search may take.
+    /// Returns the time limit of a search.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.timeout_seconds.unwrap_or(TIMEOUT_SECONDS))
     }
 
-    /// The server and the tool that answer searches.
+    /// Returns the server and the tool that answer searches.
     pub(crate) fn server_tool(&self) -> Option<(&str, &str)> {
         self.tool.as_deref().and_then(toolgate::mcp::by_path)
     }
 
-    /// What is wrong with it, if something is.
+    /// Returns the first error in the table, if any.
     fn fault(&self) -> Option<String> {
         let ways = [
             ("command", !self.command.is_empty()),
@@ -173,7 +173,7 @@ impl WebSearchTable {
             .or_else(|| environment.check().err().map(|fault| fault.to_string()))
     }
 
-    /// Says what is wrong with the table of `file`.
+    /// Validates the table of `file`.
     pub(super) fn check(file: &ConfigFile) -> Result<(), Fault> {
         let Some(key) = &file.content.tools.web_search else { return Ok(()) };
         let WebSearchKey::Table(table) = key.get_ref() else { return Ok(()) };

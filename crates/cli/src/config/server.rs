@@ -1,4 +1,4 @@
-//! `[mcp_servers.NAME]`: other programs whose tools are used. Keys are called as Codex calls them, where both have them.
+//! `[mcp_servers.NAME]` tables: MCP servers whose tools are used. Keys have Codex's names where both have them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const MAX_SERVERS: usize = 256;
 const MAX_NAME: usize = 64;
 const TIMEOUT_SEC: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
 
-/// One of them, as a file has it.
+/// A server as a file spells it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerTable {
@@ -57,7 +57,7 @@ pub(crate) struct ServerTable {
     pub(crate) startup_timeout_sec: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_timeout_sec: Option<f64>,
-    /// One time for both: see [`ServerTable::startup_timeout`].
+    /// One time limit for both: see [`ServerTable::startup_timeout`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(crate) struct ServerTable {
     pub(crate) tools: BTreeMap<String, ToolTable>,
 }
 
-/// Who we are to whoever lets users in to it.
+/// The OAuth client that Toolgate is to the server's authorization server.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OauthTable {
@@ -79,14 +79,14 @@ pub(crate) struct OauthTable {
     pub(crate) client_secret_env_var: Option<String>,
 }
 
-/// What is said about one of its tools.
+/// Settings of one of the server's tools.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolTable {
     pub(crate) approval: ServerApproval,
 }
 
-/// When somebody is asked about its calls.
+/// The approval policy of the server's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ServerApproval {
@@ -95,7 +95,7 @@ pub(crate) enum ServerApproval {
     Allow,
 }
 
-/// One of them, with its name.
+/// A server table with its name.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ServerSetting {
     pub(crate) name: String,
@@ -112,14 +112,14 @@ impl PartialEq for ServerSetting {
 
 impl Eq for ServerSetting {}
 
-/// Whether a server can be called so.
+/// Reports whether a server may have this name.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain)
 }
 
 impl ServerTable {
-    /// What is wrong with it, if something is.
+    /// Returns the first error in the table, if any.
     pub(crate) fn fault(&self) -> Option<String> {
         let only = |other: &str, keys: &[(&str, bool)]| {
             keys.iter()
@@ -169,7 +169,7 @@ impl ServerTable {
         })
     }
 
-    /// A header that no request can have.
+    /// Finds a header that no request can have.
     fn bad_header(&self) -> Option<String> {
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
         let mut names = self.http_headers.keys().chain(self.env_http_headers.keys());
@@ -187,21 +187,21 @@ impl ServerTable {
         wrong.map(|(key, _)| format!("`{key}` must be from {} to {}", TIMEOUT_SEC.start(), TIMEOUT_SEC.end()))
     }
 
-    /// Returns how long the server may take to start. `timeout_seconds` can lengthen that and never shortens it: a program
-    /// that `npx` or `uvx` fetches first takes longer to start than any call of it.
+    /// Returns the time limit for starting the server. `timeout_seconds` can lengthen it and never shortens it: a
+    /// program that `npx` or `uvx` downloads first takes longer to start than any of its calls.
     pub(crate) fn startup_timeout(&self) -> Duration {
         let longer = self.timeout_seconds.map(Duration::from_secs_f64);
         let default = longer.unwrap_or_default().max(STARTUP_TIMEOUT);
         self.startup_timeout_sec.map_or(default, Duration::from_secs_f64)
     }
 
-    /// Returns how long a call may take: the key that names calls counts before `timeout_seconds`.
+    /// Returns the time limit of a call; `tool_timeout_sec` takes precedence over `timeout_seconds`.
     pub(crate) fn tool_timeout(&self) -> Duration {
         let seconds = self.tool_timeout_sec.or(self.timeout_seconds);
         seconds.map_or(TOOL_TIMEOUT, Duration::from_secs_f64)
     }
 
-    /// Says what is wrong with the servers of `file`.
+    /// Validates the servers of `file`.
     pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
         let servers = &file.content.mcp_servers;
         if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
@@ -220,7 +220,7 @@ impl ServerTable {
         Ok(())
     }
 
-    /// The servers of `file`, with paths from where they are.
+    /// Returns the servers of `file`, with relative paths resolved against the file's directory.
     pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<ServerSetting>> {
         let absolute = |path: &String| -> PathBuf {
             match (path.strip_prefix("~/"), &dirs.home) {
@@ -245,7 +245,7 @@ impl ServerTable {
     }
 }
 
-/// What is wrong with a URL, if something is. What it is sent must not be read on the way.
+/// Returns the error in a URL, if any. Credentials must not be sent in plain text over the network.
 fn bad_url(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").map(|rest| (rest, true));
     let rest = rest.or_else(|| url.strip_prefix("http://").map(|rest| (rest, false)));

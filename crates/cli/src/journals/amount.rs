@@ -1,10 +1,10 @@
-//! Times, bytes and counts as people write them.
+//! Formats durations, sizes and counts for people.
 
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Milliseconds: `12 ms`, `2.1 s`, `48 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats milliseconds: `12 ms`, `2.1 s`, `48 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(millis: u64) -> String {
     match millis {
         0..SECOND => format!("{millis} ms"),
@@ -15,7 +15,7 @@ pub(crate) fn duration(millis: u64) -> String {
     }
 }
 
-/// The same in seven letters at the most, for tables: `3.3 min`, `2.0 h`.
+/// Formats milliseconds in at most seven characters, for tables: `3.3 min`, `2.0 h`.
 pub(crate) fn brief(millis: u64) -> String {
     let tenths = |unit: u64, name: &str| format!("{}.{} {name}", millis / unit, millis % unit / (unit / 10));
     match millis {
@@ -26,7 +26,7 @@ pub(crate) fn brief(millis: u64) -> String {
     }
 }
 
-/// Bytes: `9 bytes`, `12.3 kB`, `4.0 MB`.
+/// Formats bytes: `9 bytes`, `12.3 kB`, `4.0 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -42,7 +42,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{}.{} {}", count(tenths / 10), tenths % 10, UNITS[unit])
 }
 
-/// A count, with commas between thousands.
+/// Formats a count with commas between thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
@@ -55,12 +55,12 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// `1 call`, `2 calls`.
+/// Formats a count with a noun: `1 call`, `2 calls`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{} {what}s", count(number)) }
 }
 
-/// `2026-11-16 21:36` of `2026-11-16T21:36:02.123Z`, which may also be anything else.
+/// Formats a timestamp such as `2026-11-16T21:36:02.123Z` as `2026-11-16 21:36`; returns `-` for anything else.
 pub(crate) fn minute(at: &str) -> String {
     if journal::millis(at).is_none() {
         return "-".to_owned();

@@ -1,22 +1,22 @@
-//! The time of a session, from the times of its lines.
+//! Working time of a session, computed from the timestamps of its journal.
 
-/// Counts the milliseconds of a session. The clock of a machine may go back, and nobody waits while nobody works.
+/// Counts the working milliseconds of a session. The machine's clock may go back, and idle time does not count.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last: Option<u64>,
     elapsed: u64,
 }
 
-/// What passed before a line.
+/// The kind of time that passed before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passed {
     Working,
-    /// Between turns, or between the end of a session and its going on.
+    /// Between turns, or between the end of a session and its resumption.
     Idle,
 }
 
 impl Clock {
-    /// The time of the session at a line that was written `at`.
+    /// Returns the working time of the session at a record written `at`.
     pub(super) fn tick(&mut self, at: &str, passed: Passed) -> u64 {
         let Some(now) = journal::millis(at) else { return self.elapsed };
         let since = now.saturating_sub(self.last.unwrap_or(now));

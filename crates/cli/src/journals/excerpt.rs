@@ -1,48 +1,48 @@
-//! Texts of a journal, as long as anybody reads: what is cut says how much.
+//! Truncates texts of a journal for display; each cut states the omitted bytes.
 
-/// Bytes that are kept of a text at the most.
+/// Bytes kept of one text at most.
 const TEXT: usize = 16 << 10;
-/// Bytes that are kept of all texts of a session.
+/// Bytes kept of all texts of a session.
 const ALL: usize = 32 << 20;
-/// The part of what is left that one text gets: of a long session, the last text is shown too, only less of it.
+/// The share of the remaining budget that one text may use: late texts of a long session are shown too, only shorter.
 const SHARE: usize = 1024;
-/// Bytes that are kept of a name.
+/// Bytes kept of a name.
 const NAME: usize = 200;
-/// How many sentences of a list are kept.
+/// Items kept of a list.
 const LIST: usize = 10;
 
-/// The beginning of a text, and how many bytes come after it.
+/// The beginning of a text, and the number of omitted bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) text: String,
     pub(crate) left_out: usize,
 }
 
-/// Cuts texts, so that all together are not too many.
+/// Truncates texts within a budget for the whole session.
 #[derive(Debug)]
 pub(crate) struct Shears {
     left: usize,
 }
 
 impl Shears {
-    /// For those who read texts.
+    /// Creates a truncator for commands that show texts.
     pub(crate) fn reading() -> Self {
         Self { left: ALL }
     }
 
-    /// For those who only count: no text is kept, but for names.
+    /// Creates a truncator for commands that only count: it keeps no text except names.
     pub(crate) fn counting() -> Self {
         Self { left: 0 }
     }
 
-    /// The beginning of a text.
+    /// Returns the beginning of a text.
     pub(crate) fn cut(&mut self, text: &str) -> Excerpt {
         let kept = &text[..text.floor_char_boundary(TEXT.min(self.left / SHARE))];
         self.left -= kept.len();
         Excerpt { text: kept.to_owned(), left_out: text.len() - kept.len() }
     }
 
-    /// The beginnings of the first texts; the last says how many there are more.
+    /// Returns the beginnings of the first texts; a last item counts the others.
     pub(crate) fn list(&mut self, texts: &[String]) -> Vec<Excerpt> {
         let mut list: Vec<Excerpt> = texts.iter().take(LIST).map(|text| self.cut(text)).collect();
         if texts.len() > LIST {
@@ -52,7 +52,7 @@ impl Shears {
     }
 }
 
-/// A name, which is short unless somebody means no good.
+/// Truncates a name, which is long only in a hostile journal.
 pub(crate) fn name(text: &str) -> String {
     let kept = &text[..text.floor_char_boundary(NAME)];
     if kept.len() == text.len() { kept.to_owned() } else { format!("{kept}…") }

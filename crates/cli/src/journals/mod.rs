@@ -1,4 +1,4 @@
-//! The journals of sessions, for the commands that read them: which one is meant, what happened in it, who was waited for.
+//! Session journals for the commands that read them: finds a session, builds its timeline and computes waiting times.
 
 pub(crate) mod amount;
 mod clock;

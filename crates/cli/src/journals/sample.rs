@@ -1,4 +1,4 @@
-//! A session for tests: written with the times that are wanted, and not with those of the clock.
+//! A sample session for tests, with given timestamps instead of the clock's.
 
 use journal::{Entry, Form, Record, Remote, Ruling, Step as PlanStep};
 use serde_json::json;
@@ -7,14 +7,14 @@ use super::excerpt::Shears;
 use super::story::{Ending, Story};
 use super::tell::Teller;
 
-/// What happened, and how many milliseconds after the beginning.
+/// Builds a timeline from entries and their milliseconds after the beginning.
 pub(crate) fn told(entries: Vec<(u64, Entry)>) -> Story {
     let mut teller = Teller::new(Shears::reading());
     records(entries).iter().for_each(|record| teller.take(record));
     teller.end(Ending::Whole)
 }
 
-/// The same as lines.
+/// Builds journal records from entries.
 pub(crate) fn records(entries: Vec<(u64, Entry)>) -> Vec<Record> {
     let record = |((after, entry), seq): ((u64, Entry), u64)| {
         let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
@@ -63,7 +63,7 @@ fn said(words: &str) -> Entry {
     Entry::Said { wire: text("anthropic"), items: vec![json!({"type": "text", "text": words})] }
 }
 
-/// Two calls at the same time, one of which is asked about.
+/// Two concurrent calls, one of which needs an approval.
 pub(crate) fn entries() -> Vec<(u64, Entry)> {
     let c1 = || text("c1");
     let remote = Some(Remote { server: text("git"), tool: text("log") });

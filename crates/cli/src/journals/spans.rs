@@ -1,11 +1,11 @@
-//! Who was waited for, and when.
+//! Waiting times of a session: the intervals in which the model, the user or the tools were waited for.
 
 use agent::RequestUserInput;
 use toolgate::ToolHandler;
 
 use super::story::{Call, Course, Story, What};
 
-/// Who is waited for.
+/// The party that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Waiting {
     Model,
@@ -16,7 +16,7 @@ pub(crate) enum Waiting {
 impl Waiting {
     pub(crate) const ALL: [Self; 3] = [Self::Model, Self::People, Self::Tools];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -26,17 +26,17 @@ impl Waiting {
     }
 }
 
-/// A time in which somebody was waited for, in milliseconds of the session.
+/// An interval of waiting, in milliseconds of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) waiting: Waiting,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Where in the story that is told.
+    /// Index of the timeline event that it belongs to.
     pub(crate) moment: usize,
 }
 
-/// All times of a session in which somebody was waited for.
+/// Returns all intervals of waiting in a session.
 pub(crate) fn spans(story: &Story) -> Vec<Span> {
     let mut spans = Vec::new();
     for (moment, told) in story.moments.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(crate) fn spans(story: &Story) -> Vec<Span> {
     spans
 }
 
-/// The times of one call that was made when the session was `began` old, and the session ended when it was `over` old.
+/// Returns the intervals of one call that began at `began`, in a session that ended at `over`.
 fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
     let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took));
     let Course { questions, attempts, .. } = &call.course;
@@ -65,11 +65,11 @@ fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
         let from = attempt.after;
         let question = questions.iter().map(|question| question.asked).find(|asked| *asked > from);
         let next = attempts.get(at + 1).map(|attempt| attempt.after);
-        // An answer may be written long after it was there.
+        // An answer may be recorded long after it was given.
         (Waiting::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
     });
     if call.tool == RequestUserInput::NAME {
-        // The time that the call took has no wait in it.
+        // The recorded duration of this call excludes the wait for the user.
         let from = attempts.last().map_or(began, |attempt| attempt.after);
         let ran = call.answer.as_ref().map_or(0, |answer| answer.took);
         let answered = end.saturating_sub(ran).max(from);
@@ -82,7 +82,7 @@ fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
     times
 }
 
-/// Milliseconds in which `waiting` was waited for: what several took at the same time counts once.
+/// Returns the total milliseconds of waiting for `waiting`; overlapping intervals count once.
 pub(crate) fn lasted(spans: &[Span], waiting: Waiting) -> u64 {
     let mut times: Vec<(u64, u64)> =
         spans.iter().filter(|span| span.waiting == waiting).map(|span| (span.from, span.to)).collect();

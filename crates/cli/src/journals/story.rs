@@ -1,4 +1,4 @@
-//! What happened in a session: the lines of its journal put together, each call with all that became of it.
+//! The timeline of a session: its journal records merged, so that each call has its decisions, attempts and answer.
 
 use std::path::Path;
 
@@ -8,44 +8,44 @@ use toolgate::wire::Words;
 use super::excerpt::{Excerpt, Shears};
 use super::tell::Teller;
 
-/// Lines of a journal that are put together.
+/// Journal lines that are read at most.
 pub(crate) const MAX_LINES: usize = 200_000;
 
-/// A session.
+/// The timeline of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
     pub(crate) moments: Vec<Moment>,
-    /// When its first line was written; empty if there is none.
+    /// The timestamp of the first line; empty if there is none.
     pub(crate) started: String,
-    /// Milliseconds from its beginning to its end, without what passed between turns.
+    /// Milliseconds from beginning to end, without the time between turns.
     pub(crate) length: u64,
     pub(crate) ending: Ending,
 }
 
-/// How its journal ends.
+/// The way the journal ends.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
     #[default]
     Whole,
-    /// While a line was written.
+    /// In the middle of a line.
     Torn(Torn),
-    /// With a line that is not as it was written, or cannot be read.
+    /// With a line that was modified or cannot be read.
     Broken(String),
-    /// There are more lines than anybody reads.
+    /// The journal has more than [`MAX_LINES`] lines.
     TooLong,
 }
 
-/// Something that happened.
+/// One event of the timeline.
 #[derive(Debug)]
 pub(crate) struct Moment {
-    /// The number of its line.
+    /// The sequence number of its record.
     pub(crate) seq: u64,
-    /// Milliseconds after the beginning, without what passed between turns.
+    /// Milliseconds after the beginning, without the time between turns.
     pub(crate) after: u64,
     pub(crate) what: What,
 }
 
-/// What happened.
+/// The kind of an event, with its details.
 #[derive(Debug)]
 pub(crate) enum What {
     Session(Box<Setting>),
@@ -65,16 +65,16 @@ pub(crate) enum What {
     Interrupted(Excerpt),
     Notice(Excerpt),
     End(Excerpt),
-    /// A word about a call that nobody made: its kind, and the call's id.
+    /// A record about a call that does not exist: its kind, and the call's id.
     Stray {
         kind: &'static str,
         call: String,
     },
-    /// What a newer program wrote, by its kind.
+    /// A record of a newer version, by its kind.
     Foreign(String),
 }
 
-/// Under what a session began, or went on.
+/// The settings under which a session began or resumed.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) version: String,
@@ -86,7 +86,7 @@ pub(crate) struct Setting {
     pub(crate) resumed: bool,
 }
 
-/// A piece of what the model said.
+/// A piece of the model's message.
 #[derive(Debug)]
 pub(crate) enum Speech {
     Text(Excerpt),
@@ -94,11 +94,11 @@ pub(crate) enum Speech {
     Other(String),
 }
 
-/// A call, and what became of it.
+/// A call with its decisions and answer.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) tool: String,
-    /// The server and its name for the tool.
+    /// The server, and its name for the tool.
     pub(crate) remote: Option<(String, String)>,
     pub(crate) arguments: Excerpt,
     pub(crate) effects: Vec<Excerpt>,
@@ -106,7 +106,7 @@ pub(crate) struct Call {
     pub(crate) answer: Option<Answer>,
 }
 
-/// How it was decided about a call, and how often it was tried.
+/// The decisions about a call, and its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     pub(crate) verdicts: Vec<Verdict>,
@@ -114,7 +114,7 @@ pub(crate) struct Course {
     pub(crate) attempts: Vec<Attempt>,
 }
 
-/// What the policy said.
+/// The policy's verdict.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) ruling: Ruling,
@@ -122,7 +122,7 @@ pub(crate) struct Verdict {
     pub(crate) by: String,
 }
 
-/// What somebody was asked.
+/// A question to the user.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) why: Vec<Excerpt>,
@@ -130,7 +130,7 @@ pub(crate) struct Question {
     pub(crate) decision: Option<Decision>,
 }
 
-/// What they said.
+/// The user's decision.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) word: String,
@@ -138,7 +138,7 @@ pub(crate) struct Decision {
     pub(crate) after: u64,
 }
 
-/// One time that a call touched the machine.
+/// One attempt to run a call.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) number: u64,
@@ -146,7 +146,7 @@ pub(crate) struct Attempt {
     pub(crate) enforcement: String,
 }
 
-/// What the model was told.
+/// The answer to the model.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) after: u64,
@@ -155,7 +155,7 @@ pub(crate) struct Answer {
     pub(crate) took: u64,
     pub(crate) text: Excerpt,
     pub(crate) pictures: usize,
-    /// Where all of the output is, and how many bytes it has.
+    /// The path of the full output, and its size in bytes.
     pub(crate) spilled: Option<(Excerpt, u64)>,
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct Step {
     pub(crate) status: String,
 }
 
-/// What a request to the model took.
+/// The cost of a request to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) input: u64,
@@ -177,7 +177,7 @@ pub(crate) struct Usage {
 }
 
 impl Story {
-    /// Reads a journal as far as it is as it was written.
+    /// Reads a journal up to the first line that is damaged.
     pub(crate) fn read(path: &Path, shears: Shears) -> Result<Self, JournalFault> {
         let mut records = Records::open(path)?;
         let mut teller = Teller::new(shears);
@@ -195,17 +195,17 @@ impl Story {
         Ok(teller.end(ending))
     }
 
-    /// Its calls, in order.
+    /// Returns the calls in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&Moment, &Call)> {
         self.moments.iter().filter_map(|moment| Some((moment, moment.call()?)))
     }
 
-    /// How often the user said something.
+    /// Returns the number of prompts.
     pub(crate) fn prompts(&self) -> usize {
         self.moments.iter().filter(|moment| moment.is_prompt()).count()
     }
 
-    /// What all requests to the model took.
+    /// Returns the number of requests to the model, and their total usage.
     pub(crate) fn usage(&self) -> (u64, Usage) {
         let mut sum = (0, Usage::default());
         for moment in &self.moments {
@@ -219,19 +219,19 @@ impl Story {
 }
 
 impl Moment {
-    /// The call, if this is one.
+    /// Returns the call if this event is one.
     pub(crate) fn call(&self) -> Option<&Call> {
         if let What::Call(call) = &self.what { Some(call) } else { None }
     }
 
-    /// Whether the user said something.
+    /// Reports whether this event is a prompt.
     pub(crate) fn is_prompt(&self) -> bool {
         matches!(self.what, What::Prompt { .. })
     }
 }
 
 impl Usage {
-    /// Adds another one to it.
+    /// Adds the usage of another request.
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, more) in [
             (&mut self.input, other.input),
@@ -246,30 +246,30 @@ impl Usage {
 }
 
 impl Call {
-    /// Whether it did what it should, as far as anybody knows.
+    /// Reports whether the call was answered with success.
     pub(crate) fn is_well(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.success)
     }
 
-    /// Milliseconds that people took to answer questions about it.
+    /// Returns the milliseconds that the user took to answer questions about the call.
     pub(crate) fn waited(&self) -> u64 {
         let took =
             |question: &Question| Some(question.decision.as_ref()?.after.saturating_sub(question.asked));
         self.course.questions.iter().filter_map(took).fold(0, u64::saturating_add)
     }
 
-    /// Milliseconds that it took itself, if it was answered: without those who were asked, whether or not the journal
-    /// counts them in.
+    /// Returns the call's own milliseconds if it was answered: without the time for questions, whether or not the
+    /// journal includes it.
     pub(crate) fn ran(&self, began: u64) -> Option<u64> {
         let answer = self.answer.as_ref()?;
         let passed = answer.after.saturating_sub(began).saturating_sub(self.waited());
-        // The clock of the journal has only milliseconds, and stands still where that of the machine went back.
+        // The journal's clock has millisecond resolution, and stands still when the machine's clock goes back.
         Some(if self.course.questions.is_empty() { answer.took } else { answer.took.min(passed) })
     }
 }
 
 impl Answer {
-    /// The kind of its fault; nothing if there is none.
+    /// Returns the kind of error; `None` if the call succeeded.
     pub(crate) fn fault(&self) -> Option<&str> {
         if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
     }
@@ -285,7 +285,7 @@ impl Speech {
     }
 }
 
-/// What is wrong with a journal, without its path: whoever prints this has named it.
+/// Describes an error of a journal without its path, which the caller has printed.
 pub(crate) fn told(fault: &JournalFault) -> String {
     match fault {
         JournalFault::Broken { broken, .. } => broken.to_string(),

@@ -1,4 +1,4 @@
-//! Lines of a journal → what happened.
+//! Builds a session's timeline from its journal records.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use super::story::{
     Verdict, What,
 };
 
-/// Steps of a plan, pieces of what was said, and words about one call that are kept.
+/// Plan steps, message pieces, and records about one call that are kept at most.
 const MOST: usize = 100;
 
-/// Puts a story together, line by line.
+/// Builds a timeline, record by record.
 #[derive(Debug)]
 pub(super) struct Teller {
     shears: Shears,
     clock: Clock,
     story: Story,
-    /// The calls that wait for their answers: where each is in the story.
+    /// Calls without an answer: the index of each in the timeline.
     open: HashMap<String, usize>,
 }
 
@@ -30,7 +30,7 @@ impl Teller {
     }
 
     pub(super) fn take(&mut self, record: &Record) {
-        // What is said while a call runs ends no turn.
+        // A prompt during a running call does not end the turn.
         let is_next = matches!(record.entry, Entry::Prompt { .. }) && self.open.is_empty();
         let goes_on = matches!(record.entry, Entry::Session { .. });
         let passed = if is_next || goes_on { Passed::Idle } else { Passed::Working };
@@ -52,7 +52,7 @@ impl Teller {
         self.story
     }
 
-    /// What a line tells; nothing if it belongs to a call.
+    /// Returns the event for a record; `None` if the record belongs to a call.
     fn what(&mut self, entry: &Entry, after: u64) -> Option<What> {
         let shears = &mut self.shears;
         Some(match entry {
@@ -61,7 +61,7 @@ impl Teller {
             Entry::Said { items, .. } => {
                 let words = toolgate::wire::words(items);
                 if words.is_empty() {
-                    // There were only calls, which have lines of their own.
+                    // The message contains only calls, which have records of their own.
                     return None;
                 }
                 What::Said(words.iter().take(MOST).map(|words| Speech::of(words, shears)).collect())
@@ -88,7 +88,7 @@ impl Teller {
             Entry::Compacted { summary, dropped } => {
                 What::Compacted { summary: shears.cut(summary), dropped: *dropped }
             }
-            // What matters of it has a line of its own: what was said last, that it was stopped, what went wrong.
+            // Its facts have records of their own: the last message, the interruption, the error.
             Entry::Turn { .. } | Entry::Added { .. } => return None,
             Entry::Agent { path, of } => What::Notice(shears.cut(&format!("the agent {path} of {of}"))),
             Entry::Interrupted { why } => What::Interrupted(shears.cut(why)),
@@ -98,7 +98,7 @@ impl Teller {
         })
     }
 
-    /// Adds a word about a call to it. One about a call that nobody made stands by itself.
+    /// Adds a record to its call. A record about an unknown call becomes an event of its own.
     fn about(&mut self, id: &str, entry: &Entry, after: u64) -> Option<What> {
         let stray = || Some(What::Stray { kind: kind(entry), call: name(id) });
         let Some(at) = self.open.get(&name(id)).copied() else { return stray() };
@@ -134,7 +134,7 @@ impl Call {
             Entry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
                 course.attempts.push(Attempt { number: *number, after, enforcement: name(enforcement) });
             }
-            // Not about a call, or too many.
+            // Not about a call, or beyond the limit.
             _ => {}
         }
     }
@@ -188,7 +188,7 @@ fn kind(entry: &Entry) -> &'static str {
         Entry::Decided { .. } => "decided",
         Entry::Attempt { .. } => "attempt",
         Entry::Answered { .. } => "answered",
-        // The rest is about no call.
+        // The other entries are not about a call.
         _ => "word",
     }
 }

@@ -1,4 +1,4 @@
-//! Which session somebody means.
+//! Resolves the session that a command-line word names.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::fault::Fault;
 
 /// The word for the newest session.
 const LAST: &str = "last";
-/// How many sessions a hint names.
+/// Number of sessions that a hint names.
 const NAMED: usize = 3;
 
-/// A journal that is meant.
+/// A resolved session and the path of its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meant {
-    /// Its session, or the file as it was named.
+    /// The session's name, or the file as the user named it.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
 }
@@ -27,16 +27,16 @@ impl Meant {
     }
 }
 
-/// Where the journals are.
+/// Returns the directory of the journals.
 pub(crate) fn directory() -> Result<PathBuf, Fault> {
     let missing = || Fault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
     Dirs::from_env()?.sessions.ok_or_else(missing)
 }
 
-/// The journal that `word` names: the beginning of a session's name, `last`, or a file.
+/// Resolves `word`: the beginning of a session's name, `last`, or a file.
 pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<Meant, Fault> {
     let text = word.to_string_lossy();
-    // No name of a session has a slash or a dot in it.
+    // Session names contain neither slash nor dot.
     if text.contains(['/', '.']) {
         return Ok(Meant { name: text.into_owned(), path: PathBuf::from(word) });
     }
@@ -50,12 +50,12 @@ pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<Meant, Fault> {
     })
 }
 
-/// All journals, the newest first.
+/// Returns all sessions, newest first.
 pub(crate) fn all(directory: &Path) -> Result<Vec<Meant>, Fault> {
     Ok(names(directory)?.iter().map(|id| Meant::of(directory, id)).collect())
 }
 
-/// What to say where there are no sessions.
+/// Builds the error for a directory without sessions.
 pub(crate) fn none(directory: &Path) -> Fault {
     Fault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
@@ -76,12 +76,13 @@ fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> Fault {
     ))
 }
 
-/// The sessions whose names are most like `word`: with it in them, else with the same beginning, else the newest.
+/// Returns the sessions most similar to `word`: those that contain it, else those with the longest common prefix,
+/// else the newest.
 fn nearest<'a>(word: &str, ids: &'a [SessionId]) -> Vec<&'a SessionId> {
     let shared = |id: &SessionId| id.as_str().bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
     let likeness = |id: &SessionId| (id.as_str().contains(word), shared(id));
     let mut ranked: Vec<&SessionId> = ids.iter().collect();
-    // Stable: among equals the newest stays first.
+    // A stable sort: among equals the newest stays first.
     ranked.sort_by_key(|id| std::cmp::Reverse(likeness(id)));
     let best = ranked.first().map(|id| likeness(id));
     ranked.retain(|id| Some(likeness(id)) == best);

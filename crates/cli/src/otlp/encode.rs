@@ -1,4 +1,4 @@
-//! Spans and histograms in OTLP's JSON: ids in hexadecimal, 64-bit numbers as text, enumerations as numbers.
+//! Encodes spans and histograms as OTLP JSON: ids in hexadecimal, 64-bit numbers as text, enumerations as numbers.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -7,16 +7,16 @@ use super::histogram::{Histogram, Point};
 use super::read::Trace;
 use super::span::{Attribute, Fact, Span, Work};
 
-/// The numbers of OTLP's enumerations.
+/// Numbers of OTLP's enumerations.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 const ERROR: u8 = 2;
 const CUMULATIVE: u8 = 2;
-/// Bytes of the ids of a trace and of a span.
+/// Bytes of trace ids and span ids.
 const TRACE_ID: usize = 16;
 const SPAN_ID: usize = 8;
 
-/// A request to `v1/traces` with some spans of `trace`.
+/// Builds a request to `v1/traces` with some spans of `trace`.
 pub(super) fn traces(service: &str, trace: &Trace, spans: &[Span]) -> Value {
     let spans: Vec<Value> = spans.iter().map(|one| span(&trace.session, one)).collect();
     json!({ "resourceSpans": [{
@@ -25,7 +25,8 @@ pub(super) fn traces(service: &str, trace: &Trace, spans: &[Span]) -> Value {
     }] })
 }
 
-/// A request to `v1/metrics`. What is sent again after a session went on takes the place of what was sent before: it counts from the beginning.
+/// Builds a request to `v1/metrics`. Counts are cumulative: the metrics of a resumed session replace those sent
+/// before.
 pub(super) fn metrics(service: &str, trace: &Trace, histograms: &[Histogram]) -> Value {
     let (from, to) = trace.whole().map_or((0, 0), |whole| (whole.from, whole.to));
     let metric = |histogram: &Histogram| {
@@ -76,7 +77,7 @@ fn point(point: &Point, bounds: &[f64], (from, to): (u64, u64)) -> Value {
     })
 }
 
-/// Who speaks. A session is an instance of its own, so that its counts are not mixed with another's.
+/// Describes the sender. Each session is its own service instance, so that its counts are not mixed with another's.
 fn resource(service: &str, trace: &Trace) -> Value {
     let version = match trace.whole().map(|whole| &whole.work) {
         Some(Work::Session(setting)) => setting.version.as_str(),
@@ -110,7 +111,7 @@ fn span_id(session: &str, line: u64) -> String {
     id::<SPAN_ID>(session, &line.to_string())
 }
 
-/// The same for the same thing of the same session, whenever it is sent.
+/// Derives a stable id: one part of one session always gets one id, however often it is sent.
 fn id<const BYTES: usize>(session: &str, of: &str) -> String {
     let hash = Sha256::digest(format!("toolgate\n{session}\n{of}"));
     hash.iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()

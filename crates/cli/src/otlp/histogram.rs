@@ -1,8 +1,8 @@
-//! How many tokens and how much time, counted as the conventions ask.
+//! Histograms of tokens and durations, as the OpenTelemetry GenAI conventions define them.
 
 use super::span::{Attribute, Span, Work, operation};
 
-/// The conventions' own bounds.
+/// The bucket bounds of the conventions.
 const TOKENS: [f64; 14] = [
     1.0,
     4.0,
@@ -22,30 +22,31 @@ const TOKENS: [f64; 14] = [
 const SECONDS: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const MILLIS: f64 = 1000.0;
-/// Kinds that are told apart: a model may call tools by any name that it likes.
+/// Attribute sets per histogram at most: a model may invent any number of tool names.
 const KINDS: usize = 500;
 
-/// Something that is measured, and how often it was how much.
+/// A histogram of one measured quantity.
 #[derive(Debug)]
 pub(super) struct Histogram {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) bounds: &'static [f64],
-    /// For each kind of it.
+    /// One point for each set of attributes.
     pub(super) points: Vec<Point>,
 }
 
-/// How often it was how much for one kind.
+/// The counts for one set of attributes.
 #[derive(Debug)]
 pub(super) struct Point {
     pub(super) attributes: Vec<Attribute>,
     pub(super) sum: f64,
     pub(super) count: u64,
-    /// How many were no more than each bound and more than the one before, and how many were more than all.
+    /// Counts per bucket: values up to each bound and above the previous one; the last counts values above all
+    /// bounds.
     pub(super) buckets: Vec<u64>,
 }
 
-/// What spans come to; nothing of what none of them measured.
+/// Builds the histograms of some spans; a histogram without values is omitted.
 pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
     let new = |name, unit, bounds| Histogram { name, unit, bounds, points: Vec::new() };
     let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKENS);
@@ -58,7 +59,7 @@ pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
                 kind.extend(model.attributes());
                 requests.add(kind.clone(), seconds(usage.millis));
                 for (side, count) in [("input", usage.input), ("output", usage.output)] {
-                    // A provider that does not say is written down as nought.
+                    // Zero means that the provider reports no count.
                     if count > 0 {
                         let side = [("gen_ai.token.type", side.into())];
                         tokens.add(kind.iter().cloned().chain(side).collect(), count as f64);
@@ -76,7 +77,7 @@ pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
 }
 
 impl Histogram {
-    /// Counts a value. Of a kind that is one too many, only the operation is told.
+    /// Counts a value. Beyond the limit of attribute sets, only the operation is kept.
     fn add(&mut self, mut attributes: Vec<Attribute>, value: f64) {
         if self.points.len() >= KINDS && self.place(&attributes).is_none() {
             attributes.truncate(1);

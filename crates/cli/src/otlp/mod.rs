@@ -1,5 +1,6 @@
-//! A session for an OpenTelemetry collector: its journal as spans and histograms, named as the GenAI conventions ask. What was said,
-//! asked for and answered stays here.
+//! Exports a session's journal to an OpenTelemetry collector as spans and histograms, named by the GenAI conventions.
+//!
+//! Prompts, arguments and answers are not sent.
 
 mod encode;
 mod histogram;
@@ -20,14 +21,14 @@ use crate::fault::Fault;
 use crate::journals::which::Meant;
 use crate::screen::{self, FAINT};
 
-/// Spans in one request: some hundred kilobytes, where collectors take megabytes.
+/// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
 const BATCH: usize = 1000;
-/// How long a collector may take for one request when somebody waits for it.
+/// Time limit of one request when the user waits for the export.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the end of a session may take because of it.
+/// Time that the export may add to the end of a session.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
-/// Sends the session `meant` to the collector at `url`, and says how many spans that were.
+/// Sends the session `meant` to the collector at `url`, and prints the number of spans.
 pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
     let settings = Settings::of(&variable).at(url);
     let collector = settings.collector().map_err(Fault::usage)?;
@@ -44,8 +45,8 @@ pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
     }))
 }
 
-/// Sends the session in `journal`, which has just ended, to the collector that the environment names, if it does. It never takes long, and
-/// whatever becomes of it, the session was what it was.
+/// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
+/// time is limited, and a failure does not affect the session.
 pub(crate) async fn report(journal: &Path) {
     let settings = Settings::of(&variable);
     if settings.endpoint.is_empty() {
@@ -84,7 +85,7 @@ async fn send(collector: &Collector, service: &str, trace: &Trace) -> Result<(),
     taken(&collector.post("v1/metrics", body, PATIENCE).await?)
 }
 
-/// Whether all of it was taken: a collector may say yes and mean a part.
+/// Checks that the collector accepted everything: a successful answer may report partial success.
 fn taken(answer: &str) -> Result<(), String> {
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
     let partial = &answer["partialSuccess"];

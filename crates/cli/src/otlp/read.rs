@@ -1,4 +1,4 @@
-//! The lines of a journal → spans, with the times at which they were written.
+//! Builds trace spans from journal records and their timestamps.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,23 +10,23 @@ use super::span::{Call, Model, Setting, Span, WHOLE, Work};
 use crate::journals::excerpt::name;
 use crate::journals::story::{MAX_LINES, Usage, told};
 
-/// Why an agent ended that did not end well, as the journal has it and as we tell it.
+/// The end reason of a failed session, both in the journal and in the span.
 const FAILED: &str = "failed";
-/// The fault of a call that nobody ever answered, as `toolgate stats` has it.
+/// The error of a call without an answer, as `toolgate stats` spells it.
 const UNANSWERED: &str = "unanswered";
 
-/// What is told of a session.
+/// The spans of one session.
 #[derive(Debug)]
 pub(super) struct Trace {
     pub(super) session: String,
-    /// That of the whole session comes first.
+    /// The session's own span comes first.
     pub(super) spans: Vec<Span>,
-    /// Why that is not all of it.
+    /// The reason why the trace is incomplete.
     pub(super) cut: Option<String>,
 }
 
 impl Trace {
-    /// Reads a journal as far as it is as it was written. The session is called as its file is.
+    /// Reads a journal up to the first damaged line. The session's name is that of its file.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
         let (mut reader, mut cut) = (Reader::default(), None);
@@ -43,29 +43,29 @@ impl Trace {
         Ok(Self { session, spans: reader.end(), cut })
     }
 
-    /// The span of the whole session.
+    /// Returns the span of the whole session.
     pub(super) fn whole(&self) -> Option<&Span> {
         self.spans.first()
     }
 }
 
-/// Puts spans together, line by line.
+/// Builds spans, record by record.
 #[derive(Debug, Default)]
 struct Reader {
     spans: Vec<Span>,
-    /// Where calls and questions are that have no answer yet, by the call's id.
+    /// Positions of unanswered calls and questions, by the call's id.
     calls: HashMap<String, Open>,
     questions: HashMap<String, usize>,
     model: Model,
-    /// When the last line was written.
+    /// The time of the last record.
     last: u64,
 }
 
-/// A call that has no answer yet.
+/// A call without an answer.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     at: usize,
-    /// When the program died while it ran, if it did.
+    /// The time at which the program died during the call, if it did.
     cut: Option<u64>,
 }
 
@@ -109,7 +109,7 @@ impl Reader {
                 let failed = (why == FAILED).then(|| FAILED.to_owned());
                 self.spans.first_mut().into_iter().for_each(|whole| whole.error.clone_from(&failed));
             }
-            // What was said, or nothing that takes time.
+            // Conversation content, or entries without a duration.
             Entry::Prompt { .. }
             | Entry::Said { .. }
             | Entry::Intent { .. }
@@ -127,7 +127,7 @@ impl Reader {
         self.last = at;
     }
 
-    /// A session begins, or goes on: then what ran before was cut off when the last line was written.
+    /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
     fn begins(&mut self, entry: &Entry) {
         let Entry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
         self.model = Model { name: name(model), provider: provider(wire) };
@@ -145,7 +145,7 @@ impl Reader {
         self.spans.push(Span { line, parent, from, to, error: None, work });
     }
 
-    /// Does something to a call that has no answer yet.
+    /// Applies `does` to a call without an answer.
     fn call(&mut self, id: &str, does: impl FnOnce(&mut Call)) {
         let open = self.calls.get(&name(id));
         if let Some(Span { work: Work::Call(call), .. }) = open.and_then(|open| self.spans.get_mut(open.at)) {
@@ -161,7 +161,7 @@ impl Reader {
         self.push(line, Some(parent), (at, at), work);
     }
 
-    /// The question about a call is over, with or without a word.
+    /// Ends the question about a call, with or without a decision.
     fn decided(&mut self, id: &str, word: Option<&str>, at: u64) {
         let Some(question) = self.questions.remove(&name(id)).and_then(|at| self.spans.get_mut(at)) else {
             return;
@@ -189,7 +189,7 @@ impl Reader {
         }
     }
 
-    /// All spans. What has no end yet ends with the last line, and the whole session is around all of them.
+    /// Returns all spans. Open spans end with the last record, and the session's span encloses all others.
     fn end(mut self) -> Vec<Span> {
         let open: Vec<(String, Open)> = self.calls.drain().collect();
         for (id, Open { at, cut }) in open {
@@ -210,7 +210,7 @@ impl Reader {
     }
 }
 
-/// Whose API a dialect is: as much as a journal knows of who answered.
+/// Returns the provider of a dialect: all that a journal knows about the model's host.
 fn provider(wire: &str) -> &'static str {
     match wire.parse() {
         Ok(Dialect::Responses | Dialect::Chat) => "openai",
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::journals::sample;
 
-    /// A line for each span, with its times after the first of them.
+    /// Formats a line for each span, with times relative to the first.
     fn shown(entries: Vec<(u64, Entry)>) -> String {
         let mut reader = Reader::default();
         sample::records(entries).iter().for_each(|record| reader.take(record));

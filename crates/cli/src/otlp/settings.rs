@@ -1,11 +1,11 @@
-//! What OpenTelemetry's own variables say: where a collector is, what it is told, and what we are called.
+//! Reads OpenTelemetry's standard variables: the collector's endpoint, its headers and the service name.
 
 use agent::Collector;
 
-/// What we are called if nobody says.
+/// The default service name.
 const SERVICE: &str = "toolgate";
 
-/// Where sessions are sent, and as whose.
+/// The collector and the service name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The collector's URL; empty if there is none.
@@ -15,7 +15,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// What the variables of an environment come to.
+    /// Reads the settings from environment variables.
     pub(super) fn of(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let service = value("OTEL_SERVICE_NAME");
@@ -26,24 +26,24 @@ impl Settings {
         }
     }
 
-    /// The same for another collector.
+    /// Replaces the endpoint.
     pub(super) fn at(self, url: &str) -> Self {
         Self { endpoint: url.to_owned(), ..self }
     }
 
-    /// Whoever is there.
+    /// Creates the client for the collector.
     pub(super) fn collector(&self) -> Result<Collector, String> {
         Collector::new(&self.endpoint, &self.headers)
     }
 }
 
-/// The headers of `name=value,name=value`, whose values may be percent-encoded.
+/// Parses `name=value,name=value`; values may be percent-encoded.
 fn headers(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (name.trim().to_owned(), decoded(value.trim()))).collect()
 }
 
-/// Without percent signs that stand for bytes; those that stand for nothing stay.
+/// Decodes percent-encoded bytes; invalid sequences stay unchanged.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,29 +1,29 @@
-//! A piece of a session with a beginning and an end, and what the conventions call it.
+//! A trace span of a session, with its name and attributes by the GenAI conventions.
 
 use journal::Ruling;
 
 use crate::journals::story::Usage;
 
-/// The line that the span of a whole session counts as: lines begin with one.
+/// The line number of the session's own span: journal lines begin with one.
 pub(super) const WHOLE: u64 = 0;
-/// What the agent is called.
+/// The agent's name.
 const AGENT: &str = "toolgate";
 
-/// A piece of a session.
+/// A span of a session.
 #[derive(Debug)]
 pub(super) struct Span {
-    /// The line of the journal that it is known by, and that of what it is a part of.
+    /// The journal line that identifies it, and that of its parent.
     pub(super) line: u64,
     pub(super) parent: Option<u64>,
     /// Milliseconds since 1970.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The kind of fault, if it did not end well.
+    /// The kind of error, if it failed.
     pub(super) error: Option<String>,
     pub(super) work: Work,
 }
 
-/// What was done meanwhile.
+/// The work that a span covers.
 #[derive(Debug)]
 pub(super) enum Work {
     Session(Setting),
@@ -32,7 +32,7 @@ pub(super) enum Work {
     Question { tool: String, decision: Option<String> },
 }
 
-/// Under what a session ran, lastly.
+/// The last settings of a session.
 #[derive(Debug, Default)]
 pub(super) struct Setting {
     pub(super) model: Model,
@@ -41,32 +41,32 @@ pub(super) struct Setting {
     pub(super) approval: String,
 }
 
-/// Which model worked.
+/// The model and its provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Model {
     pub(super) name: String,
     pub(super) provider: &'static str,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) tool: String,
-    /// Whose it is, if it is one of a server.
+    /// The server, if it is one of a server's tools.
     pub(super) server: Option<String>,
     pub(super) ruling: Option<Ruling>,
     pub(super) enforcement: Option<String>,
-    /// Milliseconds that people took to answer questions about it.
+    /// Milliseconds that the user took to answer questions about it.
     pub(super) waited: u64,
-    /// Bytes of the answer's text, and milliseconds that it took as the tool says.
+    /// Bytes of the answer's text, and the milliseconds that the tool reports.
     pub(super) answer: Option<(u64, u64)>,
 }
 
-/// Something that is known of a span.
+/// An attribute of a span.
 pub(super) type Attribute = (&'static str, Fact);
 
-/// What is known.
+/// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fact {
     Text(String),
@@ -74,7 +74,7 @@ pub(super) enum Fact {
 }
 
 impl Span {
-    /// What it is called.
+    /// Returns the span's name.
     pub(super) fn name(&self) -> String {
         match &self.work {
             Work::Session(_) => format!("invoke_agent {AGENT}"),
@@ -84,7 +84,7 @@ impl Span {
         }
     }
 
-    /// Whether somebody elsewhere did it.
+    /// Reports whether another program did the work.
     pub(super) fn is_elsewhere(&self) -> bool {
         match &self.work {
             Work::Request { .. } => true,
@@ -92,7 +92,7 @@ impl Span {
         }
     }
 
-    /// What is known of it; `session` is the session's name.
+    /// Returns the attributes; `session` is the session's name.
     pub(super) fn attributes(&self, session: &str) -> Vec<Attribute> {
         let mut known = match &self.work {
             Work::Session(setting) => setting.attributes(),
@@ -108,7 +108,7 @@ impl Span {
         known
     }
 
-    /// The kind of its fault.
+    /// Returns the error attribute, if it failed.
     pub(super) fn fault(&self) -> Option<Attribute> {
         Some(("error.type", self.error.as_deref()?.into()))
     }
@@ -142,7 +142,8 @@ impl Call {
         known
     }
 
-    /// Milliseconds that it took itself of the `passed` ones, as `toolgate stats` counts them: without those who were asked.
+    /// Returns the call's own milliseconds of the `passed` ones, as `toolgate stats` counts them: without the time
+    /// for questions.
     pub(super) fn ran(&self, passed: u64) -> u64 {
         let rest = passed.saturating_sub(self.waited);
         match self.answer {
@@ -152,9 +153,9 @@ impl Call {
         }
     }
 
-    /// Which tool it was: the same for all calls of it.
+    /// Returns the attributes that identify the tool; they are equal for all of its calls.
     pub(super) fn identity(&self) -> Vec<Attribute> {
-        // A tool of a server is one that the agent has from elsewhere.
+        // A tool of a server comes from outside the agent.
         let kind = if self.server.is_some() { "extension" } else { "function" };
         vec![
             operation("execute_tool"),
@@ -164,7 +165,7 @@ impl Call {
     }
 }
 
-/// Which of the conventions' operations it is.
+/// Returns the attribute that names one of the conventions' operations.
 pub(super) fn operation(name: &str) -> Attribute {
     ("gen_ai.operation.name", name.into())
 }
@@ -178,7 +179,7 @@ fn requested(model: &Model, usage: &Usage) -> Vec<Attribute> {
         ("gen_ai.usage.output_tokens", usage.output),
         ("toolgate.request.bytes", usage.bytes),
     ];
-    // A provider that does not say is written down as nought.
+    // Zero means that the provider reports no count.
     known.extend(
         counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, Fact::Count(count))),
     );

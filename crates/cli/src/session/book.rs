@@ -1,4 +1,4 @@
-//! The journal of a session: a new one, or one that goes on.
+//! Opens the journal of a session: a new one, or one to resume.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::model::Chosen;
 use crate::compose::Composed;
 use crate::fault::Fault;
 
-/// Sessions among which the last one in a directory is looked for.
+/// Newest sessions that are searched for the last one in a directory.
 const LOOKED_AT: usize = 200;
 
-/// A session that is written down.
+/// An open journal with its session id and recorder.
 pub(super) struct Book {
     pub(super) id: SessionId,
     pub(super) recorder: Arc<Recorder>,
     pub(super) resumed: Option<Resumed>,
 }
 
-/// What a session is, for its first line.
+/// The settings in the first record of a session.
 pub(super) struct About {
     cwd: String,
     model: String,
@@ -32,7 +32,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// What `composed` and `chosen` come to.
+    /// Collects the settings from `composed` and `chosen`.
     pub(super) fn of(composed: &Composed, chosen: Option<&Chosen>) -> Self {
         Self {
             cwd: composed.cwd().display().to_string(),
@@ -89,17 +89,17 @@ impl Book {
     }
 }
 
-/// Writes down why a session is over.
+/// Records the end of a session and its reason.
 pub(crate) fn close(recorder: &Recorder, why: &str) -> Result<(), JournalFault> {
     recorder.write(&Entry::End { why: why.to_owned() })?;
     recorder.flush()
 }
 
-/// The session that `prefix` means; `last` is the newest that worked in `cwd`.
+/// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
 fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
     if prefix == "last" {
         let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
-        // Agents that a session started are not what the user did last.
+        // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
             Fault::usage(format!("no session worked in `{cwd}` lately"))
@@ -109,7 +109,7 @@ fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionI
     journal::find(sessions, prefix).map_err(|fault| unread(&fault))
 }
 
-/// Values of the environment that nobody should find in a journal.
+/// Returns the secret values of the environment, which are redacted in the journal.
 fn secrets() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -1,4 +1,4 @@
-//! A place for a worktree, claimed by a lock that ends with us: what a program that was killed has left is recognised by it.
+//! Locks the directory of a worktree; the lock ends with the process, so that leftovers can be recognised.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,25 +8,25 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-/// How a file is called that claims the place of the same name.
+/// Extension of the lock file beside a worktree's directory.
 const ENDING: &str = "claim";
-/// Bytes of a path.
+/// Bytes of a path at most.
 const LONGEST: u64 = 4096;
 
-/// A place that is ours.
+/// A locked directory for a worktree.
 pub(super) struct Claim {
-    /// The repository that is copied to it.
+    /// The repository that the worktree belongs to.
     of: PathBuf,
     at: PathBuf,
-    /// Held as long as there is something at the place.
+    /// Held while the directory is in use.
     lock: Mutex<Option<File>>,
 }
 
 impl Claim {
-    /// Claims the place `at` for a copy of the repository `of`.
+    /// Locks the directory `at` for a worktree of the repository `of`.
     pub(super) fn stake(of: &Path, at: PathBuf) -> io::Result<Self> {
         let file = at.with_extension(ENDING);
-        // Locked before it has its name: whoever finds it finds it locked.
+        // Locked before it is renamed into place: a lock file is never visible unlocked.
         let draft = at.with_extension("draft");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut lock = File::from(rustix::fs::open(&draft, flags, Mode::RUSR | Mode::WUSR)?);
@@ -36,7 +36,7 @@ impl Claim {
         Ok(Self { of: of.to_owned(), at, lock: Mutex::new(Some(lock)) })
     }
 
-    /// Those in `directory` that nobody holds any more; they are held now.
+    /// Locks and returns the worktrees in `directory` whose owners are gone.
     #[expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
     pub(super) fn abandoned(directory: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
@@ -45,7 +45,7 @@ impl Claim {
         claims.filter_map(|file| Self::taken_over(&file)).collect()
     }
 
-    /// That of `file`, if nobody holds it.
+    /// Takes over the lock `file` if no process holds it.
     fn taken_over(file: &Path) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let lock = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
@@ -56,27 +56,27 @@ impl Claim {
         Some(Self { of, at: file.with_extension(""), lock: Mutex::new(Some(lock)) })
     }
 
-    /// The repository.
+    /// Returns the repository.
     pub(super) fn of(&self) -> &Path {
         &self.of
     }
 
-    /// The place.
+    /// Returns the directory.
     pub(super) fn at(&self) -> &Path {
         &self.at
     }
 
-    /// Where an index can be that goes with the place.
+    /// Returns a path for a git index beside the directory.
     pub(super) fn index(&self) -> PathBuf {
         self.at.with_extension("index")
     }
 
-    /// Whether there is still something at the place.
+    /// Reports whether the directory is still in use.
     pub(super) fn is_held(&self) -> bool {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Gives it up, with all that is left there.
+    /// Removes the directory and its files, and releases the lock.
     pub(super) fn clear(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.at) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! One session, put together: tools, model and journal, whichever door it is for.
+//! Assembles a session from tools, model and journal, for every command that has sessions.
 
 mod book;
 mod claim;
@@ -31,44 +31,44 @@ use book::{About, Book};
 pub(crate) use model::Chosen;
 pub(crate) use worktrees::Worktrees;
 
-/// What a session is to be made of.
+/// The parts of a session.
 pub(crate) struct Wanted {
-    /// The tools, with whoever watches them and is asked.
+    /// The tools, with their observers and approver.
     pub(crate) composed: Composed,
     pub(crate) dirs: Dirs,
-    /// Without one it has tools alone.
+    /// Without a model, the session offers tools only.
     pub(crate) model: Option<Chosen>,
-    /// What it is called, if it is a new one.
+    /// The id of a new session.
     pub(crate) new: SessionId,
-    /// The start of the name of one that is to go on, or `last`.
+    /// The prefix of the session to resume, or `last`.
     pub(crate) resume: Option<String>,
     pub(crate) limits: Limits,
-    /// What the model is told beside our own words and the project's.
+    /// Instructions for the model, besides Toolgate's own and the project's.
     pub(crate) instructions: Option<String>,
     pub(crate) watch: Arc<dyn Watch>,
-    /// Who answers the model's questions.
+    /// Answers the model's questions.
     pub(crate) person: Option<Arc<dyn Person>>,
-    /// What servers need.
+    /// The dependencies of MCP servers.
     pub(crate) means: Means,
-    /// Those that the model may start; nothing if it may start none.
+    /// The agents that the model may start; `None` if it may start none.
     pub(crate) agents: Option<Arc<Agents>>,
 }
 
-/// A session.
+/// An assembled session.
 pub(crate) struct Made {
     pub(crate) id: SessionId,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) toolgate: Toolgate,
     pub(crate) servers: Option<Arc<Servers>>,
-    /// With the model, if there is one.
+    /// The session with the model, if there is one.
     pub(crate) session: Option<Session>,
     pub(crate) resumed: bool,
-    /// Those that the model may start.
+    /// The agents that the model may start.
     pub(crate) agents: Option<Arc<Agents>>,
 }
 
 impl Made {
-    /// Ends what still runs, the agents first.
+    /// Ends everything that still runs, agents first.
     pub(crate) async fn closed(
         toolgate: &Toolgate,
         servers: Option<Arc<Servers>>,
@@ -81,13 +81,13 @@ impl Made {
         servers::ended(servers).await;
     }
 
-    /// Reaches it while it works.
+    /// Returns a handle to control the session while it works.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.session.as_ref().map(Session::handle)
     }
 }
 
-/// Puts a session together. Must be called in a runtime. One that cannot be made leaves nothing.
+/// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
 pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
     let about = About::of(&wanted.composed, wanted.model.as_ref());
     let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
@@ -145,16 +145,16 @@ fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
     Ok(Made { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
 }
 
-/// What a fault of the journal is to whoever typed the command.
+/// Converts an error of the journal to a command's error.
 pub(crate) fn unwritten(fault: journal::JournalFault) -> Fault {
     Fault::failed(AgentFault::from(fault).to_string())
 }
 
-/// What the tools are called that are about other agents.
+/// Names of the tools that manage other agents.
 const AGENT_TOOLS: [&str; 6] =
     [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, Wait::NAME, CloseAgent::NAME, ListAgents::NAME];
 
-/// Adds the tools that are about other agents.
+/// Adds the tools that manage other agents.
 fn with_agents(composed: Composed, agents: &Arc<Agents>) -> Composed {
     composed
         .tool(SpawnAgent(Arc::clone(agents)))
@@ -181,7 +181,8 @@ fn with_own_tools(
         .tool(ListMemories(memories))
 }
 
-/// Says what turns change, and when it knows what there was before: looking takes a while, and nobody has to wait for it but calls.
+/// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
+/// snapshot takes a while, and only calls have to wait for it.
 fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
     let shared = Arc::new(std::sync::Mutex::new(None::<Turns>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));

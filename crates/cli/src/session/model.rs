@@ -1,4 +1,4 @@
-//! Which model is asked, and where it is.
+//! Chooses the model and its endpoint from flags, configuration and environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,37 +11,37 @@ use crate::commands::script_server::script;
 use crate::compose::Api;
 use crate::fault::Fault;
 
-/// What a scripted model is called.
+/// The name of a scripted model.
 const SCRIPTED: &str = "script";
 
-/// A model that can be asked, and what it is called.
+/// A model with its name and API.
 #[derive(Clone)]
 pub(crate) struct Chosen {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: String,
     pub(crate) reasoning: Reasoning,
-    /// What is in front of it.
+    /// The API in front of it.
     pub(crate) api: Api,
 }
 
-/// Where a model is, as far as somebody says.
+/// The location of a model, as far as it is given.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Whereabouts {
     pub(crate) wire: Option<Dialect>,
     pub(crate) base_url: Option<String>,
-    /// A file that plays it.
+    /// A script that replaces the model.
     pub(crate) script: Option<PathBuf>,
 }
 
 impl Whereabouts {
-    /// Where the command line says that it is.
+    /// Reads the location from the command line.
     pub(crate) fn of(flags: &ModelFlags) -> Self {
         let wire = flags.wire.map(|wire| wire.dialect());
         Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
     }
 }
 
-/// How far the command line lets a model go.
+/// Reads the limits of a model's work from the command line.
 pub(crate) fn limits(flags: &ModelFlags) -> Limits {
     let built_in = Limits::default();
     let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
@@ -49,7 +49,7 @@ pub(crate) fn limits(flags: &ModelFlags) -> Limits {
     Limits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
 }
 
-/// The model that `asked` and the configuration mean; `configured` is its name there.
+/// Chooses the model for `asked`; `configured` is its name in the configuration.
 pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Chosen, Fault> {
     let name = configured.map(str::to_owned);
     if let Some(file) = &asked.script {
@@ -76,11 +76,11 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
     Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name, api })
 }
 
-/// Whose API is meant if it has an address of its own.
+/// Domains of OpenAI's own API.
 const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
 
 impl Api {
-    /// The API in `dialect` at `base`, or at its provider's own address.
+    /// Returns the API for `dialect` at `base`, or at the provider's own address.
     pub(crate) fn of(dialect: Dialect, base: Option<&str>) -> Self {
         match (dialect, base) {
             (Dialect::Responses, None) => Self::OpenAi,
@@ -90,7 +90,7 @@ impl Api {
         }
     }
 
-    /// The same for the address that the environment gives.
+    /// Returns the API for `dialect` at the address in the environment.
     pub(crate) fn of_environment(dialect: Dialect) -> Self {
         let base = std::env::var(base_variable(dialect)).ok().filter(|base| !base.is_empty());
         Self::of(dialect, base.as_deref())
@@ -105,12 +105,12 @@ fn is_openai(base: &str) -> bool {
     OPENAI.iter().any(|own| host == *own || host.strip_suffix(own).is_some_and(|sub| sub.ends_with('.')))
 }
 
-/// What a model of that name speaks.
+/// Returns the dialect that the model's name suggests.
 fn suggested(name: &str) -> Dialect {
     if name.starts_with("claude") { Dialect::Anthropic } else { Dialect::Responses }
 }
 
-/// Whether a model of that name thinks in a way that has to be kept for it.
+/// Reports whether the model's reasoning must be kept for later requests.
 fn reasoning(name: &str) -> Reasoning {
     let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
     if thinks { Reasoning::Keep } else { Reasoning::None }

@@ -1,4 +1,4 @@
-//! The sessions of agents: made as that of whoever starts them, with no more rights, and their questions asked where it asks its own.
+//! Creates the sessions of subagents: with no more rights than their parent, and with the first session's approver.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,45 +23,45 @@ use crate::compose::{Composed, compose_in};
 use crate::config::{Config, Dirs, Sandbox, Setting, Source};
 use crate::fault::Fault;
 
-/// What the sessions of agents are made of: what that of the first was made of.
+/// The parts from which sessions of subagents are made, taken from the first session.
 pub(crate) struct Nursery {
     pub(crate) place: Place,
     pub(crate) dirs: Dirs,
     pub(crate) chosen: Chosen,
     pub(crate) limits: Limits,
     pub(crate) instructions: Option<String>,
-    /// Who is asked.
+    /// The approver of the first session.
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// What else changes the configuration: the tools that the first may use.
+    /// The tools that the first session may use, if they are limited.
     pub(crate) only: Option<Vec<String>>,
-    /// Tools that come and go.
+    /// Sources of tools that may appear and disappear.
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) processes: Arc<Processes>,
-    /// Where each works, by its path, and what it may do.
+    /// The sessions by the path of their agent, with working directory and gate.
     pub(crate) known: Mutex<HashMap<Vec<String>, Known>>,
     pub(crate) worktrees: Worktrees,
 }
 
-/// What is known of a session that may start others.
+/// A session that may start others.
 #[derive(Clone)]
 pub(crate) struct Known {
-    /// Where it works.
+    /// Working directory.
     cwd: PathBuf,
-    /// What it may do.
+    /// Permissions.
     gate: Gate,
-    /// What its journal is called.
+    /// Name of its journal.
     session: String,
-    /// Stops its turn.
+    /// Interrupts its turn.
     handle: Option<Handle>,
 }
 
 impl Nursery {
-    /// The agents of the first session.
+    /// Returns the agents of the first session.
     pub(crate) fn root(self: Arc<Self>) -> Arc<Agents> {
         Agents::root(self, AgentLimits::default())
     }
 
-    /// A session is there: where it works, and what it may do.
+    /// Registers a session with its working directory and gate.
     pub(crate) fn knows(&self, path: Vec<String>, made: &Made) {
         let router = made.toolgate.router();
         let (cwd, gate) = (router.place().cwd.clone(), router.gate().clone());
@@ -70,7 +70,7 @@ impl Nursery {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, Known>> {
-        // A map is whole between any two statements.
+        // A map is consistent between any two statements.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,11 +91,11 @@ impl Nursery {
         let is_new = rearing.resume.is_none();
         let worktree = match is_new {
             true => Arc::new(self.worktree(&path, &cwd).await?),
-            // It knows its work by where it is.
+            // A resumed agent continues in its own worktree.
             false => self.worktrees.of(&path).ok_or("its worktree was taken away; start another agent")?,
         };
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
-        // What it changed is for whoever started it.
+        // The diff is stored for the parent session.
         let desk = Desk { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
         let raised = match self.filled(&rearing, &worktree, is_new).await {
             Ok(()) => self
@@ -112,19 +112,19 @@ impl Nursery {
         raised
     }
 
-    /// Puts the files into a worktree that `is_new`.
+    /// Checks out the files in a new worktree.
     async fn filled(&self, rearing: &Rearing, worktree: &Worktree, is_new: bool) -> Result<(), String> {
         if !is_new {
             return Ok(());
         }
-        // Whoever may change nothing still has something to look at.
+        // A read-only agent needs files to read too, so the checkout ignores its bounds.
         let composed = self.composed(rearing, &Bounds::default(), worktree.top())?;
         let toolgate = composed.build().map_err(Fault::sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
-    /// The tools of an agent that works in `cwd`. The configuration is that of the first session, wherever the agent works: what narrows the one narrows
-    /// the other.
+    /// Composes the tools of an agent that works in `cwd`. The configuration is that of the first session, wherever
+    /// the agent works, so its restrictions apply there too.
     fn composed(&self, rearing: &Rearing, bounds: &Bounds, cwd: &Path) -> Result<Composed, String> {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
         let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
@@ -135,7 +135,7 @@ impl Nursery {
         composed = composed.sharing(Arc::clone(&self.processes));
         composed = match bounds.read_only {
             true => composed.always_confined(),
-            // Nobody knows what these change.
+            // The effects of these tools are unknown.
             false => self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source)),
         };
         Ok(match &self.approver {
@@ -180,16 +180,16 @@ impl Nursery {
         raised(made, words, desk)
     }
 
-    /// What an agent may do is what the first may, and less.
+    /// Restricts the configuration to the bounds of the agent.
     fn narrow(&self, config: &mut Config, bounds: &Bounds, starts_others: bool) {
-        // At the bottom there are no such tools, which a list from above may name.
+        // An agent that cannot start others lacks these tools, although an inherited list may name them.
         let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
         let lists = self.only.iter().chain(&bounds.tools);
         let lists = lists.map(|list| list.iter().filter(there).cloned().collect());
         config.tools.only.extend(lists.map(|value| Setting { value, source: Source::Flag("spawn_agent") }));
         if bounds.read_only {
             config.sandbox.value = Sandbox::ReadOnly;
-            // Nobody knows what these change.
+            // The effects of server tools are unknown.
             config.servers.clear();
         }
     }
@@ -217,13 +217,13 @@ impl RaisesAgents for Nursery {
     }
 }
 
-/// Where an agent works by itself, and where what it changed is kept.
+/// The worktree of an agent, and the store for its diff.
 struct Desk {
     worktree: Arc<Worktree>,
     kept: Spill,
 }
 
-/// An agent's session, as whoever drives it wants it.
+/// Converts an assembled session to the form that the agent driver needs.
 fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, String> {
     let Made { id, recorder, toolgate, servers, session, .. } = made;
     let session = session.ok_or("an agent has no model; this is a bug")?;
@@ -240,7 +240,7 @@ fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, S
     }
     let close = Box::new(move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            // Those that it started are closed by whoever drives it.
+            // The driver closes the agents that this one started.
             Made::closed(&toolgate, servers, None).await;
             if let Err(fault) = close(&recorder, "closed") {
                 tracing::warn!(%fault, "the end of an agent could not be written down");
@@ -254,7 +254,7 @@ fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, S
     Ok(Raised { session, id: id.as_str().to_owned(), last, changed, close })
 }
 
-/// What an agent is told beside our own words and the project's.
+/// Returns the instructions of an agent, besides Toolgate's own and the project's.
 fn told(instructions: Option<&str>, role: Option<&str>) -> String {
     let mut told = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
     if let Some(role) = role {
@@ -266,11 +266,11 @@ fn told(instructions: Option<&str>, role: Option<&str>) -> String {
     told
 }
 
-/// Asks whoever is asked for the first session, and says who asks.
+/// Approver that forwards questions to the first session's approver, with the agent's path.
 struct Bubbling {
     approver: Arc<dyn Approver>,
     path: Vec<String>,
-    /// The first session, which stops if somebody says so to one of its agents.
+    /// The first session, which is interrupted if the user aborts a question of its agents.
     first: Option<Handle>,
 }
 

@@ -1,4 +1,6 @@
-//! What a project tells models about itself: its `AGENTS.md`, read as the tools read.
+//! Builds a model's instructions from Toolgate's own and the project's `AGENTS.md` files.
+//!
+//! The files are read with the tools' permissions.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,12 +9,13 @@ use agent::INSTRUCTIONS;
 use toolgate::fs::{Door, Kind};
 use toolgate::{Gate, Intent, Verdict};
 
-/// The file.
+/// The file name.
 const NAME: &str = "AGENTS.md";
-/// Bytes of all of them together.
+/// Bytes of all files together.
 const MOST: usize = 32 << 10;
 
-/// What a model in `cwd` is told: our own words, and those of the project, from its top down. Only what tools may read is read.
+/// Returns the instructions for a model in `cwd`: Toolgate's own, then the project's, from its top down. Only files
+/// that tools may read are included.
 pub(super) fn instructions(gate: &Gate, cwd: &Path) -> String {
     let mut text = INSTRUCTIONS.to_owned();
     let mut room = MOST;
@@ -27,7 +30,7 @@ pub(super) fn instructions(gate: &Gate, cwd: &Path) -> String {
     text
 }
 
-/// Where such files may be: in `cwd` and above it, up to where the repository begins.
+/// Returns the candidate files: in `cwd` and above it, up to the top of the repository.
 fn files(cwd: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for above in cwd.ancestors() {

@@ -1,15 +1,15 @@
-//! What a model said last.
+//! Keeps the last message of a model.
 
 use std::sync::{Mutex, PoisonError};
 
 use agent::{Seen, Watch};
 
-/// Keeps the text of the response that runs, or ran last.
+/// The text of the current or last response.
 #[derive(Default)]
 pub(crate) struct Words(Mutex<String>);
 
 impl Words {
-    /// It.
+    /// Returns the text.
     pub(crate) fn last(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! A git worktree for an agent: the repository as it was last committed, and what became of it as a diff.
+//! A git worktree for an agent: checked out from the last commit; its changes are returned as a diff.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
 
 use super::claim::Claim;
 
-/// How long git may take.
+/// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(60);
-/// Bytes that a diff or a list of files may have.
+/// Bytes of a diff or a file list at most.
 const MOST: u64 = 64 << 20;
-/// Bytes of a diff that a model is given to repeat; a longer one it finds in a file.
+/// Bytes of a diff that is returned to the model; a longer one is stored in a file.
 const SHORT: usize = 16 << 10;
-/// Files of a diff that may not be read, at the most.
+/// Unreadable files that are excluded from a diff at most.
 const UNREAD: usize = 1000;
-/// What git obeys before it obeys anybody else: no hook, no monitor, no repository that somebody has laid out where none should be, and what
-/// the user likes to see changes nothing. In the environment: those who judge commands take it for what it is, git.
+/// Git settings that override all others: no hooks, no fsmonitor, no implicit bare repositories, no influence of the
+/// user's display preferences. They are set in the environment, so that the policy recognises the command as plain
+/// git.
 const SETTINGS: [(&str, &str); 6] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -29,9 +30,9 @@ const SETTINGS: [(&str, &str); 6] = [
     ("safe.bareRepository", "explicit"),
     ("diff.orderFile", "/dev/null"),
 ];
-/// Nothing is fetched: neither objects that are not there, nor files that are kept elsewhere.
+/// Disables all fetching, of missing objects and of LFS files.
 const OFFLINE: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_LFS_SKIP_SMUDGE", "1")];
-/// A diff that every reader of patches takes, whatever the user's configuration says.
+/// Arguments for a diff that every patch reader accepts, independent of the user's configuration.
 const DIFF: [&str; 8] = [
     "diff",
     "--no-ext-diff",
@@ -42,29 +43,29 @@ const DIFF: [&str; 8] = [
     "--src-prefix=a/",
     "--dst-prefix=b/",
 ];
-/// Where the index is that a diff is made with, in a directory that only the sandbox has.
+/// Path of the git index for a diff, in a directory that only the sandbox has.
 const INDEX: &str = "/tmp/toolgate-agent-index";
-/// What only git can apply: what is no text, links, submodules, and names that end in a blank.
+/// Marks of changes that only git can apply: binary files, symlinks, submodules, and names that end in a blank.
 const NOT_TEXT: [&str; 6] =
     ["\nGIT binary patch\n", " mode 120000\n", " mode 160000\n", " 120000\n", " 160000\n", " \t\n"];
 
-/// A worktree.
+/// A worktree of an agent.
 pub(super) struct Worktree {
     git: Git,
-    /// The repository that it is of, where it is, and that it is ours.
+    /// The lock on its directory, with the path of its repository.
     claim: Claim,
     /// The commit that it began as.
     base: String,
-    /// Where in it the agent works.
+    /// The agent's working directory in it.
     cwd: PathBuf,
-    /// Whether its agent is there.
+    /// Set while its agent runs.
     pub(super) is_open: AtomicBool,
-    /// One looks at a time what changed: there is one index for it.
+    /// Serializes diffs, because they share one index.
     looking: tokio::sync::Mutex<()>,
 }
 
 impl Worktree {
-    /// Makes one of the repository that `cwd` is in, at `at`. There is nothing in it yet.
+    /// Creates a worktree at `at` of the repository that contains `cwd`. It has no files yet.
     pub(super) async fn make(git: Git, cwd: &Path, at: PathBuf) -> Result<Self, String> {
         let top = git
             .run(cwd, &["rev-parse", "--show-toplevel"])
@@ -72,7 +73,7 @@ impl Worktree {
             .map_err(|why| format!("there is no git repository to make a worktree of: {why}"))?;
         let of = PathBuf::from(top);
         let below = cwd.strip_prefix(&of).map(Path::to_owned).unwrap_or_default();
-        // Not what is not committed: a commit of that would be read by whoever may not read the files.
+        // Uncommitted changes are left out: a commit of them would expose files that may not be read.
         let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
         let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
         let claim = Claim::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
@@ -90,26 +91,26 @@ impl Worktree {
         }
     }
 
-    /// What it is a copy of.
+    /// Returns the repository.
     pub(super) fn of(&self) -> &Path {
         self.claim.of()
     }
 
-    /// Where all of it is.
+    /// Returns the top directory of the worktree.
     pub(super) fn top(&self) -> &Path {
         self.claim.at()
     }
 
-    /// Where the agent works.
+    /// Returns the agent's working directory.
     pub(super) fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// Puts the files there. What was committed, perhaps by a model, decides which of the user's filters run on it, so that is done under `gate`,
-    /// which lets everything below [`Self::top`] be written and nothing else.
+    /// Checks out the files. The commit, perhaps made by a model, decides which of the user's filters run. So this
+    /// runs under `gate`, which allows writes only below [`Self::top`].
     pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
         self.confined(gate, self.top(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
-        // What was checked out may lead elsewhere.
+        // A checked-out symlink may lead elsewhere.
         let straight = |path: &Path| exec::fs::real(&path.join(".")).is_ok_and(|real| real == path);
         match straight(self.top()) && straight(&self.cwd) {
             true => Ok(()),
@@ -117,8 +118,8 @@ impl Worktree {
         }
     }
 
-    /// What became of it; what is too much for a model goes to `kept`. What is in there decides what git does, so it is run as the agent's own
-    /// commands are, under `gate`.
+    /// Returns the changes; a diff that is too long for a model goes to `kept`. The worktree's content influences
+    /// git, so it runs confined under `gate` like the agent's own commands.
     pub(super) async fn changed(&self, gate: &Gate, kept: &Spill) -> Result<Diff, String> {
         if !self.claim.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
@@ -140,7 +141,7 @@ impl Worktree {
         let listed = git(words(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])).await?;
         let but = [words(&["--", "."]), self.unread(gate, &listed)].concat();
         let with = |args: &[&str]| [words(args), but.clone()].concat();
-        // A repository in it without a commit is an error, after all else was added.
+        // A nested repository without a commit is an error, but everything else was added.
         let added = git(with(&["add", "--all", "--intent-to-add", "--ignore-errors"])).await;
         let diff = git(with(&[&DIFF[..], &["--unified=3", "--binary", &self.base]].concat())).await;
         let diff = diff.map_err(|why| added.err().unwrap_or(why))?;
@@ -161,7 +162,7 @@ impl Worktree {
         }
     }
 
-    /// Pathspecs that leave out those of the `listed` files that may not be read: git would stop at them.
+    /// Returns pathspecs that exclude those of the `listed` files that may not be read: git would fail on them.
     fn unread(&self, gate: &Gate, listed: &[u8]) -> Vec<String> {
         let may_not = |name: &&str| {
             let path = self.cwd.join(name);
@@ -172,7 +173,7 @@ impl Worktree {
         unread.take(UNREAD).map(|name| format!(":(exclude,literal){name}")).collect()
     }
 
-    /// What git writes, run as commands are that `gate` confines.
+    /// Runs git confined by `gate`, and returns its output.
     async fn confined(
         &self,
         gate: &Gate,
@@ -186,7 +187,7 @@ impl Worktree {
         said(own.confined(&self.git.processes, gate).await?)
     }
 
-    /// Takes it away, with all that is in it.
+    /// Removes the worktree and its files.
     pub(super) async fn remove(&self) {
         self.is_open.store(false, Ordering::Relaxed);
         self.git.clear(&self.claim).await;
@@ -201,7 +202,7 @@ fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The variables that git reads [`SETTINGS`] from.
+/// Returns the variables that git reads [`SETTINGS`] from.
 fn settings() -> Vec<(String, String)> {
     let count = [("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string())];
     let pairs = SETTINGS.iter().enumerate().flat_map(|(at, (key, value))| {
@@ -217,7 +218,7 @@ fn settings() -> Vec<(String, String)> {
 #[derive(Clone)]
 pub(super) struct Git {
     pub(super) processes: Arc<Processes>,
-    /// Where models may write: git is not taken from there.
+    /// Directories that models may write: git is not taken from there.
     pub(super) but_from: Vec<PathBuf>,
 }
 
@@ -226,14 +227,15 @@ impl Git {
         Own { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
     }
 
-    /// What git writes, without the newline at its end. Not confined: nothing of it may depend on what an agent wrote.
+    /// Runs git unconfined, and returns its output without the final newline. No argument may depend on content that
+    /// an agent wrote.
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let said = said(self.own(&argv, &settings(), directory).unconfined(&self.processes).await?)?;
         Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
     }
 
-    /// Takes away what was claimed: as git does it, or by hand where git cannot.
+    /// Removes a locked worktree: with git, or directly if git fails.
     async fn clear(&self, claim: &Claim) {
         let place = claim.at().to_string_lossy().into_owned();
         let args = ["worktree", "remove", "--force", "--force", &place];
@@ -245,7 +247,7 @@ impl Git {
         }
     }
 
-    /// Takes away what programs that were killed have left in `directory`.
+    /// Removes the worktrees in `directory` that killed processes have left.
     pub(super) async fn sweep(&self, directory: &Path) {
         for claim in Claim::abandoned(directory) {
             self.clear(&claim).await;

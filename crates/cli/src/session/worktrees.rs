@@ -1,30 +1,30 @@
-//! The worktrees of one session's agents. Each stays when its agent is closed, which finds its work again when it is opened, and goes
-//! when whoever started it is gone.
+//! The worktrees of a session's agents. A worktree outlives its agent, so that a resumed agent finds its work again.
+//! It is removed when the agent's parent is gone.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::worktree::Worktree;
 
-/// How many are kept; beyond that the oldest one goes whose agent is closed.
+/// Worktrees that are kept; beyond that, the oldest one of a closed agent is removed.
 const KEPT: usize = 12;
 
-/// By the paths of their agents, the oldest first.
+/// Worktrees by the paths of their agents, oldest first.
 #[derive(Default)]
 pub(crate) struct Worktrees(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
 
 impl Worktrees {
     fn lock(&self) -> MutexGuard<'_, Vec<(Vec<String>, Arc<Worktree>)>> {
-        // A list is whole between any two statements.
+        // A list is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That of the agent at `path`.
+    /// Returns the worktree of the agent at `path`.
     pub(super) fn of(&self, path: &[String]) -> Option<Arc<Worktree>> {
         self.lock().iter().find(|(whose, _)| whose == path).map(|(_, worktree)| Arc::clone(worktree))
     }
 
-    /// Keeps one.
+    /// Adds a worktree, and removes the oldest unused one beyond the limit.
     pub(super) async fn keep(&self, path: Vec<String>, worktree: Arc<Worktree>) {
         let oldest = {
             let mut all = self.lock();
@@ -38,7 +38,7 @@ impl Worktrees {
         }
     }
 
-    /// Takes all away that belong to agents below `path`.
+    /// Removes the worktrees of all agents below `path`.
     pub(super) async fn forget(&self, path: &[String]) {
         let below = |(whose, _): &mut (Vec<String>, Arc<Worktree>)| {
             whose.len() > path.len() && whose.starts_with(path)

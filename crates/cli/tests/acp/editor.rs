@@ -1,4 +1,4 @@
-//! An editor that says what a test wants, to the real binary, over pipes.
+//! A scripted editor that talks to the real binary over pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::Workspace;
 
-/// How long a message may take on a machine that has much to do.
+/// Time limit of a message on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A workspace, a home, and a script that plays the model.
+/// A workspace, a home, and a script that replaces the model.
 pub(crate) struct Desk {
     pub(crate) workspace: Workspace,
     pub(crate) home: TempDir,
@@ -21,7 +21,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Each turn is the items of a response.
+    /// Creates the fixture; each turn is the items of a response.
     pub(crate) fn with(turns: &[Value]) -> Self {
         let (workspace, home) = (Workspace::new(), tempfile::tempdir().unwrap());
         let script = home.path().join("script.jsonl");
@@ -30,7 +30,7 @@ impl Desk {
         desk
     }
 
-    /// Has the model say something else from the next session on.
+    /// Replaces the model's script from the next session on.
     pub(crate) fn script(&self, turns: &[Value]) {
         let lines = turns.iter().map(|turn| match turn {
             Value::Array(_) => format!("{}\n", json!({ "items": turn })),
@@ -43,14 +43,14 @@ impl Desk {
         self.workspace.path().join(name)
     }
 
-    /// The flags that start the agent here.
+    /// Returns the flags that start the agent here.
     pub(crate) fn args(&self, more: &[&str]) -> Vec<String> {
         let script = self.script.display().to_string();
         let fixed = ["acp", "--script", &script, "--sandbox", "workspace-write"];
         fixed.iter().chain(more).map(|word| (*word).to_owned()).collect()
     }
 
-    /// An editor that has started the agent, and said who it is.
+    /// Starts the agent and initializes the connection.
     pub(crate) fn editor(&self, more: &[&str]) -> Editor {
         let mut editor = Editor::start(self.home.path(), &self.args(more));
         let said = json!({"protocolVersion": 1, "clientCapabilities": {"terminal": true}});
@@ -59,20 +59,20 @@ impl Desk {
         editor
     }
 
-    /// A new session in the workspace.
+    /// Opens a new session in the workspace.
     pub(crate) fn session(&self, editor: &mut Editor) -> String {
         let answer = editor.ask("session/new", &json!({"cwd": self.workspace.path(), "mcpServers": []}));
         answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 }
 
-/// The agent, and what it says.
+/// A running agent, and its messages.
 pub(crate) struct Editor {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Value>,
     next: u64,
-    /// What was told since somebody looked last.
+    /// Updates since the last check.
     pub(crate) updates: Vec<Value>,
 }
 
@@ -101,17 +101,17 @@ impl Editor {
         Self { child, to, from, next: 0, updates: Vec::new() }
     }
 
-    /// Writes a line, whatever it is.
+    /// Writes an arbitrary line.
     pub(crate) fn write(&mut self, line: &str) {
         writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Tells something that wants no answer.
+    /// Sends a notification.
     pub(crate) fn tell(&mut self, method: &str, params: &Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Asks for something, and waits for nothing.
+    /// Sends a request without waiting for the response.
     pub(crate) fn begin(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         self.write(
@@ -125,7 +125,7 @@ impl Editor {
         self.begin("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
     }
 
-    /// The next message that is no update; updates are kept.
+    /// Returns the next message that is not an update; updates are collected.
     pub(crate) fn next(&mut self) -> Value {
         loop {
             let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
@@ -136,7 +136,7 @@ impl Editor {
         }
     }
 
-    /// Waits until an update is as it should be.
+    /// Waits for an update that satisfies `wanted`.
     pub(crate) fn until(&mut self, wanted: impl Fn(&Value) -> bool) {
         loop {
             let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
@@ -149,7 +149,7 @@ impl Editor {
         }
     }
 
-    /// The answer to a request.
+    /// Waits for the response to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Value {
         let message = self.next();
         assert_eq!(message["id"], id, "{message}");
@@ -161,7 +161,7 @@ impl Editor {
         self.answer(id)
     }
 
-    /// Waits for a question, and chooses this.
+    /// Waits for a question, and answers it with this outcome.
     pub(crate) fn choose(&mut self, outcome: &Value) -> Value {
         let question = self.next();
         assert_eq!(question["method"], "session/request_permission", "{question}");
@@ -170,18 +170,18 @@ impl Editor {
         question["params"].clone()
     }
 
-    /// The updates of this kind, in their order.
+    /// Returns the updates of this kind in order.
     pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
         self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    /// All that the model said.
+    /// Returns the model's whole text.
     pub(crate) fn text(&self) -> String {
         let chunks = self.of("agent_message_chunk");
         chunks.iter().map(|chunk| chunk["content"]["text"].as_str().unwrap()).collect()
     }
 
-    /// Leaves, and gives the exit status.
+    /// Closes the connection, and returns the exit status.
     pub(crate) fn leave(mut self) -> Option<i32> {
         drop(self.to.take());
         self.child.wait().unwrap().code()
@@ -198,17 +198,17 @@ impl Drop for Editor {
     }
 }
 
-/// The model says something.
+/// A message of the model.
 pub(crate) fn say(text: &str) -> Value {
     json!([{"type": "message", "text": text}])
 }
 
-/// The model calls a tool.
+/// A tool call of the model.
 pub(crate) fn call(name: &str, arguments: &Value) -> Value {
     json!([{"type": "function_call", "name": name, "arguments": arguments}])
 }
 
-/// The model patches.
+/// A patch call of the model.
 pub(crate) fn patch(body: &str) -> Value {
     let input = format!("*** Begin Patch\n{body}*** End Patch\n");
     json!([{"type": "custom_tool_call", "name": "apply_patch", "input": input}])

@@ -1,4 +1,4 @@
-//! `toolgate acp` as editors meet it: the real binary, real messages over pipes, real tools and the real sandbox; and the official SDK.
+//! Tests of `toolgate acp`: the real binary over pipes, real tools and sandbox, and the official Python SDK.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -284,7 +284,7 @@ fn servers_of_the_editor_are_servers_of_the_session() {
     let desk = Desk::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
     desk.workspace.file("a.txt", "from the server\n");
     let mut editor = desk.editor(&[]);
-    // Where a confined server finds it, wherever the checkout lies.
+    // A confined server can reach it there, wherever the checkout lies.
     let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
     let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
     let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));

@@ -1,4 +1,4 @@
-//! `toolgate mcp` as real clients meet it: the official SDKs for Python and TypeScript, the inspector, and Codex.
+//! Tests of `toolgate mcp` with real clients: the official SDKs for Python and TypeScript, the inspector, and Codex.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use testkit::{Workspace, node, python};
 
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
-/// A place with one file, and a home.
+/// Returns a workspace with one file, and a home.
 fn desk() -> (Workspace, TempDir) {
     let w = Workspace::new();
     w.file("a.txt", "one\ntwo\n");
@@ -28,7 +28,7 @@ fn here(name: &str) -> std::path::PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients")).join(name)
 }
 
-/// What a program of Node's prints; it must end well.
+/// Returns the output of a Node program, which must succeed.
 fn of_node(arguments: &[&Path], more: &[&str], home: &Path) -> String {
     let ran = Command::new(node::node()).args(arguments).args(more).env("HOME", home).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
@@ -76,7 +76,7 @@ fn the_inspector() {
 #[test]
 fn codex_with_a_scripted_model() {
     let (w, home) = desk();
-    // Codex does not keep its things below /tmp.
+    // Codex does not store its files below /tmp.
     let kept = testkit::seen_tempdir();
     let call = json!({
         "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",

@@ -1,4 +1,4 @@
-//! A model that says what it is told to, over real HTTP: the Responses API, streamed.
+//! A scripted model over real HTTP: the Responses API, streamed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// One item for each request, in order.
+/// Answers each request with one item, in order.
 pub(crate) struct Scripted {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
 }
 
-/// A request, when it came, and when it was answered.
+/// A request with the times of its arrival and its answer.
 struct Heard {
     body: Value,
     came: Instant,
     answered: Instant,
 }
 
-/// An item with which a turn ends.
+/// An item that ends a turn.
 pub(crate) fn message(text: &str) -> Value {
     let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
     json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
@@ -61,19 +61,19 @@ impl Scripted {
         self.address
     }
 
-    /// The bodies of all requests so far.
+    /// Returns the bodies of all requests so far.
     pub(crate) fn heard(&self) -> Vec<Value> {
         self.heard.lock().unwrap().iter().map(|heard| heard.body.clone()).collect()
     }
 
-    /// How long each answer took to come back as the next request.
+    /// Returns the time from each answer to the next request.
     pub(crate) fn turnarounds(&self) -> Vec<Duration> {
         let heard = self.heard.lock().unwrap();
         heard.windows(2).map(|pair| pair[1].came - pair[0].answered).collect()
     }
 }
 
-/// The path and the body of the next request.
+/// Reads the path and the body of the next request.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
     let (mut line, mut length) = (String::new(), 0);
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -98,7 +98,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
 
 fn answer(mut stream: &TcpStream, status: &str, kind: &str, body: &str) {
     let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
-    // Whoever has hung up reads nothing.
+    // A client that has hung up reads nothing.
     let _gone = stream.write_all((head + body).as_bytes());
 }
 

@@ -1,56 +1,56 @@
-//! What a case is: an attack as a shell script, what shows that it worked, and what each tier is to do about it.
+//! Defines a containment case: an attack as a shell script, its sign of success, and the expected result per tier.
 
-/// One attack, or one thing that must go on working.
+/// One attack, or one operation that must keep working.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// On the host, as the user, before the run.
+    /// Runs on the host, as the user, before the case.
     pub(crate) setup: &'static str,
-    /// Bash around the run, on the host: it ends in `exec "$@"`, and what it opens is inherited.
+    /// Bash around the run, on the host: it ends in `exec "$@"`, and its open descriptors are inherited.
     pub(crate) wrap: &'static str,
     pub(crate) flags: &'static [&'static str],
-    /// In the sandbox.
+    /// Runs in the sandbox.
     pub(crate) run: &'static str,
-    /// Unconfined, where `run` itself would do harm there.
+    /// Runs unconfined, if `run` itself would do harm there.
     pub(crate) control: Option<&'static str>,
     pub(crate) sees: Sees,
-    /// What the output must hold, confined or not.
+    /// Text that the output must contain, confined or not.
     pub(crate) works: &'static str,
     pub(crate) code: Option<i32>,
-    /// What must succeed on the host afterwards.
+    /// A command that must succeed on the host afterwards.
     pub(crate) lands: &'static str,
     pub(crate) ends: Ends,
     /// For namespaces, landlock, seccomp.
     pub(crate) expect: [Expect; 3],
-    /// The same for root, where that differs.
+    /// The expectations for root, if they differ.
     pub(crate) as_root: Option<[Expect; 3]>,
 }
 
-/// What shows that an attack worked. Whatever it is, any change of the host's state is a breach.
+/// The sign that an attack succeeded. In addition, any change of the host's state is a breach.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sees {
-    /// Something of the host's state has changed: a file outside, a hit on a socket, the victim.
+    /// The host's state has changed: a file outside, a hit on a socket, the victim.
     Host,
-    /// The output holds this.
+    /// The output contains this text.
     Text(&'static str),
-    /// There is such a path on the host afterwards. It is removed.
+    /// This path exists on the host afterwards. It is removed.
     Made(&'static str),
-    /// There is such a file, and it is setuid or setgid.
+    /// This file exists, and is setuid or setgid.
     Setuid(&'static str),
-    /// The user's next `git` runs what the attack left.
+    /// The user's next `git` runs the attack's payload.
     Git,
-    /// The user's git shows another commit than the one that is there.
+    /// The user's git shows another commit than the existing one.
     Replaced,
     /// The user's repository is damaged.
     Fsck,
     /// A process of the run still holds `$WS/lock`.
     Held,
-    /// Nothing: only `works` and `code` count.
+    /// None: only `works` and `code` count.
     Nothing,
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     ByItself,
@@ -58,15 +58,15 @@ pub(crate) enum Ends {
     Signal(i32),
 }
 
-/// What is to happen.
+/// The expected result.
 #[derive(Clone, Copy)]
 pub(crate) enum Expect {
     Holds,
-    /// The tier cannot hold it, and why.
+    /// The tier cannot prevent it, for this reason.
     Gap(&'static str),
-    /// `toolgate` says no before anything runs.
+    /// `toolgate` refuses before anything runs.
     Refuses,
-    /// It is not run, and why.
+    /// It is not run, for this reason.
     Not(&'static str),
 }
 
@@ -94,7 +94,7 @@ pub(crate) const fn host(id: &'static str, title: &'static str, run: &'static st
     Case { id, title, run, ..BASE }
 }
 
-/// An attack after which the output must not hold `text`.
+/// An attack after which the output must not contain `text`.
 pub(crate) const fn text(
     id: &'static str,
     title: &'static str,
@@ -104,12 +104,12 @@ pub(crate) const fn text(
     Case { id, title, run, sees: Sees::Text(text), ..BASE }
 }
 
-/// A probe's attack: the kernel must not let it happen.
+/// An attack by a probe: the kernel must refuse it.
 pub(crate) const fn call(id: &'static str, title: &'static str, run: &'static str) -> Case {
     Case { id, title, run, sees: LET, ..BASE }
 }
 
-/// Something that must go on working: the output holds `works`.
+/// An operation that must keep working: the output contains `works`.
 pub(crate) const fn good(
     id: &'static str,
     title: &'static str,
@@ -164,7 +164,7 @@ impl Case {
         Self { as_root: Some(expect), ..self }
     }
 
-    /// Everything of it that a variable may be named in.
+    /// Reports whether any script of the case mentions the variable.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         [self.setup, self.wrap, self.run, self.control.unwrap_or("")].iter().any(|text| text.contains(name))
             || self.flags.iter().any(|flag| flag.contains(name))

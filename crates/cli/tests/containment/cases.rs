@@ -1,6 +1,7 @@
-//! The table: what is tried, and what each tier is to do about it.
+//! The table of containment cases and the expected result of each tier.
 
-/// The processes in sight; where those are the machine's, only the shell, its parent and the victim.
+/// Sets the arguments to the visible processes; in the machine's PID namespace, only to the shell, its parent and the
+/// victim.
 macro_rules! in_sight {
     ($script:literal) => {
         concat!(
@@ -11,7 +12,7 @@ macro_rules! in_sight {
     };
 }
 
-/// Only in a process namespace of its own, for what would otherwise hit the machine.
+/// Runs the script only in a PID namespace of its own, because it would otherwise hit the machine.
 macro_rules! alone {
     ($script:literal) => {
         concat!("[ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && { ", $script, "; }")
@@ -39,7 +40,7 @@ use std::collections::BTreeSet;
 
 use crate::suite::case::{Case, Expect};
 
-/// Every case, in the order of the matrix.
+/// Returns every case in the order of the matrix.
 pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
     let tables = [
         writes::CASES,
@@ -62,10 +63,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
     tables.into_iter().flatten()
 }
 
-/// Cases that there are at least.
+/// The minimum number of cases.
 const ENOUGH: usize = 150;
 
-/// Whether every case has a name of its own, and every gap a reason.
+/// Checks that every case has a unique name, and every gap a reason.
 pub(crate) fn check() -> Result<(), String> {
     let mut ids = BTreeSet::new();
     let twice: Vec<&str> = all().map(|case| case.id).filter(|id| !ids.insert(*id)).collect();
@@ -84,17 +85,17 @@ const HOLDS: Expect = Expect::Holds;
 const PATHLESS: Expect = Expect::Gap("a filter of system calls knows no paths");
 const NO_NAMESPACES: Expect = Expect::Gap("without namespaces the host's processes and IPC are in sight");
 
-/// A path is what decides: namespaces and Landlock hold it.
+/// A path decides: namespaces and Landlock hold it.
 const PATHS: [Expect; 3] = [HOLDS, HOLDS, PATHLESS];
-/// Landlock mediates no change of metadata.
+/// Landlock does not mediate metadata changes.
 const META: [Expect; 3] =
     [HOLDS, Expect::Gap("Landlock does not see changes of modes, owners, times and attributes"), PATHLESS];
 /// Landlock only ever adds rights below a directory.
 const INNER: [Expect; 3] =
     [HOLDS, Expect::Gap("Landlock cannot take away what lies in a writable directory"), PATHLESS];
-/// The same for what is read.
+/// Landlock only ever adds read rights below a directory.
 const HIDDEN: [Expect; 3] =
     [HOLDS, Expect::Gap("Landlock cannot hide what lies in a readable directory"), PATHLESS];
-/// Only a view of its own keeps it from the host.
+/// Only a mount namespace keeps it from the host.
 const PRIVATE: [Expect; 3] =
     [HOLDS, Expect::Gap("without a mount namespace there is no private view"), PATHLESS];

@@ -1,4 +1,4 @@
-//! Each layer proves that it is there: what a process in the sandbox sees of itself, next to what the host sees.
+//! Checks that each layer of the sandbox is active: compares a confined process's view of itself with the host's.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::suite::world::{User, World};
 
 type Check = fn(Tier, User) -> Result<(), String>;
 
-/// The layers of `tier`.
+/// Returns the checks of the layers of `tier`.
 pub(crate) fn all(tier: Tier) -> impl Iterator<Item = (&'static str, Check)> {
     let every: &[(&str, Check)] = &[
         ("no new privileges", |tier, user| status(tier, user, "NoNewPrivs", "1")),
@@ -67,7 +67,7 @@ fn status(tier: Tier, user: User, field: &str, should: &str) -> Result<(), Strin
     same(fields.get(field).copied().unwrap_or("nothing"), should)
 }
 
-/// Only who has capabilities can take them out of it; whoever has none gains none by it.
+/// Only a process with capabilities can remove them from the set; without capabilities the set grants nothing.
 fn bounding(tier: Tier, user: User) -> Result<(), String> {
     if tier == Tier::Namespaces || user == User::Root { status(tier, user, "CapBnd", NONE) } else { Ok(()) }
 }
@@ -83,7 +83,7 @@ fn namespace(user: User, name: &str) -> Result<(), String> {
 }
 
 fn descriptors(tier: Tier, user: User) -> Result<(), String> {
-    // The shell that lists them has its own copy of the directory.
+    // The shell that lists them has its own descriptor of the directory.
     same(
         &said(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
         "0 1 2",
@@ -110,7 +110,7 @@ fn no_i386(tier: Tier, user: User) -> Result<(), String> {
     if text.contains("LET") { Err(text) } else { Ok(()) }
 }
 
-/// A process can be in 16 domains of Landlock: if it can enter fewer, it was in some already.
+/// A process can be in 16 Landlock domains: if it can enter fewer, it was in some already.
 fn landlocked(tier: Tier, user: User) -> Result<(), String> {
     let unconfined =
         unconfined(user, &format!("{} probe domains", crate::suite::world::ground().probe.display()));
@@ -119,7 +119,7 @@ fn landlocked(tier: Tier, user: User) -> Result<(), String> {
     if text.parse::<u32>().is_ok_and(|count| count < 16) { Ok(()) } else { Err(text) }
 }
 
-/// Without namespaces nothing else stands in the way.
+/// Without namespaces, only Landlock prevents it.
 fn landlock_refuses(tier: Tier, user: User) -> Result<(), String> {
     let text = said(tier, user, "$P create $OUT/new; $P create $WS/new")?;
     let refused = if tier == Tier::Namespaces { "refused EROFS\nLET" } else { "refused EACCES\nLET" };
@@ -136,7 +136,7 @@ fn read_only(tier: Tier, user: User) -> Result<(), String> {
     }
     let fields = ran.output.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let writable: Vec<String> = fields
-        // Of an overlay nothing reaches the host but what lands.
+        // Writes to an overlay reach the host only if they land.
         .filter(|fields| {
             fields.len() > 3 && fields[2] != "overlay" && !fields[3].split(',').any(|option| option == "ro")
         })
@@ -151,13 +151,13 @@ fn few_processes(tier: Tier, user: User) -> Result<(), String> {
     if text.parse::<u32>().is_ok_and(|count| count <= 4) { Ok(()) } else { Err(text) }
 }
 
-/// That it has descriptors may be seen; not what they are.
+/// The existence of its descriptors is visible, but not their targets.
 fn mute_init(tier: Tier, user: User) -> Result<(), String> {
     let script = "cat /proc/1/environ /proc/1/maps 2>/dev/null | wc -c; readlink /proc/1/fd/* /proc/1/root /proc/1/cwd | wc -l";
     same(&said(tier, user, script)?.replace('\n', " "), "0 0")
 }
 
-/// What is missing is held by empty directories in the workspace. They go with the run, or with the next one.
+/// Missing paths are held by empty directories in the workspace. They are removed with the run, or with the next one.
 fn placeholders_go(tier: Tier, user: User) -> Result<(), String> {
     let case = host("", "", "exec 9>lock; flock 9; sleep 5").signal(9);
     let world = World::new(user, &case);
@@ -174,7 +174,7 @@ fn placeholders_go(tier: Tier, user: User) -> Result<(), String> {
     left("after a run that was killed, and another one")
 }
 
-/// What another run in the same workspace made, and takes away when it ends, must not have held this one.
+/// Protection must not depend on placeholders of another run, which removes them when it ends.
 fn outlives(tier: Tier, user: User) -> Result<(), String> {
     let first = host("", "", "exec 9>lock; flock 9; sleep 0.4");
     let second = host(

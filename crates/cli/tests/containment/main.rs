@@ -1,5 +1,6 @@
-//! Attacks on the sandbox of `toolgate sandbox`, in every tier and as every user, judged by what the host looks like
-//! afterwards. `cargo test --test containment` prints what holds as a matrix; the arguments are those of any test.
+//! Containment tests: attacks on `toolgate sandbox` in every tier and as every user, judged by the host's state.
+//!
+//! `cargo test --test containment` prints the results as a matrix; it takes the usual test arguments.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! What held where, as one table.
+//! Prints the results of all cases as one table.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,19 +9,19 @@ use crate::suite::run::Outcome;
 use crate::suite::tier::Tier;
 use crate::suite::world::User;
 
-/// What a case came to in a tier, for a user.
+/// The result of a case in a tier, for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Holds,
     Refused,
-    /// As the table says it would.
+    /// An expected gap.
     Gap(&'static str),
-    /// Not as the table says.
+    /// An unexpected breach.
     Breach,
     Broken,
-    /// A gap of the table that is none.
+    /// A gap of the table that is closed in fact.
     Closed,
-    /// It shows nothing even without a sandbox.
+    /// The attack shows nothing even without a sandbox.
     Inert,
     NotRun,
 }
@@ -58,14 +58,14 @@ impl Cell {
 
 type Column = (Tier, User);
 static NOTES: Mutex<BTreeMap<(&str, Tier, User), Cell>> = Mutex::new(BTreeMap::new());
-/// Cases below which a table says no more than the lines above it.
+/// With fewer cases, a table adds nothing to the lines above it.
 const FEW: usize = 20;
 
 pub(crate) fn note(case: &'static Case, tier: Tier, user: User, cell: Cell) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).insert((case.id, tier, user), cell);
 }
 
-/// Prints what was noted, then every gap with its reason.
+/// Prints the recorded results, then every gap with its reason.
 pub(crate) fn print() {
     let notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
     if notes.len() < FEW {

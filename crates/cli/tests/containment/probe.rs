@@ -1,5 +1,7 @@
-//! A program that asks the kernel for one thing. It prints `LET` and exits with 0 if the kernel let it happen, and
-//! prints `refused` with the error and exits with 1 if not. All raw system calls of these tests are in this file.
+//! Probe program that asks the kernel for one operation.
+//!
+//! It prints `LET` and exits with 0 if the kernel allows it. Otherwise it prints `refused` with the error and exits
+//! with 1. All raw system calls of these tests are in this file.
 #![expect(unsafe_code, reason = "attacks are system calls that no library makes")]
 #![expect(clippy::cast_possible_truncation, reason = "arguments are what the kernel makes of them")]
 
@@ -14,17 +16,17 @@ mod victim;
 
 use std::ffi::CString;
 
-/// The number of the error that a system call came back with.
+/// The error number of a failed system call.
 pub(crate) type Errno = i32;
 pub(crate) type Tried = Result<(), Errno>;
 
-/// What a probe does, by its name.
+/// The function of a probe.
 type Probe = fn(&Args<'_>) -> Tried;
 
 pub(crate) struct Args<'a>(&'a [String]);
 
 impl Args<'_> {
-    /// The argument at `at`, or the end of the program.
+    /// Returns the argument at `at`, or ends the program.
     fn text(&self, at: usize) -> &str {
         self.0.get(at).map_or_else(|| usage("an argument is missing"), String::as_str)
     }
@@ -78,7 +80,7 @@ fn name_of(errno: Errno) -> String {
     name.to_owned()
 }
 
-/// A system call. Pointers are passed as the numbers they are.
+/// Makes a system call. Pointers are passed as numbers.
 pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, Errno> {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
@@ -92,25 +94,25 @@ pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, Errno> {
     }
 }
 
-/// `raw`, if only whether it worked counts.
+/// Makes a system call whose result value does not matter.
 pub(crate) fn attempt(number: i64, args: &[usize]) -> Tried {
     raw(number, args).map(drop)
 }
 
-/// The address of `value`, for [`raw`].
+/// Returns the address of `value`, for [`raw`].
 pub(crate) fn at<T: ?Sized>(value: &T) -> usize {
     std::ptr::from_ref(value).cast::<()>() as usize
 }
 
-/// The address of `value`, for calls that write to it.
+/// Returns the address of `value`, for calls that write to it.
 pub(crate) fn at_mut<T: ?Sized>(value: &mut T) -> usize {
     std::ptr::from_mut(value).cast::<()>() as usize
 }
 
-/// The current directory, where a call wants a descriptor.
+/// The current directory, for calls that want a descriptor.
 pub(crate) const CWD: usize = libc::AT_FDCWD as usize;
 
-/// The word at `address`, which [`raw`] has mapped.
+/// Reads the word at `address`, which [`raw`] has mapped.
 pub(crate) fn peek(address: usize) -> u32 {
     // SAFETY: the caller got the address from a mapping of the kernel's that is still there, and it is aligned.
     unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
@@ -120,11 +122,11 @@ pub(crate) fn peek(address: usize) -> u32 {
 pub(crate) fn poke(address: usize, value: u32) {
     // SAFETY: as for `peek`; nothing else in this process has a reference to it.
     unsafe { std::ptr::with_exposed_provenance_mut::<u32>(address).write_volatile(value) }
-    // The kernel reads it in a system call that follows.
+    // The kernel reads it in a following system call.
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// A system call through the gate of 32-bit programs.
+/// Makes a system call through the 32-bit gate.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn int80(number: u32, args: [u32; 3]) -> Result<usize, Errno> {
     let done: i64;

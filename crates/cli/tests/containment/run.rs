@@ -1,4 +1,4 @@
-//! Runs a case, unconfined and confined, and says what came of it.
+//! Runs a case, unconfined and confined, and determines its outcome.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,37 +17,37 @@ use crate::suite::tier::Tier;
 use crate::suite::watch::Watch;
 use crate::suite::world::{User, World, ground};
 
-/// When a run counts as hung, and until when what it left must be gone.
+/// Time after which a run counts as hung, and after which its leftovers must be gone.
 const HUNG: Duration = Duration::from_secs(15);
 const GONE: Duration = Duration::from_millis(1500);
-/// What a script says first: it was run.
+/// The first output of a script: it was started.
 const RAN: &str = "@ran";
-/// The exit codes of a sandbox that was not asked for properly, or could not be made.
+/// The exit codes for an invalid or unavailable sandbox.
 const NO_SANDBOX: [i32; 2] = [2, 125];
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing happened that should not.
+    /// The attack failed.
     Held,
-    /// It did, and this shows it.
+    /// The attack succeeded, with this evidence.
     Breached(String),
-    /// Something that must work does not.
+    /// An operation that must work does not.
     Broken(String),
-    /// `toolgate` said no.
+    /// `toolgate` refused.
     Refused(String),
-    /// Even unconfined nothing happens here.
+    /// The attack shows nothing even unconfined.
     Inert(String),
 }
 
-/// What a program did that was run for a case.
+/// The output and exit code of a program that was run for a case.
 pub(crate) struct Ran {
     pub(crate) output: String,
     pub(crate) code: Option<i32>,
     hung: bool,
 }
 
-/// Runs `case` in `tier`, if it shows anything when it is not confined.
+/// Runs `case` in `tier`, unless it shows nothing even unconfined.
 pub(crate) fn confined(case: &Case, tier: Tier, user: User) -> Outcome {
     if let Some(why) = inert(case, user) {
         return Outcome::Inert(why);
@@ -58,7 +58,7 @@ pub(crate) fn confined(case: &Case, tier: Tier, user: User) -> Outcome {
     judge(case, world, &before, &ran)
 }
 
-/// Why `case` proves nothing for `user` here, if so. Found out once.
+/// Returns the reason why `case` proves nothing for `user` here, if any. Determined once.
 pub(crate) fn inert(case: &Case, user: User) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<(&str, User), Option<String>>> = Mutex::new(BTreeMap::new());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +87,7 @@ fn script_of(world: &World, script: &str) -> String {
     format!("echo {RAN}; {}{script}", world.variables())
 }
 
-/// The command line of `toolgate` for `case`.
+/// Returns the command line of `toolgate` for `case`.
 pub(crate) fn sandboxed(world: &World, case: &Case, tier: Tier) -> Vec<String> {
     let mut argv = vec![ground().toolgate.display().to_string(), "sandbox".to_owned()];
     argv.extend(["--tier".to_owned(), tier.name().to_owned()]);
@@ -101,7 +101,7 @@ pub(crate) fn sandboxed(world: &World, case: &Case, tier: Tier) -> Vec<String> {
 }
 
 impl World {
-    /// Runs `argv` in the workspace, inside the case's wrapping.
+    /// Runs `argv` in the workspace, inside the case's wrapper.
     pub(crate) fn run(&self, case: &Case, argv: &[String]) -> Ran {
         let mut command = if case.wrap.is_empty() {
             self.user.command(Path::new(&argv[0]))
@@ -116,7 +116,7 @@ impl World {
         command.env("SSH_AUTH_SOCK", self.path("out/s.sock"));
         command.stdin(Stdio::null()).stdout(write.try_clone().unwrap()).stderr(write);
         let mut child = command.spawn().unwrap();
-        // It keeps the pipe's other end open.
+        // The command holds the other end of the pipe.
         drop(command);
         if let Ends::Signal(signal) = case.ends {
             self.wait_until_locked(|| child.try_wait().unwrap().is_some());
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// Whether a process holds `ws/lock`.
+    /// Reports whether a process holds `ws/lock`.
     fn is_locked(&self) -> bool {
         let Ok(file) = File::open(self.path("ws/lock")) else { return false };
         flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
@@ -168,7 +168,7 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
     }
 }
 
-/// What was written so far: a process that outlives the run may hold the other end for ever.
+/// Reads the output so far: a process that outlives the run may hold the other end forever.
 fn rest_of(mut read: PipeReader) -> String {
     rustix::io::ioctl_fionbio(&read, true).unwrap();
     let mut bytes = Vec::new();
@@ -176,12 +176,12 @@ fn rest_of(mut read: PipeReader) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What the host says.
+/// Determines the outcome from the host's state.
 fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
     let mut seen = before.changes(&Watch::new(&world, case));
     seen.extend(world.sockets.hits());
     if case.sees == Sees::Nothing {
-        // It is there to change what it may.
+        // The case is meant to make permitted changes.
         seen.clear();
     }
     seen.extend(evidence(case, &world, ran));
@@ -192,7 +192,7 @@ fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
         }
     }
     let said = ran.output.trim();
-    // It was killed then, so what it left says nothing.
+    // A hung run was killed, so its leftovers prove nothing.
     if ran.hung {
         return Outcome::Broken(format!("it does not end: {said}; {}", seen.join("; ")));
     }
@@ -219,7 +219,7 @@ fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
     }
 }
 
-/// What the case itself looks for.
+/// Looks for the case's own sign of success.
 fn evidence(case: &Case, world: &World, ran: &Ran) -> Option<String> {
     match case.sees {
         Sees::Host | Sees::Nothing => None,
@@ -257,7 +257,7 @@ fn made(path: &Path) -> Option<String> {
     Some(format!("{} was made ({gone:?})", path.display()))
 }
 
-/// Runs `script` in `tier` with nothing special around it.
+/// Runs `script` in `tier` without a wrapper or further settings.
 pub(crate) fn simply(
     tier: Tier,
     user: User,
@@ -271,7 +271,7 @@ pub(crate) fn simply(
     (world, ran)
 }
 
-/// A program of the host's, run as `user`.
+/// Runs a script unconfined as `user`.
 pub(crate) fn unconfined(user: User, script: &str) -> String {
     let mut shell: Command = user.command(Path::new("/bin/bash"));
     let output = shell.arg("-c").arg(script).stdin(Stdio::null()).output().unwrap();

@@ -1,5 +1,4 @@
-//! Everything on the host that a connection or a message from inside could hit. Nobody serves it: what came is looked
-//! at afterwards.
+//! All host sockets that a message from inside could hit. They are not served: hits are read afterwards.
 
 use std::fs;
 use std::io;
@@ -33,7 +32,7 @@ impl Sockets {
         all.stream("~/.cache", &dir.join("home/.cache/s.sock"));
         all.stream("workspace", &dir.join("ws/host.sock"));
         for (name, above) in [("/tmp", "/tmp"), ("/run", "/run")] {
-            // Only root can make one in `/run`.
+            // Only root can create one in `/run`.
             let path = Path::new(above).join(format!("{nonce}.s"));
             all.stream(name, &path);
             all.datagram(name, &path.with_extension("d"));
@@ -69,7 +68,7 @@ impl Sockets {
         self.datagrams.iter().try_for_each(|(_, socket)| socket.set_nonblocking(true))
     }
 
-    /// Ports, as scripts call them. 0 where there is no IPv6.
+    /// Returns the ports by the names that scripts use; 0 without IPv6.
     pub(crate) fn names(&self) -> Vec<(&'static str, String)> {
         let tcp = |at: usize| self.tcp[at].as_ref().map_or(0, |socket| socket.local_addr().unwrap().port());
         let udp = |at: usize| self.udp[at].as_ref().map_or(0, |socket| socket.local_addr().unwrap().port());
@@ -82,7 +81,7 @@ impl Sockets {
         ]
     }
 
-    /// What was hit since the last look.
+    /// Returns the hits since the last call.
     pub(crate) fn hits(&self) -> Vec<String> {
         let mut hits = Vec::new();
         for (name, socket) in [4, 6].iter().zip(&self.tcp) {
@@ -118,13 +117,13 @@ impl Drop for Sockets {
     }
 }
 
-/// A helper outside that hands whoever connects to `ws/portal.sock` a directory outside.
+/// Starts a helper outside that passes a directory to each process that connects to `ws/portal.sock`.
 fn open_portal(dir: &Path) {
     let path = dir.join("ws/portal.sock");
     let listener = UnixListener::bind(&path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
     let outside = fs::File::open(dir.join("out")).unwrap();
-    // Ends when somebody came, or with the tests: nothing waits for it.
+    // Ends with the first connection, or with the tests: nothing waits for it.
     std::thread::spawn(move || {
         let Ok((socket, _)) = listener.accept() else { return };
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,4 +1,4 @@
-//! The tests: every case in every tier, as every user.
+//! The test suite: every case in every tier, as every user.
 
 mod case;
 mod cases;
@@ -19,10 +19,10 @@ use run::Outcome;
 use tier::Tier;
 use world::User;
 
-/// Why a case is not run whose attack does nothing here even when it is not confined: e.g. there is no such device.
+/// The reason for skipping a case whose attack does nothing here even unconfined, e.g. because a device is missing.
 const INERT: &str = "the attack finds nothing to attack on this machine";
 
-/// Becomes a probe if the first argument says so, and runs the tests if not.
+/// Acts as a probe if the first argument says so, else runs the tests.
 pub(crate) fn main() {
     let mut args = std::env::args().skip(1);
     if args.next().as_deref() == Some("probe") {
@@ -48,7 +48,7 @@ pub(crate) fn main() {
     conclusion.exit();
 }
 
-/// Runs one case, and compares what came of it with what the table says.
+/// Runs one case, and compares its outcome with the table.
 fn trial(case: &'static Case, tier: Tier, user: User) -> Result<Completion, Failed> {
     let expected = tier.expects(case, user);
     if let Expect::Not(why) = expected {

@@ -1,4 +1,4 @@
-//! How much of the sandbox is asked for.
+//! The tiers of the sandbox under test.
 
 use crate::suite::case::{Case, Expect};
 use crate::suite::world::User;
@@ -21,7 +21,7 @@ impl Tier {
         }
     }
 
-    /// What `case` is to come to.
+    /// Returns the expected result of `case`.
     pub(crate) fn expects(self, case: &Case, user: User) -> Expect {
         let all = case.as_root.filter(|_| user == User::Root).unwrap_or(case.expect);
         match self {

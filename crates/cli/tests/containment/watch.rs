@@ -1,4 +1,4 @@
-//! What of the host must be the same after a run.
+//! Records the host's state that a run must not change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::suite::case::{Case, Ends, Sees};
 use crate::suite::world::World;
 
-/// In a workspace, these are never written.
+/// Names in a workspace that are never written.
 const PROTECTED: &[&str] = &[
     ".toolgate",
     ".codex",
@@ -23,11 +23,11 @@ const PROTECTED: &[&str] = &[
     ".devcontainer",
     ".husky",
 ];
-/// In `.git`, these may land.
+/// Entries of `.git` that may land.
 const LANDS: &[&str] = &["objects", "refs", "logs", "index", "HEAD", "packed-refs"];
-/// And these may come and go.
+/// Entries of `.git` that may appear and disappear.
 const WORDS: &[&str] = &["COMMIT_EDITMSG", "ORIG_HEAD", "description"];
-/// But not these.
+/// Entries of `.git` that must not change, although their parent may.
 const STAYS: &[&str] = &["objects/info"];
 
 /// The state of files and of the victim at one time.
@@ -51,13 +51,13 @@ impl Watch {
         }
         look(&world.path("ws/.env"), &[], &mut files);
         for root in roots.iter().chain([&world.path("ws")]) {
-            // What is not there is held by an empty directory, which a killed run cannot take away.
+            // A missing path is held by a placeholder directory, which a killed run cannot remove.
             if case.ends != Ends::ByItself {
                 continue;
             }
             PROTECTED.iter().for_each(|name| look(&root.join(name), &[], &mut files));
             look(&root.join(".ssh"), &[], &mut files);
-            // What git makes of it all is looked at then.
+            // Then git's own behaviour is checked instead.
             if case.sees != Sees::Git {
                 git(&root.join(".git"), &mut files);
             }
@@ -70,7 +70,7 @@ impl Watch {
             let status = victim.proc("status");
             let affinity = status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("dead");
             let stat = victim.proc("stat");
-            // Without what a sleeping process may do by itself: priority, nice and policy are what count.
+            // Excludes fields that a sleeping process may change itself: only priority, nice and policy count.
             let rest: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
             let fields: Vec<&&str> = [15, 16, 38].iter().filter_map(|at| rest.get(*at)).collect();
             format!("{affinity} {fields:?} {} {}", victim.proc("oom_score_adj"), victim.proc("limits"))
@@ -78,7 +78,7 @@ impl Watch {
         Self { files, victim }
     }
 
-    /// What is different now, in words.
+    /// Describes the differences from `now`.
     pub(crate) fn changes(&self, now: &Self) -> Vec<String> {
         let mut changes = Vec::new();
         for (path, was) in &self.files {
@@ -100,13 +100,13 @@ impl Watch {
     }
 }
 
-/// The paths that `case` gives for `flag`.
+/// Returns the paths that `case` gives for `flag`.
 fn values(case: &Case, flag: &str, world: &World) -> impl Iterator<Item = PathBuf> {
     let pairs = case.flags.windows(2).filter(move |pair| pair[0] == flag);
     pairs.map(|pair| PathBuf::from(world.expand(pair[1])))
 }
 
-/// What `.git` holds beside what may land there.
+/// Records the content of `.git`, except entries that may land there.
 fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
     let Ok(meta) = dir.symlink_metadata() else { return };
     files.insert(dir.to_owned(), format!("{:o} {}", meta.mode(), meta.uid()));
@@ -119,7 +119,7 @@ fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
             continue;
         }
         if LANDS.iter().any(|name| entry.file_name() == *name) {
-            // It lands as a file or a directory, not as a link to somewhere.
+            // It may land as a file or a directory, but not as a symlink.
             let kind = entry.path().symlink_metadata().unwrap().file_type();
             if !kind.is_file() && !kind.is_dir() {
                 files.insert(entry.path(), format!("{kind:?}"));
@@ -133,7 +133,7 @@ fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
     }
 }
 
-/// Everything about a path and what is below it that a user could see change, but for `roots`.
+/// Records everything about a path and below it that a user could see change, except below `roots`.
 fn look(path: &Path, roots: &[PathBuf], files: &mut BTreeMap<PathBuf, String>) {
     if roots.iter().any(|root| root == path) {
         return;

@@ -1,4 +1,4 @@
-//! The host that a case is let loose on: a workspace, what lies around it, sockets, a home, a victim.
+//! The host environment of a case: a workspace, files around it, sockets, a home and a victim process.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -16,18 +16,18 @@ use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use crate::suite::case::Case;
 use crate::suite::sockets::Sockets;
 
-/// Who runs a case.
+/// The user that runs a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum User {
     Root,
     /// Uid 65534, started by root.
     Nobody,
-    /// Whoever started the tests, if that is not root.
+    /// The tester, if that is not root.
     Caller,
 }
 
 impl User {
-    /// Those that can be tried here.
+    /// Returns the users that can be tested here.
     pub(crate) fn all() -> &'static [Self] {
         if rustix::process::geteuid().is_root() { &[Self::Root, Self::Nobody] } else { &[Self::Caller] }
     }
@@ -40,7 +40,7 @@ impl User {
         }
     }
 
-    /// A program that runs as this user, with nothing of ours in its environment.
+    /// Returns a command that runs as this user, without the tester's environment.
     pub(crate) fn command(self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -56,7 +56,7 @@ impl User {
 
 const NOBODY: u32 = 65534;
 
-/// Where all worlds of this process are, and the programs they share.
+/// The parent directory of all worlds of this process, and their shared programs.
 pub(crate) struct Ground {
     pub(crate) path: PathBuf,
     pub(crate) toolgate: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct Ground {
 
 static GROUND: OnceLock<Ground> = OnceLock::new();
 
-/// Not below `/tmp`, which is private in a sandbox, and where the unprivileged user gets to.
+/// Creates the ground: not below `/tmp`, which is private in a sandbox, and accessible to the unprivileged user.
 pub(crate) fn ground() -> &'static Ground {
     GROUND.get_or_init(|| {
         let above = match User::all() {
@@ -73,7 +73,7 @@ pub(crate) fn ground() -> &'static Ground {
             _ => PathBuf::from("/var/lib"),
         };
         let path = above.join(format!("toolgate-test-{}", std::process::id()));
-        // Whatever the mask of whoever runs the tests is.
+        // Independent of the tester's umask.
         let everybodys = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all(path.join("bin")).unwrap();
         everybodys(&path);
@@ -95,14 +95,14 @@ pub(crate) fn ground() -> &'static Ground {
     })
 }
 
-/// Removes what [`ground`] made.
+/// Removes the files that [`ground`] created.
 pub(crate) fn leave() {
     if let Some(ground) = GROUND.get() {
         let _gone = fs::remove_dir_all(&ground.path);
     }
 }
 
-/// A repository with one commit.
+/// Creates a repository with one commit.
 fn template(at: &Path) {
     fs::create_dir_all(at).unwrap();
     fs::write(at.join("w"), "w\n").unwrap();
@@ -124,7 +124,7 @@ fn template(at: &Path) {
     }
 }
 
-/// One case's host.
+/// The host environment of one case.
 pub(crate) struct World {
     pub(crate) dir: PathBuf,
     pub(crate) user: User,
@@ -171,7 +171,7 @@ impl World {
         self.says(script);
     }
 
-    /// The same, and whether it succeeds.
+    /// Runs `script` as the user, unconfined, and reports whether it succeeds.
     pub(crate) fn says(&self, script: &str) -> bool {
         let mut shell = self.user.command(Path::new("/bin/bash"));
         let script = format!("{}{script}", self.variables());
@@ -179,7 +179,7 @@ impl World {
         shell.stdin(Stdio::null()).output().unwrap().status.success()
     }
 
-    /// What scripts call things, as assignments of a shell.
+    /// Returns the variables of scripts as shell assignments.
     pub(crate) fn variables(&self) -> String {
         let mut text = String::new();
         for (name, value) in self.names() {
@@ -188,7 +188,7 @@ impl World {
         text
     }
 
-    /// `text` with every variable put in.
+    /// Replaces every variable in `text`.
     pub(crate) fn expand(&self, text: &str) -> String {
         let mut names = self.names();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
@@ -221,7 +221,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         let _gone = fs::remove_dir_all(&self.dir);
-        // What cases leave elsewhere.
+        // Removes the files that cases leave elsewhere.
         for above in ["/tmp", "/dev/shm"] {
             let _gone = fs::remove_file(format!("{above}/{}.f", self.nonce));
         }
@@ -233,7 +233,7 @@ pub(crate) fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// What is in every world, beside the repositories.
+/// The files of every world, besides the repositories.
 const FILES: &[(&str, &str)] = &[
     ("ws/src/main.c", "int main;\n"),
     ("ws/a/b/f", "f\n"),
@@ -265,7 +265,7 @@ const FILES: &[(&str, &str)] = &[
     ("home/.bash_history", "history-secret\n"),
 ];
 
-/// Makes what `case` can see of it: most look at little.
+/// Creates the files that `case` mentions: most cases need few.
 fn files(dir: &Path, case: &Case) {
     let at_home = case.mentions("$H") || case.mentions("home");
     for (name, text) in FILES.iter().filter(|(name, _)| at_home || !name.starts_with("home/")) {
@@ -297,7 +297,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Makes all of it the unprivileged user's.
+/// Gives everything to the unprivileged user.
 fn give(path: &Path) {
     lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     if path.symlink_metadata().unwrap().is_dir() {
@@ -307,15 +307,15 @@ fn give(path: &Path) {
     }
 }
 
-/// A terminal of the host's that belongs to the user.
+/// A terminal of the host that belongs to the user.
 struct HostTerminal {
     path: String,
-    /// Holds it open.
+    /// Keeps it open.
     _controller: OwnedFd,
 }
 
 impl HostTerminal {
-    /// None on a machine without terminals.
+    /// `None` on a machine without terminals.
     fn open(user: User) -> Option<Self> {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
         unlockpt(&controller).ok()?;
@@ -354,7 +354,7 @@ impl Victim {
         fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap_or_default()
     }
 
-    /// Ends it, and tells what it says of itself at the end: nothing if it was killed.
+    /// Ends the process, and returns its final report; empty if it was killed.
     pub(crate) fn last_words(mut self) -> String {
         drop(self.child.stdin.take());
         // A debugger may have left it stopped.

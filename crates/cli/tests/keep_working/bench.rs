@@ -1,4 +1,4 @@
-//! One workload, tried once: its directories are made, it runs, and what it left is looked at.
+//! One trial of a workload: creates its directories, runs it and inspects the result.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use crate::machine::{Machine, toolgate};
 use crate::process::{Ended, NOBODY, Program, Running, User, quoted};
 use crate::workload::{Beside, Home, Output, Place, Streams, Workload};
 
-/// How much is kept apart.
+/// The tier of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
     Namespaces,
@@ -30,7 +30,7 @@ impl Tier {
     }
 }
 
-/// What every script can use.
+/// Shell functions for every script.
 const PRELUDE: &str = r#"set -euo pipefail
 wait_for() {
   for _ in {1..400}; do if "$@"; then return 0; fi; sleep 0.05; done
@@ -56,18 +56,18 @@ const GITCONFIG: &str = r#"[user]
 /// A shell that runs one script does not read this.
 const BASHRC: &str = "echo the bashrc was read; echo the bashrc was read >&2\n";
 
-/// What a workload did.
+/// The result of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     said: Vec<String>,
-    /// What is in the workspace afterwards.
+    /// The files in the workspace afterwards.
     names: BTreeSet<String>,
 }
 
-/// Tries `workload` without and with the sandbox.
+/// Runs `workload` without and with the sandbox.
 ///
 /// # Panics
-/// If it does not work; the message says what to type to see it again.
+/// If it fails; the message contains the command that reproduces it.
 pub(crate) fn prove(machine: &Machine, workload: &Workload, tier: Tier, user: User) {
     let told = control(machine, workload, user);
     let told = told.unwrap_or_else(|fault| panic!("it does not even work without the sandbox: {fault}"));
@@ -79,7 +79,7 @@ pub(crate) fn prove(machine: &Machine, workload: &Workload, tier: Tier, user: Us
     }
 }
 
-/// On a terminal the warning of a weaker tier stands among what the command prints.
+/// Removes the warning about a weaker tier, which a terminal shows among the output.
 fn without_warning(output: &str) -> String {
     let is_warning = |line: &&str| line.contains("commands are confined LESS than the policy says");
     output.split_inclusive('\n').filter(|line| !is_warning(line)).collect()
@@ -87,7 +87,7 @@ fn without_warning(output: &str) -> String {
 
 type Told = Arc<OnceLock<Result<Seen, String>>>;
 
-/// What a workload does without the sandbox: once for each user.
+/// Runs a workload without the sandbox, once for each user.
 fn control(machine: &Machine, workload: &Workload, user: User) -> Result<Seen, String> {
     static TOLD: Mutex<Option<HashMap<(&str, User), Told>>> = Mutex::new(None);
     let mut table = TOLD.lock().unwrap();
@@ -99,12 +99,12 @@ fn control(machine: &Machine, workload: &Workload, user: User) -> Result<Seen, S
 struct Bench<'a> {
     machine: &'a Machine,
     workload: &'a Workload,
-    /// Not confined without.
+    /// `None` means unconfined.
     tier: Option<Tier>,
     user: User,
     base: TempDir,
     workspace: PathBuf,
-    /// Keeps a workspace elsewhere.
+    /// Keeps a workspace outside the base directory.
     _elsewhere: Option<TempDir>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Bench<'a> {
             let ended = match (ended, other) {
                 (Ok(ended), Ok(())) => ended,
                 (Err(fault), Ok(())) | (Ok(_), Err(fault)) => return Err(fault),
-                // One may have waited for the other in vain.
+                // Each may have waited for the other.
                 (Err(one), Err(other)) => return Err(format!("{one}\n{other}")),
             };
             said.push(without_warning(&ended.stdout));
@@ -174,14 +174,14 @@ impl<'a> Bench<'a> {
         Ok(Some((program, running)))
     }
 
-    /// Runs a script that is not confined.
+    /// Runs an unconfined script.
     fn person(&self, what: &str, script: &str) -> Result<(), String> {
         let program = self.program(self.bash(script));
         let ended = program.run().map_err(|fault| told(what, &program, &fault))?;
         check(what, &program, &ended, 0)
     }
 
-    /// A script that is confined, if this bench is.
+    /// Builds the command of a script, confined if the trial is.
     fn run(&self, script: &str) -> Program {
         let setting = self.workload.setting;
         let mut argv: Vec<String> = setting.wrapper.iter().map(|word| (*word).to_owned()).collect();
@@ -226,7 +226,7 @@ impl<'a> Bench<'a> {
 
     fn environment(&self) -> Vec<(String, String)> {
         if self.workload.setting.home == Home::Real {
-            // What `cargo` told this test is not for the builds in it.
+            // Cargo's variables for this test must not reach the builds in it.
             let told =
                 |name: &str| name.starts_with("CARGO") && name != "CARGO_HOME" || name == "LD_LIBRARY_PATH";
             return std::env::vars().filter(|(name, _)| !told(name)).collect();
@@ -248,7 +248,7 @@ impl<'a> Bench<'a> {
         environment.into_iter().map(owned).collect()
     }
 
-    /// What is in the workspace; all of it must be the user's.
+    /// Returns the names in the workspace; all must belong to the user.
     fn names(&self) -> Result<BTreeSet<String>, String> {
         let owner = self.user.number();
         let mut names = BTreeSet::new();
@@ -274,7 +274,7 @@ fn directory_of(user: User, place: &Path) -> TempDir {
     made
 }
 
-/// Gives a directory and all below it to nobody.
+/// Gives a directory and all below it to the user 65534.
 fn give(path: &Path) {
     chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     if path.is_dir() {
@@ -282,7 +282,7 @@ fn give(path: &Path) {
     }
 }
 
-/// Waits for what ran beside.
+/// Waits for the concurrent program.
 fn finish(program: &Program, running: Running) -> Result<(), String> {
     let ended = running.end().map_err(|fault| told("beside", program, &fault))?;
     check("beside", program, &ended, 0)
@@ -304,7 +304,7 @@ fn told(what: &str, program: &Program, fault: &str) -> String {
     format!("{what}: {fault}\nto see it again:\n{}", program.shown())
 }
 
-/// The last of it.
+/// Returns the end of a text.
 fn tail(text: &str) -> &str {
     let start = text.len().saturating_sub(3000);
     let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());

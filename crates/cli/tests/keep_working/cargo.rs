@@ -1,4 +1,4 @@
-//! `cargo`: new, build, test, with and without dependencies.
+//! `cargo` workloads: new, build, test, with and without dependencies.
 
 use crate::workload::Workload;
 

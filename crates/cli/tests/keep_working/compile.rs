@@ -1,4 +1,4 @@
-//! Compilers, debuggers and what they build: some of them only where they are installed.
+//! Workloads of compilers and debuggers; some need programs that may not be installed.
 
 use crate::workload::{NO_SYSV, SHARED_TMP, Who, Workload};
 

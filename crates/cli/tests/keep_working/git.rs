@@ -1,4 +1,4 @@
-//! `git` in the workspace's own repository: what is done inside is there outside, and the repository is sound.
+//! `git` workloads in the workspace's own repository: changes appear outside, and the repository is valid.
 
 use crate::workload::Workload;
 
@@ -192,7 +192,7 @@ pub(crate) const ALL: &[Workload] = &[
     )
     .before("repo .")
     .beside("wait_for test -e first; echo y >y; git add y; git commit -qm y; touch second")
-    // They may not see each other, but nothing may be lost.
+    // The runs need not see each other, but nothing may be lost.
     .after(
         r#"subjects | has '[xy]'; sound
         is "$(git cat-file --batch-all-objects --batch-check | grep -c ' commit ')" 3"#,

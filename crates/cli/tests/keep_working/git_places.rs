@@ -1,4 +1,4 @@
-//! `git` with more than one repository or working tree, and where the workspace is only a part of one.
+//! `git` workloads with several repositories or worktrees, and with a workspace that is only part of one.
 
 use crate::workload::Workload;
 
@@ -177,7 +177,7 @@ pub(crate) const ALL: &[Workload] = &[
 const PART: &str = r#"git status -s; git log --format=%s; git diff; git show --format=%s; git ls-files
 git branch; git blame -s --abbrev=1 f | cut -c 10-; git grep -n f"#;
 
-/// The workspace is a clone of a repository outside, which has more by now.
+/// The workspace is a clone of an outside repository that has newer commits.
 const ORIGIN: &str = r#"repo "$BASE/origin"; git clone -q "$BASE/origin" .
 cd "$BASE/origin"; git checkout -qb feature; echo f >f; git add f; git commit -qm feature
 git checkout -q main; echo 2 >>a.txt; git commit -qam later; git tag v1"#;

@@ -1,4 +1,4 @@
-//! This machine: who can run the program, what is installed, and where there is room for workspaces.
+//! The machine under test: users that can run the program, installed programs, and space for workspaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use crate::process::{Program, User, is_root};
 use crate::shelf::Shelf;
 use crate::workload::{Who, Workload};
 
-/// The program under test. Another one can be named with `TOOLGATE`.
+/// Returns the program under test; `TOOLGATE` overrides it.
 pub(crate) fn toolgate() -> String {
     let copy = || EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
     let ours = || {
@@ -21,7 +21,7 @@ pub(crate) fn toolgate() -> String {
     std::env::var("TOOLGATE").unwrap_or_else(|_| ours())
 }
 
-/// The copy of the program that nobody may run, too.
+/// A copy of the program that the user 65534 may run too.
 static COPY: Mutex<Option<EverybodysProgram>> = Mutex::new(None);
 
 /// Removes the copy.
@@ -29,20 +29,20 @@ pub(crate) fn leave() {
     drop(COPY.lock().unwrap().take());
 }
 
-/// What is known before the first test.
+/// Facts that are determined before the first test.
 pub(crate) struct Machine {
     pub(crate) shelf: Shelf,
-    /// Below this are the workspaces: not `/tmp`, and in no repository.
+    /// The parent directory of workspaces: not `/tmp`, and in no repository.
     pub(crate) room: PathBuf,
     users: BTreeMap<User, Standing>,
 }
 
-/// What a user has.
+/// The programs available to a user.
 struct Standing {
-    /// Why nothing can be run as this user.
+    /// The reason why nothing can run as this user.
     trouble: Option<String>,
     path: String,
-    /// Of the programs that workloads need.
+    /// Programs that workloads need and that are missing.
     missing: BTreeSet<String>,
 }
 
@@ -59,12 +59,12 @@ impl Machine {
         self.users.keys().copied().collect()
     }
 
-    /// The search path of a user.
+    /// Returns the search path of a user.
     pub(crate) fn path(&self, user: User) -> &str {
         &self.users[&user].path
     }
 
-    /// Why `user` cannot try `workload` here.
+    /// Returns the reason why `user` cannot run `workload` here.
     pub(crate) fn lacks(&self, workload: &Workload, user: User) -> Option<SkipReason> {
         let standing = &self.users[&user];
         let needs = workload.needs;
@@ -76,7 +76,7 @@ impl Machine {
             Who::NotRoot => user.is_root().then_some("not for root"),
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
-        // Whoever runs the tests is to see them fail.
+        // The tester's own trouble is not skipped, so that the tests fail.
         let trouble = standing.trouble.clone().filter(|_| user == User::Nobody);
         let wrong_user = wrong_user.map(|why| SkipReason::Senseless(why.to_owned()));
         wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::Machine))
@@ -115,7 +115,7 @@ impl Standing {
     }
 }
 
-/// A directory that everybody can pass, that is not `/tmp`, and that is in no repository.
+/// Returns a directory that every user can enter, that is not `/tmp` and in no repository.
 fn room() -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     let places = match std::env::var_os("TOOLGATE_ROOM") {

@@ -1,8 +1,8 @@
-//! What people and agents do all day works in the sandbox as it does outside: `git`, `cargo`, `npm`, servers…
+//! Tests that everyday work succeeds in the sandbox as it does outside, such as `git`, `cargo`, `npm` and servers.
 //!
-//! Each workload runs without the sandbox first: what does not work there says nothing about the sandbox. What
-//! it left is looked at from outside. `TOOLGATE` names another program to test, `TOOLGATE_KEEP=1` leaves the
-//! directories, `TOOLGATE_ROOM` says where they are made.
+//! Each workload runs without the sandbox first: a failure there says nothing about the sandbox. Its result is
+//! inspected from outside. `TOOLGATE` names another program to test, `TOOLGATE_KEEP=1` keeps the directories, and
+//! `TOOLGATE_ROOM` sets their parent.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -70,7 +70,7 @@ fn case(machine: &Arc<Machine>, workload: Workload, tier: Tier, user: User) -> C
     Case {
         name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),
         skip: unexpected.or_else(|| machine.lacks(&workload, user)),
-        // Hundreds of real programs have races of their own: what fails once is tried again, what fails twice is a finding.
+        // Hundreds of real programs have races of their own: a failure is retried once, and a second failure counts.
         test: Box::new(move || {
             let prove = || bench::prove(&machine, &workload, tier, user);
             if std::panic::catch_unwind(AssertUnwindSafe(prove)).is_err() {

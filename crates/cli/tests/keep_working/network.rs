@@ -1,4 +1,4 @@
-//! Servers and clients inside one run, and what a program is told that looks for a network.
+//! Network workloads: servers and clients inside one run, and programs that look for a network.
 
 use crate::workload::{NO_INTERNET, Workload};
 
@@ -75,7 +75,7 @@ try:
 except ConnectionRefusedError: pass
 END"#;
 
-/// Not asked outside: that would be a question to somebody else.
+/// Not run outside: it would query a foreign DNS server.
 const NAMES: &str = r#"[ "$TIER" = none ] && exit; s=$(date +%s)
 timeout 30 getent hosts keep.example.org && exit 1; timeout 30 python3 - <<'END'
 import socket

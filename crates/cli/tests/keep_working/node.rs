@@ -1,4 +1,4 @@
-//! `node` and `npm`: installing without a network, processes, threads, sockets.
+//! `node` and `npm` workloads: offline installation, processes, threads, sockets.
 
 use crate::workload::{NO_CACHES, NO_INTERNET, Workload};
 

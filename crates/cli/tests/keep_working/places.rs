@@ -1,8 +1,8 @@
-//! Workspaces in unusual places, and more than one of them.
+//! Workloads with workspaces in unusual places, and with several workspaces.
 
 use crate::workload::Workload;
 
-/// What is tried in every place.
+/// The work that is done in every place.
 const WORK: &str = r#"repo .; echo 2 >>a.txt; git commit -qam second
 mkdir -p d; echo x >d/x; mv d/x y; ln y z; ln -s y s
 python3 -c 'import os, sqlite3; sqlite3.connect("t.db").execute("create table t(x)"); os.getcwd()'
@@ -81,7 +81,7 @@ pub(crate) const ALL: &[Workload] = &[
             clean hello; node -e 'require("keep-tiny")'"#),
 ];
 
-/// With what a developer has in their home: a toolchain behind `rustup`, caches, settings.
+/// Uses the contents of a developer's home: a toolchain behind `rustup`, caches, settings.
 const EVERYTHING: &str = r#"cargo new -q --vcs git hello; cd hello; is "$(cargo run -q --offline)" 'Hello, world!'
 git add -A; git -c user.name=Keep -c user.email=keep@example.org commit -qm hello; cd ..
 echo '{}' >package.json; npm install --offline --silent --no-audit --no-fund "$SHELF/npm/keep-tiny-1.0.0.tgz"

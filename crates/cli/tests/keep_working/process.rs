@@ -1,4 +1,4 @@
-//! A program that is run to its end, or to the end of our patience.
+//! Runs a program to its end or to a time limit.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,21 +13,21 @@ use rustix::fs::{Gid, Uid, fchown};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// When a program counts as hung. How fast it is does not matter.
+/// A program counts as hung after this time. Its speed does not matter.
 const HUNG: Duration = Duration::from_secs(60);
-/// How long output is waited for when the program itself has ended.
+/// Time limit for the output of a program that has ended.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Who runs a program.
+/// The user that runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum User {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Oneself,
     /// The user 65534.
     Nobody,
 }
 
-/// The number of the user and of the group of nobody.
+/// The user id and group id of `nobody`.
 pub(crate) const NOBODY: u32 = 65534;
 
 impl User {
@@ -55,26 +55,26 @@ pub(crate) fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// What is to be run.
+/// A program to run.
 pub(crate) struct Program {
     pub(crate) argv: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) user: User,
     pub(crate) input: &'static str,
-    /// Where standard output goes, if not to us.
+    /// The file for standard output; `None` means a pipe.
     pub(crate) output: Option<PathBuf>,
 }
 
-/// How it ended, and what it said.
+/// The exit status and output of a program.
 pub(crate) struct Ended {
-    /// As a shell has it: 128 and the signal for a program that was killed.
+    /// The status as a shell reports it: 128 plus the signal for a killed program.
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Running {
     child: Child,
     began: Instant,
@@ -100,27 +100,27 @@ impl Program {
             command.stdout(self.given(file.into()));
         }
         if self.user == User::Nobody {
-            // Takes the other groups away, too.
+            // Drops the supplementary groups, too.
             command.uid(NOBODY).gid(NOBODY);
         }
         let mut child = command.spawn().map_err(|error| format!("`{}`: {error}", self.argv[0]))?;
         let mut input = child.stdin.take().unwrap();
         let bytes = self.input.as_bytes();
-        // A program need not read all of it.
+        // A program need not read all of its input.
         thread::spawn(move || input.write_all(bytes).is_ok());
-        // Has the other ends of the pipes.
+        // The command holds the other ends of the pipes.
         drop(command);
         let (stdout, stderr) = (Some(gather(stdout)), Some(gather(stderr)));
         Ok(Running { child, began: Instant::now(), stdout, stderr, output: self.output.clone() })
     }
 
-    /// A pipe whose other end is the user's: it can be opened again by its name.
+    /// Creates a pipe whose other end belongs to the user, so that it can be reopened by name.
     fn pipe(&self) -> (File, OwnedFd) {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
         (reader.into(), self.given(writer))
     }
 
-    /// The descriptor, which now belongs to the user.
+    /// Gives the descriptor to the user.
     fn given(&self, descriptor: OwnedFd) -> OwnedFd {
         if self.user == User::Nobody {
             fchown(&descriptor, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY))).unwrap();
@@ -128,7 +128,7 @@ impl Program {
         descriptor
     }
 
-    /// What to type to run it again.
+    /// Returns the shell command that runs it again.
     pub(crate) fn shown(&self) -> String {
         let mut words = vec!["cd".to_owned(), quoted(&self.directory.to_string_lossy()), "&&".to_owned()];
         if self.user == User::Nobody {
@@ -172,7 +172,7 @@ impl Running {
         let _gone_already = kill_process_group(group, Signal::KILL);
     }
 
-    /// What came through one of the pipes.
+    /// Returns the output of one of the pipes.
     fn said(&mut self, pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>) -> Result<String, String> {
         let Some(thread) = pipe(self).take() else { return Ok(String::new()) };
         let began = Instant::now();
@@ -199,7 +199,7 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// A word as a shell wants it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! `python3`: packages, tests, processes of all kinds, databases, terminals.
+//! `python3` workloads: packages, tests, processes of all kinds, databases, terminals.
 
 use crate::workload::{NO_TERMINALS, Workload};
 
@@ -45,7 +45,7 @@ END
     Workload::new("python_system_calls", &["python3 k.py"]).before(KERNEL),
 ];
 
-/// Uses the `pip` that is there: to unpack another takes longer than all the rest.
+/// Uses the installed `pip`: unpacking another takes longer than all the rest.
 const VENV: &str = r#"if python3 -c 'import pip' 2>/dev/null
 then python3 -m venv --without-pip --system-site-packages v
 else python3 -m venv v
@@ -53,7 +53,7 @@ fi
 . v/bin/activate; python -m pip install -q --no-index "$SHELF"/wheel/*.whl ./project
 is "$(keep-tiny)" tiny; is "$(python -c 'import own; own.here()')" here"#;
 
-/// A project that builds itself: nothing has to be fetched for it.
+/// A project that is its own build backend: nothing has to be fetched.
 const OWN_BACKEND: &str = r#"mkdir project; cd project
 printf '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "own"\nversion = "1"\n' >pyproject.toml
 echo 'def here(): print("here")' >own.py

@@ -1,4 +1,4 @@
-//! Two runs in one workspace, and a run and a person: locks, sockets and changes are seen by the other.
+//! Workloads of two runs, or a run and a person, in one workspace: each sees the other's locks, sockets and changes.
 
 use crate::workload::Workload;
 
@@ -14,7 +14,7 @@ pub(crate) const ALL: &[Workload] = &[
     Workload::new("changes_are_seen_at_once", &["python3 w.py"])
         .before(WATCH)
         .beside_a_person("wait_for test -e ready; echo x >from-outside; mkdir d; mv from-outside d/moved"),
-    // Each run is a sandbox of its own: one reaches the socket of another by name.
+    // Each run is its own sandbox: one reaches the socket of another by name.
     Workload::new("unix_socket_between_runs", &["python3 s.py"])
         .flags(&["--unix-socket", "$BASE/ws/w.sock"])
         .before(SERVER)

@@ -1,6 +1,6 @@
-//! What workloads need and nobody has lying about: packages, a cache that is already filled, a toolchain for everybody.
+//! Cache of test fixtures for workloads: packages, a filled package cache, and a toolchain for every user.
 //!
-//! It is made once, in the target folder, by the usual clients.
+//! It is created once, in the target folder, by the usual clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use crate::process::{User, is_root};
 
 /// Talks to a program at a terminal.
 const TERMINAL: &str = include_str!("terminal.py");
-/// A package registry for `npm`, with one package in it.
+/// A package registry for `npm` with one package.
 const REGISTRY: &str = include_str!("registry.py");
 
-/// What is made, and how. Each script has a directory of its own.
+/// Fixtures and the scripts that create them. Each script has its own directory.
 const ITEMS: &[(&str, &str)] = &[("npm", NPM), ("wheel", WHEEL), ("pytest", PYTEST), ("crates", CRATES)];
 
-/// A package as a file, and a cache as it is after the package was installed from a registry.
+/// A package as a file, and the cache after its installation from a registry.
 const NPM: &str = r#"mkdir package && cd package
 cat >package.json <<'END'
 {"name": "keep-tiny", "version": "1.0.0", "main": "index.js", "bin": {"keep-tiny": "cli.js"}}
@@ -36,7 +36,7 @@ env -u http_proxy -u HTTP_PROXY npm install --silent --no-audit --no-fund --regi
 rm -rf ../cache/_logs ../cache/_update-notifier-last-checked
 "#;
 
-/// A package as a file: a wheel is no more than this.
+/// A minimal wheel as a file.
 const WHEEL: &str = r#"python3 - <<'END'
 import zipfile
 with zipfile.ZipFile("keep_tiny-1.0-py3-none-any.whl", "w") as wheel:
@@ -51,14 +51,14 @@ END
 
 const PYTEST: &str = "python3 -m pip install -q --disable-pip-version-check --target . pytest";
 
-/// The cache of a user of `cargo` who has used `cfg-if`.
+/// The cache of a `cargo` user who has used `cfg-if`.
 const CRATES: &str = r#"mkdir -p project/src && cd project
 printf '[package]\nname = "user"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\ncfg-if = "1"\n[workspace]\n' >Cargo.toml
 echo 'cfg_if::cfg_if! { if #[cfg(unix)] { fn main() { println!("unix"); } } }' >src/main.rs
 CARGO_HOME="$PWD/../home" cargo fetch -q
 "#;
 
-/// As much of a toolchain as a build needs. Links, where that can be.
+/// The part of a toolchain that a build needs, hard-linked where possible.
 const TOOLCHAIN: &str = r#"host=$(rustc -vV | sed -n 's/^host: //p')
 mkdir -p bin lib/rustlib
 cp -l "$SYSROOT"/bin/{cargo,rustc,rustdoc} bin || cp "$SYSROOT"/bin/{cargo,rustc,rustdoc} bin
@@ -66,18 +66,18 @@ cp -rl "$SYSROOT"/lib/*.so* lib || cp -r "$SYSROOT"/lib/*.so* lib
 cp -rl "$SYSROOT/lib/rustlib/$host" lib/rustlib || cp -r "$SYSROOT/lib/rustlib/$host" lib/rustlib
 "#;
 
-/// What is on it.
+/// The cache of fixtures.
 pub(crate) struct Shelf {
     path: PathBuf,
-    /// Why something is not.
+    /// Missing fixtures and the reasons.
     lacks: BTreeMap<&'static str, String>,
-    /// The directory of `cargo` for oneself, and for nobody.
+    /// The directory of `cargo` for the tester, and for the user 65534.
     own: Option<PathBuf>,
     everybodys: Option<PathBuf>,
 }
 
 impl Shelf {
-    /// Makes what is not there yet.
+    /// Creates the missing fixtures.
     pub(crate) fn open() -> Self {
         let path = testkit::seen_place().join("keep-working");
         fs::create_dir_all(&path).unwrap();
@@ -95,17 +95,17 @@ impl Shelf {
         Self { path, lacks, own: own.map(|root| root.join("bin")), everybodys }
     }
 
-    /// The path of something on the shelf.
+    /// Returns the path of a fixture.
     pub(crate) fn at(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
 
-    /// Why `item` is not there.
+    /// Returns the reason why `item` is missing.
     pub(crate) fn lacks(&self, item: &str) -> Option<String> {
         self.lacks.get(item).cloned()
     }
 
-    /// Where `cargo` is, for `user`.
+    /// Returns the directory of `cargo` for `user`.
     pub(crate) fn toolchain(&self, user: User) -> Option<&Path> {
         match user {
             User::Oneself => self.own.as_deref(),
@@ -114,7 +114,7 @@ impl Shelf {
     }
 }
 
-/// Writes a file, unless it is so already: somebody may be reading it.
+/// Writes a file if its content differs: another process may be reading it.
 fn put(path: &Path, text: &str) {
     if fs::read_to_string(path).is_ok_and(|is| is == text) {
         return;
@@ -124,14 +124,14 @@ fn put(path: &Path, text: &str) {
     fs::rename(&making, path).unwrap();
 }
 
-/// Where the toolchain is that `cargo` uses: without `rustup` in between, which needs the user's home.
+/// Returns the toolchain that `cargo` uses, without `rustup`, which needs the user's home.
 fn sysroot() -> Option<PathBuf> {
     let output = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?;
     Some(PathBuf::from(path.trim()))
 }
 
-/// A toolchain that nobody can use: often it is in the home of root.
+/// Copies the toolchain so that the user 65534 can use it: it is often in root's home.
 fn shared(shelf: &Path, own: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     let made = fs::metadata(own.join("bin/rustc")).and_then(|rustc| rustc.modified()).ok()?;
@@ -142,7 +142,7 @@ fn shared(shelf: &Path, own: &Path) -> Option<PathBuf> {
     Some(shelf.join(name).join("bin"))
 }
 
-/// Runs `script` in a directory aside, which then gets its name: it is there whole, or not at all.
+/// Runs `script` in a temporary directory that is renamed afterwards, so that the fixture is complete or absent.
 fn make(shelf: &Path, name: &str, script: &str, names: &[(&str, &str)]) -> Result<(), String> {
     let made = shelf.join(name);
     let stamp = made.join(".made-by");
@@ -170,7 +170,7 @@ fn make(shelf: &Path, name: &str, script: &str, names: &[(&str, &str)]) -> Resul
     fs::write(making.join(".made-by"), script).unwrap();
     let _old = fs::remove_dir_all(&made);
     if fs::rename(&making, &made).is_err() {
-        // Somebody else was faster.
+        // Another process was faster.
         let _ = fs::remove_dir_all(&making);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What shells do with files, pipes, jobs and terminals.
+//! Shell workloads: files, pipes, jobs and terminals.
 
 use crate::workload::{NO_TERMINALS, SHARED_TMP, Workload};
 

@@ -1,4 +1,4 @@
-//! Input, output, terminals, signals and exit codes pass through the sandbox unchanged.
+//! Workloads that check that input, output, terminals, signals and exit codes pass through the sandbox unchanged.
 
 use crate::workload::{Streams, Workload};
 

@@ -1,4 +1,4 @@
-//! What programs ask about the machine and the user, and what they are told.
+//! Workloads that query the machine and the user, and check the answers.
 
 use crate::workload::{NO_INTERNET, Workload};
 

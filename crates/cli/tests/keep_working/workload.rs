@@ -1,53 +1,53 @@
-//! What people and agents do all day: a script, what is there before it, and what must be there after it.
+//! The definition of a workload: a script, its preparation, and a check of its result.
 
-/// Something that must work in the sandbox as it does outside.
+/// Work that must succeed in the sandbox as it does outside.
 #[derive(Clone, Copy)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Makes what the runs need: not confined, in the workspace.
+    /// Prepares the runs: unconfined, in the workspace.
     pub(crate) before: &'static str,
-    /// Run one after the other, each confined by itself.
+    /// Run one after the other, each in its own sandbox.
     pub(crate) runs: &'static [&'static str],
-    /// Runs at the same time as the first run.
+    /// Runs concurrently with the first run.
     pub(crate) beside: Beside,
-    /// Looks at what the runs left: not confined, in the workspace.
+    /// Checks the result of the runs: unconfined, in the workspace.
     pub(crate) after: &'static str,
     pub(crate) setting: Setting,
     pub(crate) needs: Needs,
 }
 
-/// What runs at the same time.
+/// A program that runs concurrently.
 #[derive(Clone, Copy)]
 pub(crate) enum Beside {
     Nothing,
     /// Another confined run.
     Run(&'static str),
-    /// Somebody who is not confined.
+    /// An unconfined script.
     Person(&'static str),
 }
 
-/// Where a run is, and what it is connected to.
+/// The location of a run, and its streams.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     pub(crate) place: Place,
     /// More arguments of `toolgate sandbox`; `$BASE` in them is replaced.
     pub(crate) flags: &'static [&'static str],
     pub(crate) streams: Streams,
-    /// Starts what is run: `toolgate`, or what it would run.
+    /// Starts the run: `toolgate`, or the script if unconfined.
     pub(crate) wrapper: &'static [&'static str],
     pub(crate) home: Home,
-    /// How the last run ends; the others end with 0.
+    /// The exit status of the last run; the others end with 0.
     pub(crate) status: i32,
-    /// Whether the confined runs print what the others print.
+    /// The check of the output against the unconfined run.
     pub(crate) output: Output,
 }
 
-/// Whose home and variables there are.
+/// The home directory and variables of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// A new one with next to nothing in it.
+    /// A new, almost empty home.
     New,
-    /// That of whoever runs the tests.
+    /// The tester's own home.
     Real,
 }
 
@@ -57,47 +57,47 @@ pub(crate) enum Output {
     Same,
 }
 
-/// Where the workspace is.
+/// The location of the workspace.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// Below a directory of its own, which is below `/home` or the user's home.
+    /// In a directory of its own below `/home` or the user's home.
     At(&'static str),
     /// Below `/tmp`.
     Tmp,
 }
 
-/// What standard input and output are.
+/// The standard input and output of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Streams {
     /// No input; output goes to pipes.
     Pipes,
     /// This input, through a pipe.
     Input(&'static str),
-    /// Standard output goes to a file that is not in the workspace.
+    /// Standard output goes to a file outside the workspace.
     File,
-    /// A terminal of 33 rows and 101 columns; each is waited for, and then answered.
+    /// A terminal of 33 rows and 101 columns; each text is awaited, and then answered.
     Terminal(&'static [(&'static str, &'static str)]),
 }
 
-/// Without what a workload is not tried.
+/// Requirements without which a workload is skipped.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     /// Programs that a developer does not always have.
     pub(crate) programs: &'static [&'static str],
-    /// Things that had to be fetched.
+    /// Fixtures that had to be fetched.
     pub(crate) shelf: &'static [&'static str],
-    /// Why it is not expected to work without namespaces.
+    /// The reason why it is not expected to work without namespaces.
     pub(crate) namespaces: Option<&'static str>,
-    /// Who it is about.
+    /// The users that run it.
     pub(crate) who: Who,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Everybody,
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Oneself,
-    /// What refuses to run as root.
+    /// For programs that refuse to run as root.
     NotRoot,
 }
 
@@ -148,7 +148,7 @@ impl Workload {
         self
     }
 
-    /// In a directory with this name, seen from the base of the bench.
+    /// Uses a directory with this path below the base.
     pub(crate) const fn at(mut self, path: &'static str) -> Self {
         self.setting.place = Place::At(path);
         self
@@ -174,7 +174,7 @@ impl Workload {
         self
     }
 
-    /// In the home of whoever runs the tests, with their variables.
+    /// Uses the tester's own home and variables.
     pub(crate) const fn real_home(mut self) -> Self {
         self.setting.home = Home::Real;
         self.needs.who = Who::Oneself;
@@ -186,7 +186,7 @@ impl Workload {
         self
     }
 
-    /// What it prints must be what it prints outside.
+    /// Requires the output of the unconfined run.
     pub(crate) const fn same_output(mut self) -> Self {
         self.setting.output = Output::Same;
         self

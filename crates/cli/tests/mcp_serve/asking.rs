@@ -1,4 +1,4 @@
-//! What has to be asked goes to the client, in the way of its era; or it is refused.
+//! Tests of approval questions to an MCP client, in each protocol era, and of the refusal without one.
 
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn a_question_that_is_given_up_holds_up_nobody() {
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
     );
     let next = server.request("tools/call", &json!({ "name": "list_dir", "arguments": { "path": "." } }));
-    // The client hears that its user need not be asked any more.
+    // The client is told that the question is cancelled.
     let said = [server.hear(), server.hear()];
     let answer = said.iter().find(|said| said["id"] == next).expect("the next call is answered");
     assert_eq!(answer["result"]["isError"], false, "{answer}");
@@ -93,7 +93,7 @@ fn a_question_that_is_given_up_holds_up_nobody() {
     assert_eq!(told.expect("the client is told")["params"]["requestId"], asked["id"]);
 }
 
-/// Makes the call in the stateless era, and gives the result.
+/// Makes the call in the stateless era, and returns the result.
 fn made(server: &mut Server, capabilities: &Value, more: &[(&str, Value)]) -> Value {
     let mut params = call();
     params["_meta"] = meta(capabilities);
@@ -114,7 +114,7 @@ fn in_the_stateless_era_the_client_comes_again() {
         let (name, request) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
         assert_eq!(request["method"], "elicitation/create");
         let state = ("requestState", asked["requestState"].clone());
-        // Who comes without an answer is asked again, under a new state.
+        // A request without an answer gets the question again, under a new state.
         let again = made(&mut server, &forms, std::slice::from_ref(&state))["result"].clone();
         assert_eq!(again["resultType"], "input_required", "{again}");
         let used = made(&mut server, &forms, &[state]);
@@ -135,7 +135,7 @@ fn nobody_says_yes_before_they_were_asked_or_to_another_call() {
     for name in ["approval", "approval-1", "approval-"] {
         let eager = made(&mut server, &forms, &[("inputResponses", json!({ name: said("yes, once") }))]);
         assert_eq!(eager["result"]["resultType"], "input_required", "{eager}");
-        // One question is asked at a time: take this one away.
+        // Only one question is open at a time, so this one is answered first.
         let request = eager["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
         let state = ("requestState", eager["result"]["requestState"].clone());
         let other = json!({ "command": "rm -rf y" });

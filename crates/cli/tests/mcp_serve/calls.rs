@@ -1,4 +1,4 @@
-//! Listing and calling in both eras: answers, data, pictures, progress, giving up, and where the tools work.
+//! Tests of listing and calling tools in both eras: answers, data, images, progress, cancellation and roots.
 
 use serde_json::{Value, json};
 
@@ -83,12 +83,12 @@ fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
         ("apply_patch", json!({ "input": patch }), "a.txt", ("changes", json!(null))),
     ] {
         let result = server.call(tool, &arguments.clone());
-        // A client that is given this shows a model one line of JSON in place of the text.
+        // A client that gets structured content shows the model one line of JSON instead of the text.
         assert!(result["structuredContent"].is_null(), "{tool}: {result}");
         assert!(text(&result).contains(says), "{tool}: {result}");
         let data = &result["_meta"]["toolgate/data"];
         assert!(!data[fact.0].is_null(), "{tool} {arguments}: {result}");
-        // Some of them are another each time.
+        // Some values differ in each run.
         assert!(fact.1.is_null() || data[fact.0] == fact.1, "{tool} {arguments}: {result}");
     }
     let listed = server.call("list_dir", &json!({ "path": "." }));
@@ -137,7 +137,7 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
     assert!(alive(&marker) > 0);
     let params = json!({ "requestId": id, "reason": "no longer wanted" });
     server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
-    // What is asked next is answered next: the call that was given up is not.
+    // The next answer belongs to the next request: the cancelled call is not answered.
     let read = server.call("read_file", &json!({ "path": "a.txt" }));
     assert_eq!(text(&read), "1| one\n2| two");
     gone(&marker);
@@ -189,7 +189,7 @@ fn a_client_chooses_where_to_work_below_what_it_may() {
         server.answer(&asked, &json!({ "roots": [uri(&root)] }));
         let said: Value = server.hear();
         assert_eq!((&said["id"], said["result"]["isError"] == false), (&json!(id), found), "{root:?} {said}");
-        // It is asked once.
+        // The roots are requested only once.
         server.call("read_file", &json!({ "path": "a.txt" }));
         let (_, err) = server.leave();
         assert_eq!(err.contains("may not choose"), !found, "{err}");

@@ -1,4 +1,4 @@
-//! Over HTTP: who is let in, and what they may send.
+//! Tests of the HTTP transport: authentication, and limits of requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ const TOKEN: &str = "a-canary-that-nobody-should-read-anywhere-0123456789";
 struct Served {
     child: Child,
     port: u16,
-    /// What it said until it listened.
+    /// Its messages until it listened.
     said: String,
     rest: Option<BufReader<std::process::ChildStderr>>,
 }
@@ -38,18 +38,18 @@ impl Served {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Sends the bytes of a request, and gives all that comes back.
+    /// Sends the bytes of a request, and returns the whole response.
     fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // Whoever is refused need not be heard to the end.
+        // A rejected request need not be read to its end.
         let _refused = stream.write_all(request);
         let mut answer = Vec::new();
         let _closed = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Sends a request with these headers, and gives the status and all that comes back.
+    /// Sends a request with these headers, and returns the status and the whole response.
     fn send(&self, line: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut head = format!("{line} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -59,7 +59,7 @@ impl Served {
         (status(&answer), answer)
     }
 
-    /// Posts a message of the stateless era as a client that belongs here, but for `changed` headers.
+    /// Posts a message of the stateless era with valid headers, except for the `changed` ones.
     fn post(&self, message: &Value, changed: &[(&str, &str)]) -> (u16, String) {
         let (host, bearer) = (self.host(), format!("Bearer {TOKEN}"));
         let method = message["method"].as_str().unwrap();
@@ -84,7 +84,7 @@ impl Served {
         self.send("POST /mcp", &headers, &message.to_string())
     }
 
-    /// Ends it, and gives what else it said.
+    /// Stops the server, and returns the rest of its messages.
     fn end(mut self) -> String {
         self.child.kill().unwrap();
         let mut said = self.said.clone();
@@ -110,7 +110,7 @@ fn read() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
-/// The JSON in an answer, which may be an event.
+/// Returns the JSON in a response, which may be an event.
 fn message(answer: &str) -> Value {
     let data = answer.lines().filter_map(|line| line.strip_prefix("data: ").or(Some(line)));
     data.filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(Value::is_object).expect(answer)
@@ -142,12 +142,12 @@ fn who_brings_the_token_is_served_and_nobody_else() {
         (("origin", "http://localhost:5173"), 200),
     ] {
         let (status, answer) = server.post(&read(), &[changed]);
-        // Without a `Host` at all, it is no request of this version of HTTP.
+        // Without a `Host` header, the request is invalid HTTP/1.1.
         let expected = if changed == ("host", "") && status == 400 { 400 } else { expected };
         assert_eq!(status, expected, "{changed:?}: {answer}");
         assert!(!answer.to_ascii_lowercase().contains("access-control-allow"), "{answer}");
     }
-    // Nothing that was logged holds the token.
+    // The log does not contain the token.
     let said = server.end();
     assert!(said.contains("somebody was not let in"), "{said}");
     assert!(!said.contains("canary"), "{said}");
@@ -218,7 +218,7 @@ fn the_older_era_has_sessions_that_nobody_guesses() {
     assert_eq!(server.post(&list, &[older, ("mcp-session-id", &guessed)]).0, 404);
     let stolen = [older, ("mcp-session-id", &one), ("authorization", "Bearer nothing")];
     assert_eq!(server.post(&list, &stolen).0, 401);
-    // Who leaves ends the session.
+    // A client that disconnects ends the session.
     let (host, bearer) = (server.host(), format!("Bearer {TOKEN}"));
     let headers = [("host", host.as_str()), ("authorization", &bearer), ("mcp-session-id", &one), older];
     assert_eq!(server.send("DELETE /mcp", &headers, "").0, 204);

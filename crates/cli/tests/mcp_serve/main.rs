@@ -1,4 +1,4 @@
-//! `toolgate mcp` as its clients meet it: the real program, spoken to in JSON, at a pipe and over HTTP.
+//! Tests of `toolgate mcp`: the real program, over pipes and HTTP.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A running server, and what it says.
+//! A running MCP server for tests, with its requests and responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::Workspace;
 
-/// So long a test waits for what must come.
+/// Time limit for an expected message.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A home and a workspace that no other test has.
+/// A home and a workspace of one test.
 pub(crate) struct World {
     pub(crate) home: tempfile::TempDir,
     pub(crate) work: Workspace,
@@ -25,7 +25,7 @@ impl World {
         Self { home: tempfile::tempdir().unwrap(), work }
     }
 
-    /// `toolgate` with these arguments, at home here.
+    /// Returns `toolgate` with these arguments in this home.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
         let path = std::env::var_os("PATH").unwrap();
@@ -35,30 +35,30 @@ impl World {
         command
     }
 
-    /// A server at a pipe.
+    /// Starts a server over pipes.
     pub(crate) fn serve(&self, args: &[&str]) -> Server {
         Server::of(self.command(&[&["mcp"], args].concat()))
     }
 
-    /// The same, started as many clients do it, which hand on only what they know.
+    /// Starts a server with a minimal environment, as many clients do.
     pub(crate) fn serve_bare(&self) -> Server {
         let mut command = self.command(&["mcp"]);
         command.env_remove("XDG_RUNTIME_DIR");
         Server::of(command)
     }
 
-    /// The same, after a client of the older era that can do this much has introduced itself.
+    /// Starts a server, and initializes it as a client of the older era with these capabilities.
     pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> Server {
         self.serve(args).greeted(capabilities)
     }
 
-    /// Where servers wait to be answered for.
+    /// Returns the directory of the approval sockets.
     pub(crate) fn counters(&self) -> std::path::PathBuf {
         self.home.path().join("toolgate")
     }
 }
 
-/// What every request of the stateless era says.
+/// Returns the `_meta` of every request in the stateless era.
 pub(crate) fn meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -67,7 +67,7 @@ pub(crate) fn meta(capabilities: &Value) -> Value {
     })
 }
 
-/// A server that runs until this is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
@@ -100,7 +100,7 @@ impl Server {
         Self { child, input, lines, errors: Some(errors), next: 0 }
     }
 
-    /// The same, after a client of the older era that can do this much has introduced itself.
+    /// Initializes the connection as a client of the older era with these capabilities.
     pub(crate) fn greeted(mut self, capabilities: &Value) -> Self {
         let client = json!({ "name": "test", "version": "1" });
         let params =
@@ -111,7 +111,7 @@ impl Server {
         self
     }
 
-    /// Sends it a signal, and gives the exit status.
+    /// Sends a signal, and returns the exit status.
     pub(crate) fn signalled(mut self, signal: &str) -> Option<i32> {
         let sent = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -128,19 +128,19 @@ impl Server {
         input.flush().unwrap();
     }
 
-    /// The next thing that it says.
+    /// Returns the next message.
     pub(crate) fn hear(&mut self) -> Value {
         self.lines.recv_timeout(PATIENCE).expect("the server says something")
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params }));
         self.next
     }
 
-    /// Sends a request, and gives the first thing that is said after it.
+    /// Sends a request, and returns the next message, which must be its response.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         let said = self.hear();
@@ -148,18 +148,18 @@ impl Server {
         said
     }
 
-    /// Calls a tool, and gives the result.
+    /// Calls a tool, and returns the result.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))["result"].clone()
     }
 
-    /// Says what the client answers to the request `asked`.
+    /// Sends the client's response to the request `asked`.
     pub(crate) fn answer(&mut self, asked: &Value, result: &Value) {
         let reply = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
         self.send(&reply);
     }
 
-    /// Leaves, and gives the exit status and what was said on stderr.
+    /// Disconnects, and returns the exit status and stderr.
     pub(crate) fn leave(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let status = self.child.wait().unwrap();
@@ -174,19 +174,19 @@ impl Drop for Server {
     }
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
-/// How many processes have `marker` in their command line.
+/// Counts the processes with `marker` in their command line.
 pub(crate) fn alive(marker: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes())).count()
 }
 
-/// The mode of a file, without its kind.
+/// Returns the permission bits of a file.
 pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::MetadataExt;
     std::fs::symlink_metadata(path).unwrap().mode() & 0o777

@@ -1,4 +1,4 @@
-//! `toolgate approve`: somebody at another terminal answers, and nobody else does.
+//! Tests of `toolgate approve`: the user answers at another terminal, and no other process can.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,7 +17,7 @@ fn call() -> Value {
     json!({ "name": "shell_command", "arguments": { "command": "rm -rf x; echo done it" } })
 }
 
-/// A terminal with `toolgate approve` at it, at which `talk` is typed.
+/// A terminal that runs `toolgate approve`, with `talk` typed at it.
 struct Terminal(Child);
 
 impl Terminal {
@@ -35,13 +35,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // With it goes the terminal, and with that what sits at it.
+        // Killing it closes the terminal, which ends the program on it.
         let _over = self.0.kill();
         let _over = self.0.wait();
     }
 }
 
-/// The result of the call, once somebody is there to be asked.
+/// Returns the result of the call once an approver is connected.
 fn answered(server: &mut Server) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -88,7 +88,7 @@ fn what_is_allowed_for_the_session_is_asked_once() {
     }
 }
 
-/// A line of the counter.
+/// Reads a line from the approval socket.
 fn hear(lines: &mut BufReader<UnixStream>) -> Option<Value> {
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
@@ -119,7 +119,7 @@ fn whoever_answers_first_has_answered() {
     let world = World::new();
     let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
     let (mut stream, mut lines) = connected(&world, &server);
-    // The client first: the terminal hears that the question is settled.
+    // The client answers first: the terminal is told that the question is settled.
     server.request("tools/call", &call());
     let form = server.hear();
     let question = hear(&mut lines).unwrap();
@@ -127,12 +127,12 @@ fn whoever_answers_first_has_answered() {
     server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes, once" } }));
     assert!(text(&server.hear()["result"]).contains("done it"));
     assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "settled", "id": question["id"] }));
-    // The terminal first: what the client says then counts for nothing.
+    // The terminal answers first: the client's later answer has no effect.
     let id = server.request("tools/call", &call());
     let form = server.hear();
     let question = hear(&mut lines).unwrap();
     let answer = |digest: &Value, said: Value| json!({ "type": "answer", "id": question["id"], "digest": digest, "said": said });
-    // An answer to something else that was shown is none.
+    // An answer for another question is ignored.
     writeln!(stream, "{}", answer(&json!("00"), json!("once"))).unwrap();
     writeln!(stream, "{}", answer(&question["digest"], json!({ "no": { "note": "from the terminal" } })))
         .unwrap();
@@ -173,7 +173,7 @@ fn whoever_comes_and_says_nothing_shuts_nobody_out() {
     let path = world.counters().join(format!("mcp-{}.sock", server.id()));
     let mut silent: Vec<UnixStream> = (0..64).map(|_| UnixStream::connect(&path).unwrap()).collect();
     drop(connected(&world, &server));
-    // And they are not waited for.
+    // Silent connections are not waited for.
     for stream in &mut silent {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
@@ -199,13 +199,14 @@ fn only_sockets_that_were_left_behind_are_taken_away() {
         assert!(Instant::now() < until, "the socket is still there");
         std::thread::yield_now();
     }
-    // The last one is young: whoever made it may be about to listen.
+    // The last socket is new: its server may be about to listen.
     let left =
         ["mcp-1.sock", "mcp-2.sock", "mcp-4.sock"].map(|name| std::fs::symlink_metadata(at(name)).is_ok());
     assert_eq!(left, [true, true, true]);
 }
 
-/// Has `toolgate approve` at a terminal, sends it a signal when a question stands there, and says whether the terminal is as it was.
+/// Runs `toolgate approve` at a terminal, sends a signal during a question, and reports whether the terminal was
+/// restored.
 const SIGNALLED: &str = "import fcntl, os, pty, signal, sys, termios
 master, slave = pty.openpty()
 before = termios.tcgetattr(slave)
@@ -241,7 +242,7 @@ fn whatever_ends_it_the_terminal_is_as_it_was() {
     }
 }
 
-/// Tries to come to a counter: `heard` if the server said anything.
+/// Tries to connect to an approval socket: prints `heard` if the server sent anything.
 const TRY: &str = "import socket, sys
 peer = socket.socket(socket.AF_UNIX)
 try:
@@ -258,7 +259,7 @@ fn a_command_cannot_answer_for_itself() {
         ("read-only", "python3 try.py"),
         ("workspace-write", "python3 try.py"),
         ("danger-full-access", "python3 try.py"),
-        // Not even if nobody sees any more whose child it was.
+        // Also if its parent is no longer visible.
         (
             "danger-full-access",
             "(setsid python3 try.py {} >out 2>&1 &); while ! [ -s out ]; do :; done; cat out; :",

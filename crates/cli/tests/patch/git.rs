@@ -1,4 +1,4 @@
-//! Beside git: what `git diff` writes is applied, and what a dry run writes is applied by `git apply`.
+//! Tests of `toolgate patch` with git: it applies `git diff`, and `git apply` accepts the output of a dry run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::Shell;
 
-/// Runs git, as nobody in particular.
+/// Runs git without the user's identity or configuration.
 fn git(directory: &Path, args: &[&str]) -> String {
     let out = Command::new("git")
         .args(["-c", "user.name=me", "-c", "user.email=a@b.c", "-c", "core.autocrlf=false"])
@@ -20,7 +20,7 @@ fn git(directory: &Path, args: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// A repository in which everything is as the first commit has it.
+/// Creates a repository without changes since its first commit.
 fn repository() -> Shell {
     let shell = Shell::new();
     shell
@@ -40,7 +40,7 @@ fn repository() -> Shell {
     shell
 }
 
-/// Changes all kinds of things.
+/// Makes changes of every kind.
 fn change(shell: &Shell) {
     let at = |name: &str| shell.w.path().join(name);
     shell
@@ -61,7 +61,7 @@ fn change(shell: &Shell) {
     fs::remove_file(at("gone.txt")).unwrap();
 }
 
-/// What git knows of all files: names, modes and contents.
+/// Returns git's view of all files: names, modes and contents.
 fn tree(shell: &Shell) -> String {
     let directory = shell.w.path();
     git(&directory, &["add", "-A"]);
@@ -88,7 +88,7 @@ fn what_git_diff_writes_is_applied() {
         let ran = shell.fed(&[], &diff);
         assert_eq!(ran.code, Some(0), "{options:?}: {}{}\n{diff}", ran.out, ran.err);
         assert_eq!(tree(&shell), wanted, "{options:?}\n{diff}");
-        // Again, it is there already; and backwards it is as before.
+        // Applied again, it is recognised as present; reversed, it restores the files.
         let again = shell.fed(&[], &diff);
         assert_eq!(again.code, Some(0), "{options:?} again: {}{}", again.out, again.err);
         assert_eq!(tree(&shell), wanted, "{options:?} again");

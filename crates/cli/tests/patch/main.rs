@@ -1,4 +1,4 @@
-//! `toolgate patch` as a person, a script and another agent meet it.
+//! Tests of `toolgate patch`, as a person, a script and another agent use it.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ impl Shell {
         Ran { code: ran.code, out: normal(&ran.out), err: normal(&ran.err) }
     }
 
-    /// Exit code, stdout and stderr as one text.
+    /// Runs the command, and formats exit code, stdout and stderr as one text.
     fn told(&self, args: &[&str], stdin: &str) -> String {
         let Ran { code, out, err } = self.fed(args, stdin);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
@@ -70,7 +70,7 @@ fn it_works_in_the_directory_it_is_told() {
     shell.w.file("d/a.txt", "one\ntwo\n").file("fix.patch", CHANGE);
     for option in ["-C", "--cwd", "--directory"] {
         shell.w.file("d/a.txt", "one\ntwo\n");
-        // The file of the patch is named from where the user is.
+        // The path of the patch file is relative to the user's directory.
         assert_eq!(shell.fed(&[option, "d", "fix.patch"], "").code, Some(0), "{option}");
         assert_eq!((shell.text("d/a.txt"), shell.text("a.txt")), ("one\n2\n".into(), "one\ntwo\n".into()));
     }
@@ -299,7 +299,7 @@ fn records_are_private_and_gone_when_it_is_done() {
         path.extension().is_some_and(|kind| kind == "json" || kind == "done")
     });
     assert_eq!(left.count(), 0);
-    // And nothing of ours is left beside the files.
+    // No temporary file is left beside the files.
     assert_eq!(fs::read_dir(shell.w.path()).unwrap().count(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! The same for a user who is nobody in particular.
+//! Tests of `toolgate patch` as an unprivileged user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -12,7 +12,7 @@ use super::CHANGE;
 
 const NOBODY: u32 = 65534;
 
-/// A home and a project of nobody's, if whoever runs this may make them.
+/// Creates a home and a project owned by the user 65534; `None` without root.
 fn ground() -> Option<TempDir> {
     let ground = tempfile::tempdir().unwrap();
     if fs::metadata(ground.path()).unwrap().uid() != 0 {
@@ -31,7 +31,7 @@ fn ground() -> Option<TempDir> {
 }
 
 fn patch(ground: &TempDir) -> Output {
-    // The checkout may lie where nobody gets to.
+    // The checkout may lie in a directory that this user cannot enter.
     let toolgate = EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
     Command::new(toolgate.path())
         .args(["patch", CHANGE])

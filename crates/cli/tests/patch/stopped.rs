@@ -1,4 +1,4 @@
-//! A patch that is killed half-way: the next one mends it, and says so.
+//! Tests of a patch that is killed half-way: the next one repairs it and reports that.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,14 +13,14 @@ fn patch() -> String {
     format!("*** Begin Patch\n{}*** End Patch\n", (0..FILES).map(update).collect::<String>())
 }
 
-/// How many files are new, and how many there are at all.
+/// Returns the number of new files, and of all files.
 fn count(shell: &Shell) -> (usize, usize) {
     let files = fs::read_dir(shell.w.path().join("d")).unwrap();
     let files: Vec<_> = files.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
     (files.iter().filter(|text| *text == "new\n").count(), files.len())
 }
 
-/// Begins the patch, and kills it once it has written down what it is about to do; whether that was in time.
+/// Starts the patch, and kills it after it has recorded its plan; reports whether that was in time.
 fn killed(shell: &Shell) -> bool {
     let records = shell.home.path().join(".local/state/toolgate/edits");
     let noted = || {
@@ -59,7 +59,7 @@ fn the_next_patch_mends_what_was_stopped() {
         assert!((new == 0 || new == FILES) && all == FILES, "{new} of {all} are new");
         let done = if new == 0 { "it was taken back" } else { "it was finished" };
         assert!(ran.err.starts_with(&format!("hint: an edit was stopped half-way; {done}: ")), "{}", ran.err);
-        // Once: nothing is left to mend.
+        // Only once: nothing is left to repair.
         assert_eq!(shell.fed(&[], super::CHANGE).err, "");
         return;
     }

@@ -1,10 +1,10 @@
-//! Numbers that look random and are the same for the same seed.
+//! Deterministic pseudo-random numbers from a seed.
 
 /// A generator (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// Some number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,12 +12,12 @@ impl Dice {
         usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
     }
 
-    /// True so many times in a hundred.
+    /// Returns true with a probability of `percent`.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of them.
+    /// Returns one of the items.
     pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }

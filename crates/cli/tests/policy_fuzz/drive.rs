@@ -1,4 +1,4 @@
-//! The program that does the operations, confined or not, one line at a time.
+//! Runs the driver program that performs the operations, confined or not, one line at a time.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -14,10 +14,10 @@ use testkit::EverybodysProgram;
 use crate::ops::Op;
 
 const SCRIPT: &str = include_str!("driver.py");
-/// How long anything may take on a machine that has other things to do.
+/// Time limit of any step on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The binary under test.
+/// Returns the binary under test.
 pub(crate) fn binary() -> PathBuf {
     let copy = COPY.lock().unwrap().upgrade().map(|copy| copy.path());
     std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(copy).expect("a test holds a copy")
@@ -25,7 +25,7 @@ pub(crate) fn binary() -> PathBuf {
 
 static COPY: Mutex<Weak<EverybodysProgram>> = Mutex::new(Weak::new());
 
-/// A copy of the binary that every user can start, as long as a test holds it.
+/// Returns a copy of the binary that every user can start; it exists while a test holds it.
 pub(crate) fn copy() -> Arc<EverybodysProgram> {
     let mut copied = COPY.lock().unwrap();
     let made = || Arc::new(EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate")));
@@ -34,7 +34,7 @@ pub(crate) fn copy() -> Arc<EverybodysProgram> {
     copy
 }
 
-/// An interpreter that every user can start.
+/// Returns an interpreter that every user can start.
 pub(crate) fn python() -> Option<&'static str> {
     ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
 }
@@ -47,7 +47,7 @@ pub(crate) struct Driver {
     errors: Receiver<String>,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
     pub(crate) ok: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Outcome {
 }
 
 impl Driver {
-    /// Starts one in `cwd`; confined, if there are arguments for that.
+    /// Starts a driver in `cwd`; confined if there are arguments for that.
     pub(crate) fn start(
         confined: Option<&[String]>,
         user: Option<u32>,
@@ -104,7 +104,7 @@ impl Driver {
         self.lines.recv_timeout(PATIENCE).map_err(|error| format!("no answer: {error}"))
     }
 
-    /// Has it do `op` in the tree at `base`.
+    /// Performs `op` in the tree at `base`.
     pub(crate) fn act(&mut self, op: &Op, real: &str, base: &str) -> Result<Outcome, String> {
         let _gone = writeln!(self.input.as_mut().unwrap(), "{}", op.json(real, base));
         let answer = self.line()?.replace(base, "/TREE");
@@ -112,7 +112,7 @@ impl Driver {
         Ok(Outcome { ok: answer["ok"] == true, data: answer["data"].clone() })
     }
 
-    /// Waits for its end: the exit code, and what it said on stderr.
+    /// Waits for the end; returns the exit code and stderr.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let errors = self.errors.recv_timeout(PATIENCE).unwrap_or_else(|_| {

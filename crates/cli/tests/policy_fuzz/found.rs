@@ -1,11 +1,11 @@
-//! What was found once, each as small as it can be.
+//! Regression cases: earlier findings, each reduced to a minimum.
 
 use crate::judge::Case;
 use crate::ops::Op;
 use crate::policy::{Deny, Policy};
 use crate::tree::{Entry, What};
 
-/// What was wrong, what there is, under which policy, and what is done: kind, path, second path.
+/// The defect, the tree, the policy, and the operations: kind, path, second path.
 type Found = (&'static str, &'static [&'static str], fn(&mut Policy), &'static [[&'static str; 3]]);
 
 const FOUND: &[Found] = &[
@@ -109,7 +109,8 @@ fn paths(all: &[&str]) -> Vec<String> {
     all.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// All of them, for this user. Directories end with `/`, named pipes with `|`; `out` cannot be written before its mode is changed.
+/// Returns all cases for this user. Directories end with `/`, FIFOs with `|`; `out` is not writable until its mode is
+/// changed.
 pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
     let case = |(name, tree, say, ops): &Found| {
         let mut policy =

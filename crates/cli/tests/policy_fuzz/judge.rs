@@ -1,4 +1,4 @@
-//! One round: a tree, a policy, operations; and the judge, who looks at the host after each.
+//! Runs one round: a tree, a policy and operations; checks the host after each operation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,41 +14,41 @@ use crate::policy::Policy;
 use crate::snapshot::{self, Seen, Snapshot, changes, differences, unlike};
 use crate::tree::{self, Entry};
 
-/// What a round is made of.
+/// The inputs of a round.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) tree: Vec<Entry>,
     pub(crate) policy: Policy,
     pub(crate) ops: Vec<Op>,
-    /// Who does it, if it is not us.
+    /// The user, if it is not the tester.
     pub(crate) user: Option<u32>,
 }
 
-/// Something that is not as it must be.
+/// A violation that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Finding {
-    /// What kind of thing, the same for all of its kind.
+    /// Its category.
     pub(crate) kind: String,
-    /// Exactly what.
+    /// Its details.
     pub(crate) what: String,
 }
 
-/// How many operations came to what.
+/// Counts of operations by result.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
     pub(crate) refused: usize,
     pub(crate) allowed: usize,
     pub(crate) either: usize,
-    /// Of those that had to be allowed or could be, those that worked.
+    /// Of the operations that had to be or could be allowed, those that succeeded.
     pub(crate) worked: usize,
     pub(crate) unstarted: usize,
 }
 
-/// Where operations come from.
+/// The source of operations.
 pub(crate) enum Source<'a> {
-    /// So many random ones are added to the case.
+    /// Adds this number of random operations to the case.
     Random(&'a mut Dice, usize),
-    /// Those of the case.
+    /// Uses the case's own operations.
     Given,
 }
 
@@ -56,28 +56,28 @@ fn finding(kind: &str, what: impl Into<String>) -> Finding {
     Finding { kind: kind.to_owned(), what: what.into() }
 }
 
-/// A round that goes on.
+/// A running round.
 struct Round<'a> {
     case: &'a Case,
     model: Model,
-    /// The tree of the confined program, and one where the same is done without a sandbox.
+    /// The tree of the confined program, and its twin, on which the operations run without a sandbox.
     real: PathBuf,
     twin: PathBuf,
     confined: Driver,
     free: Driver,
     /// The tree after the last operation.
     now: Snapshot,
-    /// What must not be read.
+    /// Contents that must not be read.
     secrets: Vec<String>,
-    /// Files with a name where they may be written: what is done to them is seen under other names, too.
+    /// Files with a name in a writable place: changes to them appear under other names too.
     linked: BTreeSet<u64>,
-    /// Whether the start did anything that it must not.
+    /// The result of checking the start of the sandbox.
     made: Result<(), Finding>,
-    /// Empty directories of the session.
+    /// Placeholder directories of the session.
     held: BTreeSet<String>,
 }
 
-/// Plays `case` below `place`.
+/// Runs `case` below `place`.
 pub(crate) fn play(
     case: &mut Case,
     mut source: Source<'_>,
@@ -102,7 +102,7 @@ pub(crate) fn play(
     for number in 0..count {
         let op = match &mut source {
             Source::Random(dice, _) => ops::random(dice, &round.now, &special, round.real.to_str().unwrap()),
-            // It was made for another place.
+            // Recorded for another base directory.
             Source::Given => given.ops[number].clone(),
         };
         if round.is_left_out(&op) {
@@ -124,7 +124,7 @@ pub(crate) fn play(
 }
 
 impl<'a> Round<'a> {
-    /// Starts both programs. `None`: the policy hides where they would be.
+    /// Starts both programs; `None` if the policy hides their directory.
     fn start(
         case: &'a Case,
         model: Model,
@@ -152,10 +152,10 @@ impl<'a> Round<'a> {
         Ok(Some(Self { case, model, real, twin, confined, free, now, secrets, linked, made, held }))
     }
 
-    /// Some things would have to be told to the model at length, and say nothing of the sandbox.
+    /// Reports whether an operation is skipped: modelling it would be costly and says nothing about the sandbox.
     fn is_left_out(&self, op: &Op) -> bool {
         let verdict = self.model.judge(op, &self.real);
-        // Where it works must stay where it is: relative paths are counted from there.
+        // The working directory must stay, because relative paths start there.
         let moves = |path: &str| {
             let real = resolve(&self.real, path, false).real;
             real.is_some_and(|real| is_below(&self.model.cwd, &real))
@@ -177,7 +177,7 @@ impl<'a> Round<'a> {
         (leaves && verdict != Verdict::Refused) || hides || lost(&op.path) || lost(&op.to)
     }
 
-    /// Has one operation done, and judges it.
+    /// Performs one operation, and checks its result.
     fn one(&mut self, op: &Op, tally: &mut Tally) -> Result<(), Finding> {
         let verdict = self.model.judge(op, &self.real);
         let reals = self.reals(op);
@@ -218,7 +218,7 @@ impl<'a> Round<'a> {
         self.as_twin(op, &outcome, &expected, &reals, after)
     }
 
-    /// What the operation is about.
+    /// Returns the real paths of an operation.
     fn reals(&self, op: &Op) -> [Option<String>; 2] {
         let to = resolve(&self.real, &op.to, false).real.filter(|_| !op.to.is_empty());
         [resolve(&self.real, &op.path, op.follows()).real, to]
@@ -234,7 +234,7 @@ impl<'a> Round<'a> {
         Err(finding(&kind, format!("{outcome:?} {changed:#?}")))
     }
 
-    /// Compares with what happens without a sandbox.
+    /// Compares the result with that of the unconfined twin.
     fn as_twin(
         &mut self,
         op: &Op,
@@ -274,7 +274,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// What changed of what must not, in any way. What is hidden may go along with a directory above it.
+    /// Returns the forbidden changes. A hidden entry may move along with a directory above it.
     fn frozen(&self, after: &Snapshot) -> Vec<String> {
         let is_frozen = |path: &str| matches!(self.model.zone(path), Zone::Frozen | Zone::Layer);
         let part = |all: &Snapshot| -> Snapshot {
@@ -285,7 +285,7 @@ impl<'a> Round<'a> {
         changes(&part(&self.now), &part(after))
     }
 
-    /// Ends both, and looks at what is left.
+    /// Ends both programs, and checks the remaining files.
     fn end(self, judged: bool) -> Result<(), Finding> {
         let (code, errors) = self.confined.end();
         self.free.end();
@@ -335,12 +335,12 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Whether this is in a git directory.
+/// Reports whether the path is in a git directory.
 fn in_git(path: &str) -> bool {
     path.split('/').any(|name| name == ".git")
 }
 
-/// Whether what a command did in a git directory may reach this file.
+/// Reports whether changes of a command in a git directory may reach this file.
 fn may_land(model: &Model, path: &str) -> bool {
     let Some(git) = model.repositories.iter().find(|git| is_below(path, git)) else { return false };
     let below = path[git.len()..].trim_start_matches('/');
@@ -359,7 +359,7 @@ fn unnamed(text: &str) -> String {
     words.split_whitespace().filter(|word| !word.starts_with('/')).collect::<Vec<_>>().join(" ")
 }
 
-/// Takes over into the twin what is held by empty directories.
+/// Copies the placeholder directories to the twin.
 fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<(), Finding> {
     let mut made = Ok(());
     for (path, seen) in now.iter().filter(|(path, _)| !first.contains_key(*path)) {
@@ -367,7 +367,7 @@ fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<
             made = Err(finding("the start made something", format!("{path:?} {}", seen.words())));
         }
         let at = twin.join(path);
-        // Only root writes in a directory that is read-only.
+        // Only root writes in a read-only directory.
         let above = at.parent().unwrap();
         let mode = fs::metadata(above).unwrap().permissions();
         fs::set_permissions(above, fs::Permissions::from_mode(mode.mode() | 0o700)).unwrap();
@@ -376,7 +376,7 @@ fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<
         lchown(&at, Some(seen.owner.0), Some(seen.owner.1)).unwrap();
         fs::set_permissions(above, mode).unwrap();
     }
-    // A directory in which something is held has other times.
+    // A directory that contains a placeholder has other times.
     let same = |_: &str, one: &Seen, other: &Seen| {
         one == other || (one.kind == 'd' && one.inode == other.inode && one.mode == other.mode)
     };

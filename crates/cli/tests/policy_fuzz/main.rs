@@ -1,9 +1,9 @@
-//! Random policies and random operations, judged by a simple model and by what the host looks like afterwards.
+//! Fuzz test of the sandbox: random policies and operations, checked against a simple model and the host's state.
 //!
-//! A round is a random tree, a random policy, and some operations that one confined program does, one at a time. A
-//! program without a sandbox does in a copy of the tree what the policy allows; both trees must stay alike.
+//! A round is a random tree, a random policy, and some operations of one confined program, one at a time. An
+//! unconfined program repeats the allowed operations in a copy of the tree; both trees must stay equal.
 //!
-//! `TOOLGATE_FUZZ_SEED=…` plays one round again, `TOOLGATE_FUZZ_ROUNDS=…` plays more of them.
+//! `TOOLGATE_FUZZ_SEED=…` repeats one round, `TOOLGATE_FUZZ_ROUNDS=…` runs more of them.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::disallowed_methods,
@@ -37,7 +37,7 @@ use judge::{Case, Finding, Source, Tally};
 
 /// About ten seconds.
 const ROUNDS: u64 = 60;
-/// Where the rounds begin that are played if nobody says otherwise.
+/// The default first seed.
 const SEED: u64 = 1_000;
 const NOBODY: u32 = 65534;
 
@@ -55,7 +55,7 @@ fn the_sandbox_does_what_its_model_says() {
     let place = place();
     let users = users();
     let mut tally = Tally::default();
-    // The first of each kind.
+    // The first finding of each category.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for seed in seed..seed + rounds {
@@ -101,12 +101,12 @@ fn what_was_found_stays_mended() {
     assert!(found.is_empty(), "{} of them are back:\n{}", found.len(), found.join("\n"));
 }
 
-/// Who does it: we, and if we are root somebody who is not.
+/// Returns the users to test: the tester, and an unprivileged one if the tester is root.
 fn users() -> &'static [Option<u32>] {
     if can_be_nobody() { &[None, Some(NOBODY)] } else { &[None] }
 }
 
-/// What a person needs to see it again.
+/// Formats the facts that reproduce a finding.
 fn report(seed: u64, case: &Case, finding: &Finding) -> String {
     let mut text =
         format!("\n== {}\nTOOLGATE_FUZZ_SEED={seed} cargo test --test policy_fuzz\n", finding.kind);
@@ -123,7 +123,7 @@ fn report(seed: u64, case: &Case, finding: &Finding) -> String {
     text
 }
 
-/// A directory that confined programs see as it is: not below `/tmp`, which is private to them.
+/// Returns a directory that confined programs see unchanged: not below `/tmp`, which is private to them.
 fn place() -> PathBuf {
     let own = std::env::var_os("TOOLGATE_FUZZ_DIR").map(PathBuf::from);
     let ours = own.unwrap_or_else(testkit::seen_place);
@@ -131,7 +131,7 @@ fn place() -> PathBuf {
     fs::canonicalize(ours).unwrap()
 }
 
-/// Whether this can run as another user, who can get at what is needed.
+/// Reports whether another user can run the test and reach the files it needs.
 fn can_be_nobody() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     let place = tempfile::tempdir_in(place()).unwrap();
@@ -146,9 +146,9 @@ fn can_be_nobody() -> bool {
             .all(|command| command.output().is_ok_and(|output| output.status.success()))
 }
 
-/// Does `what` in a directory of its own, always of the same name: what a case has written down holds in the next one too.
+/// Calls `what` with a directory that always has one name, so that the paths in a recorded case stay valid.
 fn with_place<T>(place: &Path, what: impl FnOnce(&Path) -> T) -> T {
-    // Both tests run at a time.
+    // Both tests run concurrently.
     let thread = std::thread::current();
     let name = if thread.name().is_some_and(|name| name.contains("mended")) { "found" } else { "fuzz" };
     let own = place.join(format!("policy-{name}-{}", std::process::id()));
@@ -160,7 +160,7 @@ fn with_place<T>(place: &Path, what: impl FnOnce(&Path) -> T) -> T {
     result
 }
 
-/// Removes a tree whose directories may be closed.
+/// Removes a tree whose directories may be inaccessible.
 fn remove(path: &Path) {
     let is_directory = fs::symlink_metadata(path).is_ok_and(|stat| stat.is_dir());
     if is_directory {

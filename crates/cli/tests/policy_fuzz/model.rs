@@ -1,4 +1,6 @@
-//! What must be refused and what must be allowed, written from docs/sandbox.md and not from the code.
+//! Model of the sandbox: predicts which operations must be refused or allowed.
+//!
+//! Written from docs/sandbox.md, not from the code.
 
 use std::path::Path;
 
@@ -7,7 +9,7 @@ use crate::paths::{Kind, Way, is_below, join, kind, parent, resolve};
 use crate::policy::{Deny, GLOBS, Policy};
 use crate::snapshot::Snapshot;
 
-/// Names that stay as they are in every writable root.
+/// Names that are protected in every writable root.
 const PROTECTED: &[&str] = &[
     ".toolgate",
     ".codex",
@@ -21,10 +23,10 @@ const PROTECTED: &[&str] = &[
     ".devcontainer",
     ".husky",
 ];
-/// How deep repositories are found.
+/// Depth to which repositories are found.
 const LEVELS: usize = 4;
 
-/// What must come of an operation. The first that holds for any of its paths counts.
+/// The expected result of an operation; the first that holds for any of its paths counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     Refused,
@@ -33,47 +35,47 @@ pub(crate) enum Verdict {
     Allowed,
 }
 
-/// What may be done with a place.
+/// The permitted access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// Read and written.
+    /// Read and write.
     Free,
     /// Read only.
     Frozen,
-    /// Neither.
+    /// None.
     Hidden,
-    /// Read, and written to a layer: nothing of it is on the host until the end.
+    /// Read, and write to a layer: nothing of it is on the host until the end.
     Layer,
 }
 
-/// What the policy means in this tree. Paths are real ones.
+/// The meaning of the policy in this tree. All paths are resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     namespaces: bool,
     pub(crate) cwd: String,
     pub(crate) roots: Vec<String>,
     read_only: Vec<String>,
-    /// Protected names, and what they lead to.
+    /// Protected names, and their targets.
     pub(crate) protected: Vec<String>,
     pub(crate) repositories: Vec<String>,
     pub(crate) hidden: Vec<String>,
     caches: Vec<String>,
-    /// Roots that a glob means themselves: it holds below the roots.
+    /// Roots that match a glob themselves, although globs apply below the roots.
     unsure: Vec<String>,
-    /// Protected names that are links, and where they lead.
+    /// Protected names that are symlinks, and their targets.
     links: Vec<(String, Option<String>)>,
-    /// Links at or below a name with a dot, and where they lead: one in configuration holds that place.
+    /// Symlinks at or below a dotted name, and their targets: one in configuration protects its target.
     dotted: Vec<String>,
 }
 
 impl Model {
-    /// The model of `policy` for the tree at `base`, which is `now`.
+    /// Builds the model of `policy` for the tree at `base`, whose state is `now`.
     pub(crate) fn new(policy: &Policy, base: &Path, now: &Snapshot) -> Self {
         let real = |path: &String| real_to_be(base, path);
         let cwd = real(&policy.cwd);
         let mut roots: Vec<String> = policy.roots.iter().map(real).collect();
         roots.extend((!policy.reads).then(|| cwd.clone()));
-        // What is not there is held by the first directory on the way that is missing.
+        // A missing path is held by its first missing ancestor.
         let missing = |path: &String| {
             let above = std::iter::once(path.as_str()).chain(ancestors(path));
             let missing = above.take_while(|path| !now.contains_key(*path)).last();
@@ -105,7 +107,7 @@ impl Model {
         }
         for deny in &policy.deny {
             if let Deny::Path(path) = deny {
-                // A name that is held by an empty directory is there, too.
+                // A placeholder directory counts as existing.
                 let is_there = |real: &String| now.contains_key(real) || model.is_placeholder(real);
                 let real = resolve(base, path, true).real.filter(is_there);
                 model.hidden.extend(real);
@@ -115,7 +117,7 @@ impl Model {
         model
     }
 
-    /// Names in a writable root that stay as they are, and its repositories.
+    /// Adds the protected names of a writable root, and its repositories.
     fn protect(&mut self, base: &Path, root: &str, now: &Snapshot) {
         for name in PROTECTED {
             let path = join(root, name);
@@ -135,7 +137,7 @@ impl Model {
             self.protected.push(path);
         }
         self.repositories.push(join(root, ".git"));
-        // Git looks upwards, and so does the sandbox: the repository that a root is a directory of.
+        // Git searches upwards, and so does the sandbox: finds the repository that contains a root.
         let above =
             std::path::Path::new(root).ancestors().skip(1).map(|above| above.to_string_lossy().into_owned());
         self.repositories.extend(above.map(|above| join(&above, ".git")).filter(|git| now.contains_key(git)));
@@ -150,7 +152,8 @@ impl Model {
         self.repositories.retain(|path| !is_pointer(path));
     }
 
-    /// Globs hold below the roots and the working directory, for what is there. They do not look into git directories.
+    /// Globs apply below the roots and the working directory, to existing files. They do not match in git
+    /// directories.
     fn hide_globs(&mut self, policy: &Policy, now: &Snapshot) {
         let asked = |glob: &'static str| policy.deny.contains(&Deny::Glob(glob));
         let built_in = |glob: &str| matches!(glob, "**/.env" | "**/id_rsa" | "~/.ssh");
@@ -161,7 +164,7 @@ impl Model {
             let is_meant = |path: &str, kind: char| means(path) && kind != 'l' && !path.contains(".git/");
             let found = now.iter().filter(|(path, seen)| is_meant(path, seen.kind) && here(path));
             let found = found.map(|(path, _)| path.clone());
-            // A name that is held by an empty directory is there, too.
+            // A placeholder directory counts as existing.
             let held = self.read_only.iter().flat_map(|path| ancestors(path).chain([path.as_str()]));
             let held = held.filter(|path| !now.contains_key(*path) && self.is_placeholder(path));
             let held = held.filter(|path| is_meant(path, 'd') && here(path)).map(str::to_owned);
@@ -173,7 +176,7 @@ impl Model {
         }
     }
 
-    /// What may be done with the real path `path`.
+    /// Returns the permitted access to the resolved path `path`.
     pub(crate) fn zone(&self, path: &str) -> Zone {
         let length = |all: &[String]| {
             all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
@@ -187,21 +190,21 @@ impl Model {
             () if length(&self.hidden) > 0 => Zone::Hidden,
             () if repository > root => Zone::Layer,
             () if length(&self.protected) > root => Zone::Frozen,
-            // The innermost rule decides; of two for one path the narrower.
+            // The innermost rule decides; of two for one path, the stricter.
             () if root > length(&self.read_only) => Zone::Free,
             () if root == 0 && length(&self.caches) > 0 => Zone::Layer,
             () => Zone::Frozen,
         }
     }
 
-    /// Whether what is written here goes to a layer, hidden or not.
+    /// Reports whether writes here go to a layer, hidden or not.
     pub(crate) fn is_layered(&self, path: &str) -> bool {
         let hidden = self.zone(path) == Zone::Hidden;
         let mut layers = self.repositories.iter().chain(&self.caches);
         self.zone(path) == Zone::Layer || (hidden && layers.any(|layer| is_below(path, layer)))
     }
 
-    /// What lies at or below `path` and must stay where it is.
+    /// Reports whether something at or below `path` must stay in place.
     fn keeps(&self, path: &str) -> bool {
         let kept = self.protected.iter().chain(&self.repositories).chain(&self.read_only).chain(&self.hidden);
         self.namespaces
@@ -210,19 +213,19 @@ impl Model {
                 .any(|kept| is_below(kept, path))
     }
 
-    /// Rules of which each may be a mount: what is in the way of a rename.
+    /// Returns the rules that may each be a mount, and so block a rename.
     fn mounts(&self) -> impl Iterator<Item = &String> {
         let rules = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
         rules.chain(&self.roots).chain(&self.hidden).chain(&self.caches).filter(|_| self.namespaces)
     }
 
-    /// The innermost mount that holds the directory `path`: a rule, or a directory above what must stay.
+    /// Returns the innermost mount that contains the directory `path`: a rule, or a directory above a protected path.
     fn mount<'a>(&self, path: &'a str) -> Option<&'a str> {
         let mut all = std::iter::once(path).chain(ancestors(path));
         all.find(|one| self.keeps(one) || self.mounts().any(|mount| mount == one))
     }
 
-    /// Judges an operation in the tree as it is now.
+    /// Predicts the result of an operation in the current tree.
     pub(crate) fn judge(&self, op: &Op, base: &Path) -> Verdict {
         let one = resolve(base, &op.path, op.follows());
         let first = self.judge_one(op, base, &one);
@@ -235,20 +238,20 @@ impl Model {
         if let (Some(one), Some(two)) = (&one.real, &two.real)
             && self.mount(parent(one).unwrap_or("")) != self.mount(parent(two).unwrap_or(""))
         {
-            // Across mounts nothing can be renamed.
+            // A rename across mounts is impossible.
             verdict = verdict.min(Verdict::Either);
         }
-        // To its own name nothing is renamed, which always works.
+        // A rename to the same name always succeeds.
         if one.real == two.real { verdict.max(Verdict::Either) } else { verdict }
     }
 
     fn judge_one(&self, op: &Op, base: &Path, way: &Way) -> Verdict {
-        // What a link is or a name in there may not be what the host sees.
+        // The content of such a directory may differ from the host's view.
         let unsure = way.through.iter().any(|path| matches!(self.zone(path), Zone::Layer | Zone::Hidden));
         let verdict = match &way.real {
             Some(real) => self.judge_real(op, base, real),
             None if way.outside => Verdict::Either,
-            // It fails by itself.
+            // The operation fails by itself.
             None => Verdict::Allowed,
         };
         let changes = !matches!(op.kind, "read" | "list" | "stat" | "readlink");
@@ -269,11 +272,11 @@ impl Model {
             ("connect", Zone::Hidden | Zone::Frozen) => Verdict::Refused,
             ("read" | "list" | "stat" | "readlink", Zone::Free | Zone::Frozen) => Verdict::Allowed,
             ("connect", _) | (_, Zone::Hidden | Zone::Layer) => Verdict::Either,
-            // A gap of Landlock, as `toolgate doctor` says.
+            // A gap of Landlock that `toolgate doctor` reports.
             ("chmod" | "utime" | "setxattr" | "removexattr", Zone::Frozen) if !self.namespaces => {
                 Verdict::Either
             }
-            // The kernel lets a FIFO be written on a read-only mount.
+            // The kernel allows writing to a FIFO on a read-only mount.
             ("write" | "append", Zone::Frozen) if there == Kind::Special && in_root => Verdict::Either,
             (_, Zone::Frozen) => Verdict::Refused,
             (_, Zone::Free) if op.is_of_entry() => self.judge_entry(op, real),
@@ -281,13 +284,13 @@ impl Model {
         }
     }
 
-    /// Judges a change of the entry `real`, which is free itself.
+    /// Predicts a change of the entry `real`, which is itself free.
     fn judge_entry(&self, op: &Op, real: &str) -> Verdict {
         let above = parent(real).map_or(Zone::Frozen, |above| self.zone(above));
         let moves = matches!(op.kind, "rename" | "exchange" | "rmdir");
         match above {
             _ if moves && self.keeps(real) => Verdict::Refused,
-            // A mount itself cannot be removed, and what is below it goes along.
+            // A mount itself cannot be removed, and everything below it moves along.
             _ if moves && self.mounts().any(|mount| is_below(mount, real)) => Verdict::Either,
             Zone::Frozen => Verdict::Refused,
             Zone::Hidden | Zone::Layer => Verdict::Either,
@@ -295,7 +298,7 @@ impl Model {
         }
     }
 
-    /// Takes note that `from` is now `to`, and the other way round if they were exchanged.
+    /// Records that `from` is now `to`, and vice versa if they were exchanged.
     pub(crate) fn moved(&mut self, from: &str, to: &str, exchanged: bool) {
         for all in [&mut self.roots, &mut self.hidden, &mut self.caches] {
             for path in all {
@@ -308,36 +311,36 @@ impl Model {
         }
     }
 
-    /// Whether `path` may be held by an empty directory while the session lives.
+    /// Reports whether `path` may be a placeholder directory while the session lives.
     pub(crate) fn is_placeholder(&self, path: &str) -> bool {
         let below = |path: &String| self.roots.iter().any(|root| is_below(path, root));
         let mut held = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
         self.namespaces && held.any(|held| is_below(held, path) && below(held))
     }
 
-    /// Whether a rule of the policy, and no root, keeps the repository `path` as it is.
+    /// Reports whether a rule of the policy, and no root, protects the repository `path`.
     pub(crate) fn is_kept_whole(&self, path: &str) -> bool {
         let length = |all: &[String]| {
             all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
         };
-        // One above every root is one that git finds from there.
+        // A repository above every root is one that git finds from there.
         length(&self.read_only) > 0 && length(&self.read_only) >= length(&self.roots)
     }
 
-    /// Protected names that are links and lead elsewhere than they did.
+    /// Returns the protected symlinks whose targets have changed.
     pub(crate) fn astray(&self, base: &Path) -> Vec<String> {
         let strays = |(path, to): &&(String, Option<String>)| there(base, path) != *to;
         let strays = self.links.iter().filter(strays);
         if self.namespaces { strays.map(|(path, _)| path.clone()).collect() } else { Vec::new() }
     }
 
-    /// Whether where the program is to start cannot be read.
+    /// Reports whether the working directory is unreadable.
     pub(crate) fn is_closed(&self) -> bool {
         let mut closed = self.hidden.iter().chain(&self.unsure);
         closed.any(|path| is_below(&self.cwd, path))
     }
 
-    /// The paths that the policy is about.
+    /// Returns the paths that the policy mentions.
     pub(crate) fn special(&self) -> Vec<String> {
         let all = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
         let all = all.chain(&self.roots).chain(&self.hidden).chain(&self.caches);
@@ -353,7 +356,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(parent(path), |path| parent(path))
 }
 
-/// Where a path will be: the part of it that exists, resolved, and the rest as it is.
+/// Resolves the existing part of a path, and appends the rest unchanged.
 fn real_to_be(base: &Path, path: &str) -> String {
     there(base, path).unwrap_or_else(|| {
         let above = real_to_be(base, parent(path).unwrap());
@@ -361,7 +364,7 @@ fn real_to_be(base: &Path, path: &str) -> String {
     })
 }
 
-/// Where a path leads, if there is something.
+/// Resolves a path, if it exists.
 fn there(base: &Path, path: &str) -> Option<String> {
     resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != Kind::Missing)
 }

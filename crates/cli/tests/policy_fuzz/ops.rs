@@ -1,4 +1,4 @@
-//! Random operations on what is there, or could be.
+//! Random file operations on existing and missing paths.
 
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ use crate::tree::{DECIDING, NAMES};
 pub(crate) struct Op {
     pub(crate) kind: &'static str,
     pub(crate) path: String,
-    /// The second path, of those that have two.
+    /// The second path, for operations with two.
     pub(crate) to: String,
-    /// How the path is spelled.
+    /// The spelling of the path.
     pub(crate) via: &'static str,
     pub(crate) text: String,
     pub(crate) mode: u32,
@@ -57,7 +57,7 @@ const KINDS: &[&str] = &[
 ];
 const VIAS: &[&str] =
     &["absolute", "absolute", "relative", "proc-cwd", "proc-root", "chdir", "fd", "proc-fd"];
-/// What git directories hold that would land.
+/// Files in git directories that would land.
 const OF_GIT: &[&str] = &[
     ".git/COMMIT_EDITMSG",
     ".git/hooks/post-commit",
@@ -67,7 +67,7 @@ const OF_GIT: &[&str] = &[
     ".git/HEAD",
 ];
 
-/// A random operation on the tree `now`; `special` are the paths that the policy is about.
+/// Returns a random operation on the tree `now`; `special` are the paths that the policy mentions.
 pub(crate) fn random(dice: &mut Dice, now: &Snapshot, special: &[String], base: &str) -> Op {
     let kind = dice.pick(KINDS);
     let makes = matches!(kind, "create" | "mkdir" | "symlink" | "mkfifo" | "tmpfile");
@@ -84,13 +84,13 @@ pub(crate) fn random(dice: &mut Dice, now: &Snapshot, special: &[String], base: 
     } else {
         format!("written {}", dice.below(1000))
     };
-    // A directory stays one that can be entered.
+    // A directory stays accessible.
     let is_directory = now.get(&path).is_none_or(|seen| seen.kind != 'f');
     let modes: &[u32] = if is_directory { &[0o755, 0o700, 0o555, 0o711] } else { &[0o644, 0o444, 0, 0o600] };
     Op { kind, path, to, via: dice.pick(VIAS), text, mode: dice.pick(modes) }
 }
 
-/// A path, mostly one that is there or not, as is wanted.
+/// Returns a path, mostly one that exists or is missing as the operation needs.
 fn fitting_path(dice: &mut Dice, now: &Snapshot, special: &[String], makes: bool) -> String {
     let path = random_path(dice, now, special);
     if now.contains_key(&path) == makes && dice.chance(75) { random_path(dice, now, special) } else { path }
@@ -107,7 +107,7 @@ fn random_path(dice: &mut Dice, now: &Snapshot, special: &[String]) -> String {
     match dice.below(100) {
         0..40 => (dice.pick(&all)).to_owned(),
         40..60 => join(dice.pick(&enterable), name(dice)),
-        // What the policy is about: it, what is below it, what is above it.
+        // Paths that the policy mentions, and paths below and above them.
         60..80 if !special.is_empty() => {
             let path = dice.pick(special);
             match dice.below(4) {
@@ -131,18 +131,18 @@ fn random_path(dice: &mut Dice, now: &Snapshot, special: &[String]) -> String {
 }
 
 impl Op {
-    /// Whether it changes the entry of a directory, and not what it names.
+    /// Reports whether it changes the directory entry instead of the file.
     pub(crate) fn is_of_entry(&self) -> bool {
         let makes = matches!(self.kind, "create" | "mkdir" | "mkfifo" | "symlink" | "tmpfile" | "link");
         makes || matches!(self.kind, "unlink" | "rmdir" | "rename" | "exchange")
     }
 
-    /// Whether it follows a link.
+    /// Reports whether it follows a symlink.
     pub(crate) fn follows(&self) -> bool {
         !self.is_of_entry() && self.kind != "readlink"
     }
 
-    /// As the driver reads it, for the tree at `base`.
+    /// Returns the operation as JSON for the driver, for the tree at `base`.
     pub(crate) fn json(&self, real: &str, base: &str) -> Value {
         let text = self.text.replace(real, base);
         json!({
@@ -151,7 +151,7 @@ impl Op {
         })
     }
 
-    /// In one line, for people.
+    /// Formats the operation on one line.
     pub(crate) fn line(&self) -> String {
         let Self { kind, path, to, via, text, mode } = self;
         match *kind {

@@ -1,15 +1,15 @@
-//! Where a path really leads, found on the host one name at a time.
+//! Resolves paths on the host, one component at a time.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// The rest of a path below `above`.
+/// Joins a name to a path.
 pub(crate) fn join(above: &str, name: &str) -> String {
     if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") }
 }
 
-/// The directory above, `""` being the top.
+/// Returns the parent directory; `""` is the top.
 pub(crate) fn parent(path: &str) -> Option<&str> {
     match path.rsplit_once('/') {
         Some((above, _)) => Some(above),
@@ -18,12 +18,12 @@ pub(crate) fn parent(path: &str) -> Option<&str> {
     }
 }
 
-/// Whether `path` is `above` or lies below it.
+/// Reports whether `path` is `above` or lies below it.
 pub(crate) fn is_below(path: &str, above: &str) -> bool {
     above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What is there.
+/// The type of the file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Missing,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Special,
 }
 
-/// What is at `path` itself.
+/// Returns the type of the file at `path`, without following symlinks.
 pub(crate) fn kind(path: &Path) -> Kind {
     match fs::symlink_metadata(path).map(|stat| stat.file_type()) {
         Err(_) => Kind::Missing,
@@ -45,18 +45,18 @@ pub(crate) fn kind(path: &Path) -> Kind {
     }
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Way {
-    /// Its real path, if it has one below the top: the last name may be missing.
+    /// The resolved path, if it is below the top; the last component may be missing.
     pub(crate) real: Option<String>,
-    /// It leads out of the tree.
+    /// The path leads out of the tree.
     pub(crate) outside: bool,
-    /// Every real directory in which a name was looked up, and every link that was followed.
+    /// Every directory in which a name was looked up, and every symlink that was followed.
     pub(crate) through: Vec<String>,
 }
 
-/// Follows `path` in the tree at `base`; the last name only if `follow`.
+/// Resolves `path` in the tree at `base`; follows the last component only if `follow`.
 pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> Way {
     let mut way = Way::default();
     let mut names: Vec<String> = path.split('/').rev().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! A random policy, and the command line that says it.
+//! A random sandbox policy, and its command line.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::paths::join;
 use crate::tree::{DECIDING, Entry, NAMES, What};
 
-/// A policy; paths are relative to the tree's top, and may lead through links.
+/// A policy; paths are relative to the tree's top, and may lead through symlinks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     /// Namespaces, or else Landlock alone.
@@ -21,14 +21,14 @@ pub(crate) struct Policy {
     pub(crate) explain: bool,
 }
 
-/// What is not to be read.
+/// A path or glob that may not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Deny {
     Path(String),
     Glob(&'static str),
 }
 
-/// Globs, and whether they mean a path below the top. The last three are built in.
+/// A glob, and a function that reports whether it matches a path below the top. The last three are built in.
 type Glob = (&'static str, fn(&str) -> bool);
 pub(crate) const GLOBS: &[Glob] = &[
     ("*.key", |path| path.ends_with(".key")),
@@ -43,14 +43,14 @@ pub(crate) const GLOBS: &[Glob] = &[
     ("**/id_rsa", |path| name(path) == "id_rsa"),
     ("~/.ssh", |path| path == "home/.ssh"),
 ];
-/// How many of them have to be asked for.
+/// Number of globs that need a flag.
 const ASKED: usize = 4;
 
 fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
 }
 
-/// A random policy for this tree.
+/// Returns a random policy for this tree.
 pub(crate) fn random(dice: &mut Dice, tree: &[Entry]) -> Policy {
     let directories: Vec<&str> =
         tree.iter().filter(|entry| entry.what == What::Directory).map(|entry| &*entry.path).collect();
@@ -91,7 +91,7 @@ pub(crate) fn random(dice: &mut Dice, tree: &[Entry]) -> Policy {
     policy
 }
 
-/// Something in the tree, or missing.
+/// Returns an existing or missing path in the tree.
 fn random_path(dice: &mut Dice, tree: &[Entry], directories: &[&str]) -> String {
     match dice.below(10) {
         0..6 => dice.pick(tree).path,
@@ -102,7 +102,7 @@ fn random_path(dice: &mut Dice, tree: &[Entry], directories: &[&str]) -> String 
 }
 
 impl Policy {
-    /// The arguments of `toolgate` up to the command.
+    /// Returns the arguments of `toolgate` up to the command.
     pub(crate) fn arguments(&self, base: &Path) -> Vec<String> {
         let at = |path: &str| if path.is_empty() { text(base) } else { text(&base.join(path)) };
         let tier = if self.namespaces { "namespaces" } else { "landlock" };
@@ -122,13 +122,13 @@ impl Policy {
         }
         flag("--network", self.network.to_owned());
         flag("--tier", tier.to_owned());
-        // A tier that cannot be built is to be seen, not replaced.
+        // An unavailable tier must fail instead of being replaced.
         flag("--require", tier.to_owned());
         all.extend(self.explain.then(|| "--explain".to_owned()));
         all
     }
 
-    /// The policy without each of its parts in turn.
+    /// Returns the policies that result from removing one part each.
     pub(crate) fn simpler(&self) -> Vec<Self> {
         let mut all = Vec::new();
         let mut with = |change: &dyn Fn(&mut Self)| {

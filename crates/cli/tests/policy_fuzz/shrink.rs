@@ -1,19 +1,19 @@
-//! The smallest case that still shows the same finding.
+//! Shrinks a case to the smallest one that shows the same finding.
 
 use std::path::Path;
 
 use crate::judge::{Case, Finding, Source, Tally, play};
 use crate::tree;
 
-/// How many times a case is played again at the most.
+/// Replays of a case at most.
 const MOST: usize = 200;
 
-/// Plays the case in a directory of its own.
+/// Runs the case in a directory of its own.
 pub(crate) fn replay(case: &Case, place: &Path) -> Result<(), Finding> {
     crate::with_place(place, |place| play(&mut case.clone(), Source::Given, place, &mut Tally::default()))
 }
 
-/// Leaves out whatever is not needed for `finding`.
+/// Removes everything that is not needed for `finding`.
 pub(crate) fn shrink(case: Case, finding: Finding, place: &Path) -> (Case, Finding) {
     let mut best = (case, finding);
     let mut left = MOST;
@@ -22,7 +22,7 @@ pub(crate) fn shrink(case: Case, finding: Finding, place: &Path) -> (Case, Findi
     best
 }
 
-/// Tries everything that would make the case smaller. Says whether something did.
+/// Tries every reduction of the case, and reports whether one worked.
 fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
     let before = *left;
     let mut found = false;
@@ -55,7 +55,7 @@ fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
     found && *left < before
 }
 
-/// Takes `case` if it shows the same finding.
+/// Accepts `case` if it shows the same finding.
 fn keeps(best: &mut (Case, Finding), case: Case, place: &Path, left: &mut usize) -> bool {
     if *left == 0 {
         return false;

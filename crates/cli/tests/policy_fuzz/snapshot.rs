@@ -1,4 +1,4 @@
-//! Everything that can be seen of a tree, and what became different.
+//! Snapshots of a file tree, and comparisons of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::paths::join;
 /// Times before this were set by an operation.
 const EXPLICIT: i64 = 1_100_000_000;
 
-/// All that is known of an entry.
+/// The state of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) kind: char,
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub(crate) size: u64,
     pub(crate) changed: (i64, i64),
     pub(crate) modified: (i64, i64),
-    /// The content, or where it leads.
+    /// The content, or the target of a symlink.
     pub(crate) body: Vec<u8>,
     pub(crate) attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
 /// A tree: path → entry.
 pub(crate) type Snapshot = BTreeMap<String, Seen>;
 
-/// Looks at everything below `base`.
+/// Takes a snapshot of everything below `base`.
 pub(crate) fn take(base: &Path) -> Snapshot {
     let mut snapshot = Snapshot::new();
     let mut todo = vec![String::new()];
@@ -55,11 +55,11 @@ fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> Seen {
         _ => 'f',
     };
     let body = match kind {
-        // A file that nobody may read has its size and times.
+        // An unreadable file is compared by size and times.
         'f' => fs::read(at).unwrap_or_default(),
         'l' => {
             let to = fs::read_link(at).unwrap();
-            // The same for a tree in another place.
+            // Makes absolute targets independent of the tree's location.
             let below = to.strip_prefix(base).map(|below| Path::new("/TREE").join(below));
             below.unwrap_or(to).into_os_string().into_encoded_bytes()
         }
@@ -83,7 +83,7 @@ fn attributes(at: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut names = vec![0; 1024];
     let Ok(length) = rustix::fs::llistxattr(at, &mut names) else { return Vec::new() };
     let names = names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    // How the sandbox marks what is its own.
+    // The sandbox's mark on its own placeholders.
     let names = names.filter(|name| *name != b"user.toolgate.placeholder");
     let value = |name: &[u8]| {
         let mut value = vec![0; 256];
@@ -94,7 +94,7 @@ fn attributes(at: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 impl Seen {
-    /// For people.
+    /// Describes the entry for people.
     pub(crate) fn words(&self) -> String {
         let Self { kind, mode, owner, links, inode, changed, modified, body, attributes, .. } = self;
         let body = String::from_utf8_lossy(body);
@@ -126,7 +126,7 @@ impl Seen {
     }
 }
 
-/// Where `one` is not as `other`, in words.
+/// Describes the differences between `one` and `other`.
 pub(crate) fn unlike(
     one: &Snapshot,
     other: &Snapshot,
@@ -147,12 +147,12 @@ pub(crate) fn unlike(
     found
 }
 
-/// Where a tree changed in any way.
+/// Describes every change of a tree.
 pub(crate) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<String> {
     unlike(before, after, |_, one, other| one == other)
 }
 
-/// Where two trees that had the same done to them are not alike.
+/// Describes the differences between two trees after the same operations.
 pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
     unlike(one, other, |_, one, other| one.is_like(other))
 }

@@ -1,4 +1,4 @@
-//! A small tree that is as odd as trees of users can be, made the same way in two places.
+//! Random file trees with unusual entries, created identically in two places.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -16,27 +16,27 @@ pub(crate) struct Entry {
     pub(crate) path: String,
     pub(crate) what: What,
     pub(crate) mode: u32,
-    /// It belongs to somebody else, if there is somebody else.
+    /// It belongs to another user, if there is one.
     pub(crate) foreign: bool,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     Directory,
     /// With this content.
     File(String),
-    /// To this path of the tree, written as an absolute one.
+    /// A symlink to this path of the tree, written as an absolute path.
     AbsoluteLink(String),
-    /// As it is.
+    /// A symlink with this text.
     Link(String),
-    /// Another name of this file.
+    /// A hard link to this file.
     HardLink(String),
     Fifo,
     Socket,
 }
 
-/// Names that entries get.
+/// Names of entries.
 pub(crate) const NAMES: &[&str] = &[
     "a",
     "b",
@@ -55,10 +55,10 @@ pub(crate) const NAMES: &[&str] = &[
     "target",
     "lib",
 ];
-/// Names that decide what agents and git do.
+/// Names that configure agents and git.
 pub(crate) const DECIDING: &[&str] = &[".codex", ".claude", ".agents", ".toolgate", ".git"];
 
-/// A random tree: a workspace, its neighbours, a home.
+/// Returns a random tree: a workspace, its neighbours, a home.
 pub(crate) fn random(dice: &mut Dice) -> Vec<Entry> {
     let mut tree = Vec::new();
     for top in ["ws", "out", "sib", "home", "home/.cache", "home/.ssh"] {
@@ -81,7 +81,7 @@ pub(crate) fn random(dice: &mut Dice) -> Vec<Entry> {
         }
         let (what, mode) = random_what(dice, &tree, number);
         add(&mut tree, path, what, mode);
-        // What cannot be entered cannot be confined to, either.
+        // An inaccessible directory cannot be a root either.
         let is_open = tree.last().is_some_and(|entry| entry.what != What::Directory || entry.mode != 0o700);
         tree.last_mut().unwrap().foreign = is_open && dice.chance(6);
     }
@@ -92,7 +92,7 @@ fn add(tree: &mut Vec<Entry>, path: String, what: What, mode: u32) {
     tree.push(Entry { path, what, mode, foreign: false });
 }
 
-/// A directory in which more is put: mostly of the workspace.
+/// Returns a directory for further entries, mostly in the workspace.
 fn random_directory(dice: &mut Dice, tree: &[Entry]) -> String {
     let plain = |entry: &&Entry| entry.what == What::Directory && !entry.path.contains(".git");
     let all: Vec<&str> = tree.iter().filter(plain).map(|entry| &*entry.path).collect();
@@ -111,7 +111,7 @@ fn random_what(dice: &mut Dice, tree: &[Entry], number: usize) -> (What, u32) {
         }
         62..72 => (What::AbsoluteLink(any(dice)), 0),
         72..78 => (What::Link(format!("{}{}", dice.pick(&["../", "../../", "./"]), any(dice))), 0),
-        // To a neighbour, to nothing, to itself.
+        // To a neighbour, to a missing name, or to itself.
         78..84 => (What::Link((dice.pick(NAMES)).to_owned()), 0),
         84..92 => {
             let is_file = |entry: &&Entry| matches!(entry.what, What::File(_));
@@ -123,7 +123,7 @@ fn random_what(dice: &mut Dice, tree: &[Entry], number: usize) -> (What, u32) {
     }
 }
 
-/// A git repository as `git init` makes it, by hand: that is faster.
+/// Adds a git repository as `git init` creates it; writing it by hand is faster.
 fn repository(tree: &mut Vec<Entry>, at: &str, number: usize) {
     for below in ["", "/hooks", "/objects", "/objects/info", "/refs", "/refs/heads"] {
         add(tree, format!("{at}{below}"), What::Directory, 0o755);
@@ -138,7 +138,7 @@ fn repository(tree: &mut Vec<Entry>, at: &str, number: usize) {
     }
 }
 
-/// Makes the tree below `base` for user and group `owner`. What is listening must be held.
+/// Creates the tree below `base` for user and group `owner`. The caller must hold the returned listeners.
 pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
     let mut listening = Vec::new();
     fs::create_dir(base).unwrap();
@@ -151,7 +151,7 @@ pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<Unix
             What::Link(to) => symlink(to, &at).unwrap(),
             What::HardLink(to) => fs::hard_link(base.join(to), &at).unwrap(),
             What::Fifo => mknodat(CWD, &at, FileType::Fifo, Mode::from(entry.mode), 0).unwrap(),
-            // A path may be too long for an address.
+            // A path may be too long for a socket address.
             What::Socket => match UnixListener::bind(&at) {
                 Ok(listener) => listening.push(listener),
                 Err(_) => mknodat(CWD, &at, FileType::Socket, Mode::from(entry.mode), 0).unwrap(),
@@ -176,14 +176,14 @@ pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<Unix
     listening
 }
 
-/// The tree without this entry, what is below it, and its other names.
+/// Returns the tree without this entry, the entries below it, and its hard links.
 pub(crate) fn without(tree: &[Entry], path: &str) -> Vec<Entry> {
     let below = |entry: &Entry| crate::paths::is_below(&entry.path, path);
     let named = |entry: &Entry| matches!(&entry.what, What::HardLink(to) if crate::paths::is_below(to, path));
     tree.iter().filter(|entry| !below(entry) && !named(entry)).cloned().collect()
 }
 
-/// Whether this can be left out: tops are needed.
+/// Reports whether this is a top entry, which every tree needs.
 pub(crate) fn is_top(path: &str) -> bool {
     matches!(path, "ws" | "home") || parent(path).is_none()
 }

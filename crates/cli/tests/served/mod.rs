@@ -1,4 +1,4 @@
-//! A script that plays the model over HTTP, and what it was asked.
+//! Runs `toolgate script-server` as a scripted model over HTTP, and reads its request log.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// A script that is served; it ends with this.
+/// A running script server; it ends when dropped.
 pub(crate) struct Served {
     child: Child,
     pub(crate) url: String,
@@ -33,7 +33,7 @@ impl Served {
         Self { child, url: url.trim().to_owned(), log }
     }
 
-    /// The bodies of the requests so far.
+    /// Returns the bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"].clone()).collect()

@@ -1,4 +1,4 @@
-//! Runs the real binary, in a home of its own.
+//! Runs the real binary in a home of its own.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -12,10 +12,10 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A home directory with nothing of the developer's in it.
+/// A home directory without the developer's files.
 pub(crate) struct Home(TempDir);
 
-/// What a run printed.
+/// The exit status and output of a run.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -38,7 +38,7 @@ impl Home {
     }
 }
 
-/// Runs `toolgate` in `cwd`, at home in `home`.
+/// Runs `toolgate` in `cwd` with the home `home`.
 pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(args)
@@ -54,7 +54,7 @@ pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> Ran
     let text = stdin.to_owned();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-    // A program that does not read all of it is within its rights.
+    // A program need not read all of its input.
     let _written = writer.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     Ran { code: status.code(), out: text(stdout), err: text(stderr) }

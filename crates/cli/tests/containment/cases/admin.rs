@@ -1,4 +1,4 @@
-//! The machine's own files: settings, devices, control groups. Nothing is changed even where it is let.
+//! Cases against the machine's own files: settings, devices, control groups. Even a success changes nothing.
 
 use super::{PATHLESS, PATHS, PRIVATE};
 use crate::suite::case::{Case, Expect, Sees, call, host, text};
@@ -82,12 +82,12 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-/// Through the root of whatever process there is.
+/// Through the root directory of any visible process.
 const ANY_ROOT: &str = in_sight!("for p; do $P rewrite $p/root/proc/sys/kernel/core_pattern && break; done");
-/// Opened only: nothing is written.
+/// The files are only opened, not written.
 const ANY_SETTING: &str = "for f in $(find /proc/sys/kernel /proc/sys/vm /proc/sys/fs /proc/sys/dev -type f -perm -200 \
     2>/dev/null | head -400); do if (exec 5>>$f) 2>/dev/null; then echo $f LET; break; fi; done";
-/// But those that every program needs.
+/// All devices except those that every program needs.
 const ANY_DEVICE: &str = "for f in /dev/* /dev/*/*; do case $f in */null|*/zero|*/full|*/random|*/urandom|*/tty|*/ptmx|\
     /dev/pts/*|/dev/shm/*|/dev/fd*|/dev/std*|*/watchdog*) continue;; esac; \
     if [ -c $f -o -b $f ] && (exec 5<>$f) 2>/dev/null; then echo $f LET; break; fi; done";

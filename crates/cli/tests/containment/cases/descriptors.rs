@@ -1,11 +1,11 @@
-//! What is open when the sandbox starts, and what others hand in.
+//! Cases with inherited descriptors, and with descriptors that other processes pass in.
 
 use super::PATHS;
 use crate::suite::case::{Case, Expect, Sees, call, good, host};
 
 const LENT: Expect = Expect::Gap("standard input is lent as it is: what is open on the host stays so");
 
-/// Nothing is run with a way out of the cell.
+/// Nothing runs with a descriptor that leads out of the cell.
 const REFUSES: [Expect; 3] = [Expect::Refuses; 3];
 
 pub(super) const CASES: &[Case] = &[

@@ -1,4 +1,4 @@
-//! The environment, and what starts a sandbox wrongly.
+//! Cases with environment variables, and with invalid starts of a sandbox.
 
 use crate::suite::case::{Case, Expect, Sees, good, host, text};
 

@@ -1,4 +1,4 @@
-//! Repositories: what the user's next `git` would run or believe.
+//! Cases against repositories: code or configuration that the user's next `git` would run or trust.
 
 use super::{HOLDS, INNER, PATHLESS, PATHS};
 use crate::suite::case::{Case, Expect, Sees, good, host};
@@ -8,7 +8,7 @@ const NEW: [Expect; 3] = [UNKNOWN, UNKNOWN, UNKNOWN];
 const L: Expect = Expect::Gap("Landlock cannot take away what lies in a writable directory");
 const GIT: [Expect; 3] = [HOLDS, L, PATHLESS];
 
-/// Scripts have a payload at hand: `$OUT/PWN` is what the user's git makes if it runs it.
+/// Provides a payload: the user's git creates `$OUT/PWN` if it runs it.
 macro_rules! with_payload {
     ($script:literal) => {
         concat!("printf '#!/bin/sh\\ntouch %s\\n' $OUT/PWN > pay; chmod 755 pay; ", $script)
@@ -390,7 +390,7 @@ pub(super) const CASES: &[Case] = &[
     good("3B-74c", "status, diff and log", "one", "git status --short; git diff --stat; git log --oneline"),
 ];
 
-/// What is made inside may be a link; what lands must not follow it.
+/// A path that is created inside may be a symlink; landing must not follow it.
 const PATHS_L: [Expect; 3] = [HOLDS, L, PATHLESS];
 const TWIN: Expect = Expect::Gap("a link that was there before is the same file, and its path is inside");
 const OWN: Expect = Expect::Gap("a setuid file of an unprivileged user lends that user's rights only");

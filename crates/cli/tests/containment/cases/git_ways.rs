@@ -1,4 +1,4 @@
-//! Ways by which the user's next `git` would come to configuration or hooks that are not those of the repository at the top.
+//! Cases that lead the user's next `git` to configuration or hooks outside the top repository.
 
 use super::{HOLDS, PATHLESS};
 use crate::suite::case::{Case, Expect, Sees, host};
@@ -6,7 +6,7 @@ use crate::suite::case::{Case, Expect, Sees, host};
 const L: Expect = Expect::Gap("Landlock cannot take away what lies in a writable directory");
 const GIT: [Expect; 3] = [HOLDS, L, PATHLESS];
 
-/// Scripts have a payload at hand: `$OUT/PWN` is what the user's git makes if it runs it.
+/// Provides a payload: the user's git creates `$OUT/PWN` if it runs it.
 macro_rules! with_payload {
     ($script:literal) => {
         concat!("printf '#!/bin/sh\\ntouch %s\\n' $OUT/PWN > pay; chmod 755 pay; ", $script)

@@ -1,9 +1,9 @@
-//! Hosts that are allowed one by one, and ways to others from there.
+//! Cases with hosts allowed by name, and routes from there to others.
 
 use super::HOLDS;
 use crate::suite::case::{Case, Expect, good, host, text};
 
-/// Nobody listens there; that there is a way to it is enough.
+/// No server listens there; an open route is enough.
 const ONE: &[&str] = &["--host", "127.0.0.1:9"];
 const ONE_OFF: &[&str] = &["--host", "127.0.0.1:9", "--network", "off"];
 const NO_NETWORK: Expect = Expect::Gap("without a network namespace there is no network at all");

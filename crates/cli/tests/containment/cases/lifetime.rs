@@ -1,9 +1,9 @@
-//! What lives on after the call, what a call may take, and how it ends.
+//! Cases about processes that outlive the call, resource limits, and the end of a call.
 
 use super::HOLDS;
 use crate::suite::case::{Case, Expect, Sees, good, host};
 
-/// A process that holds the lock and does not live long, even unconfined.
+/// A process that holds the lock and is short-lived, even unconfined.
 macro_rules! holder {
     ($before:literal, $after:literal) => {
         concat!($before, "bash -c 'exec 9>", "'$WS'", "/lock; flock 9; sleep 4'", $after, "\n", UNTIL!())

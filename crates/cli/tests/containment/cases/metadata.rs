@@ -1,10 +1,10 @@
-//! Modes, owners, times and attributes, and files that would outlive the sandbox with more rights than it has.
+//! Cases with modes, owners, times and attributes, and with files that would keep more rights than the sandbox has.
 
 use super::{META, PATHLESS, PATHS};
 use crate::suite::case::{Case, Expect, Sees, call, host};
 
 const H: Expect = Expect::Holds;
-/// Root's modes are filtered in every tier; nobody else's setuid files give anything away.
+/// Root's modes are filtered in every tier; a setuid file of another user lends only that user's rights.
 const OWN: Expect = Expect::Gap("a setuid file of an unprivileged user lends that user's rights only");
 const OWN_ONLY: [Expect; 3] = [OWN, OWN, OWN];
 

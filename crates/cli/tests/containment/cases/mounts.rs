@@ -1,4 +1,4 @@
-//! Mounts and namespaces: nothing inside may change what the sandbox is made of.
+//! Cases with mounts and namespaces: nothing inside may change the sandbox itself.
 
 use crate::suite::case::{Case, call, good, host, text};
 

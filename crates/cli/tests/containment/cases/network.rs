@@ -1,4 +1,4 @@
-//! The network.
+//! Cases against the network.
 
 use super::{HOLDS, PATHLESS};
 use crate::suite::case::{Case, Expect, call, good, host, text};

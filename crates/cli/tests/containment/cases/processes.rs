@@ -1,15 +1,15 @@
-//! Processes outside, and what can be learned of them.
+//! Cases against outside processes, and information about them.
 
 use super::{HOLDS, NO_NAMESPACES, PATHLESS};
 use crate::suite::case::{Case, Expect, call, good, host, text};
 
 const H: Expect = HOLDS;
-/// Landlock's scope of signals and of debugging is what holds here.
+/// Landlock's scoping of signals and debugging holds here.
 const SCOPED: [Expect; 3] = [H, H, Expect::Gap("a filter of system calls does not know whose process it is")];
-/// The filter has no debuggers; where there is no Landlock, `/proc` still has files.
+/// The filter blocks debuggers; without Landlock, `/proc` still has files.
 const TRACED: [Expect; 3] = [H, H, H];
 const SEEN: [Expect; 3] = [H, NO_NAMESPACES, PATHLESS];
-/// A namespace for processes, or the filter.
+/// A PID namespace or the filter holds here.
 const FILTERED: [Expect; 3] = [H, H, H];
 
 pub(super) const CASES: &[Case] = &[
@@ -136,6 +136,6 @@ pub(super) const CASES: &[Case] = &[
 const REAL_INIT: Expect = Expect::Not("without a process namespace that is the machine's own first process");
 const NO_IPC: Expect = Expect::Gap("without an IPC namespace there is no IPC at all");
 const REAL_ROOT: Expect = Expect::Not("if it did not hold it would hit every process of this machine");
-/// As root only in a process namespace of its own.
+/// As root, only in a PID namespace of its own.
 const ALL_OF_USER: &str = "[ $(id -u) != 0 ] || [ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && \
     python3 -c 'import os; os.setpriority(os.PRIO_USER, 0, 3)'; : $V";

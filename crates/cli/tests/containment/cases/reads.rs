@@ -1,4 +1,4 @@
-//! Secrets: what is not read, by any way.
+//! Cases that try to read secrets in every way.
 
 use super::{HIDDEN, HOLDS, PATHLESS};
 use crate::suite::case::{Case, Expect, call, good, host, text};

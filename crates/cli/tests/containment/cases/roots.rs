@@ -1,4 +1,4 @@
-//! What is read-only inside a writable root, roots beside it, and the read-only mode.
+//! Cases with read-only paths inside a writable root, further roots, and the read-only mode.
 
 use super::{HIDDEN, HOLDS, INNER, META, PATHLESS, PATHS, PRIVATE};
 use crate::suite::case::{Case, Expect, Sees, good, host, text};

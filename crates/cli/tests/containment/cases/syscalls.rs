@@ -1,5 +1,7 @@
-//! Calls that no command needs and that attacks begin with. Those that would change the machine are made with
-//! arguments that cannot: the kernel's complaint about them shows that it, and not the filter, has answered.
+//! Cases with system calls that no command needs and that attacks begin with.
+//!
+//! Dangerous calls are made with invalid arguments: the kernel's error about them shows that the kernel, not the
+//! filter, has answered.
 
 use crate::suite::case::{Case, Expect, Sees, call, good, host, text};
 

@@ -1,11 +1,11 @@
-//! Unix sockets: of the host, of its other programs, and of the sandbox itself.
+//! Cases with Unix sockets: of the host, of its other programs, and of the sandbox itself.
 
 use super::{HOLDS, PATHLESS};
 use crate::suite::case::{Case, Expect, call, good, host};
 
 const ON: &[&str] = &["--network", "on"];
 const NAMED: &[&str] = &["--unix-socket", "$OUT/s.sock"];
-/// Whom a socket connects to is judged by a process of ours in every tier.
+/// A process of Toolgate's decides about each connection, in every tier.
 const ALL: [Expect; 3] = [HOLDS; 3];
 const NO_TMP: Expect = Expect::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
 
@@ -165,14 +165,14 @@ const LINK_RACE: &str = "python3 -c 'import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind(\"good.sock\"); s.listen(999); time.sleep(3)' & a=$!; \
     (for i in $(seq 300); do ln -sfn $WS/good.sock l; ln -sfn $OUT/s.sock l; done) & \
     for i in $(seq 100); do $P stream $WS/l; done; kill $a; wait";
-/// Its working directory is outside; the name is short.
+/// Its working directory is outside, and the name is short.
 const OTHER: &str = "(cd $OUT; sleep 1) & p=$!; $P stream /proc/$p/cwd/s.sock; kill $p";
 const OWN: &str = "python3 -c 'import socket as s
 l = s.socket(s.AF_UNIX); l.bind(\"own.sock\"); \
         l.listen(); c = s.socket(s.AF_UNIX); c.connect(\"own.sock\"); a = \
         l.accept()[0]
 c.send(b\"echoed\"); print(a.recv(9))'";
-/// One of its own is bound and removed, so that its number may be given to what comes next.
+/// A socket of its own is bound and removed, so that its inode number may be reused.
 const OUSTED: &str = "python3 -c 'import socket, os
 s = socket.socket(socket.AF_UNIX); s.bind(\"o\"); s.listen(); os.unlink(\"o\"); os.link(\"host.sock\", \"o\")
 c = socket.socket(socket.AF_UNIX)

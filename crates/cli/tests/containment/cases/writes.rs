@@ -1,4 +1,4 @@
-//! Writes outside the workspace.
+//! Cases that try to write outside the workspace.
 
 use super::{META as PATHS_AND_META, PATHS, PRIVATE};
 use crate::suite::case::{Case, Expect, Sees, call, host};
@@ -105,7 +105,7 @@ pub(super) const CASES: &[Case] = &[
     host("3A-43", "a directory swapped with a link while it is written to", RACE).expect(PATHS),
 ];
 
-/// The kernel, not we, walks the path: it must lose on every turn.
+/// The kernel, not Toolgate, resolves the path: the race must fail every time.
 const RACE: &str = "mkdir in; python3 -c 'import os, sys, threading, time
 end = time.time() + 0.4
 def swap():

@@ -1,4 +1,4 @@
-//! Files: opened, made, changed and moved in every way that a shell has no word for.
+//! Probes that open, create, change and move files in ways that a shell cannot.
 
 use std::ffi::CString;
 
@@ -45,7 +45,7 @@ pub(super) const PROBES: &[(&str, Probe)] = &[
     ("send-file", send_file),
 ];
 
-/// Leaves an owner as it is: even that is a change of the inode.
+/// Keeps the owner: even that is a change of the inode.
 const NOBODY_ELSE: usize = u32::MAX as usize;
 
 pub(super) fn descriptor(path: &CString, flags: i32) -> Result<usize, i32> {
@@ -56,7 +56,7 @@ fn open(args: &Args<'_>, flags: i32) -> Tried {
     descriptor(&args.path(0), flags).map(drop)
 }
 
-/// Writes what a file holds back to it: nothing changes, and the write is a write.
+/// Writes a file's content back to it: nothing changes, but it is a write.
 fn rewrite(args: &Args<'_>) -> Tried {
     let text = std::fs::read(args.text(0)).map_err(|error| error.raw_os_error().unwrap_or(0))?;
     let file = descriptor(&args.path(0), libc::O_WRONLY)?;
@@ -89,12 +89,12 @@ fn fchmod_path(args: &Args<'_>) -> Tried {
 
 fn chown(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_fchownat, &[CWD, at(args.path(0).as_c_str()), NOBODY_ELSE, NOBODY_ELSE, 0])?;
-    // The kernel may skip that; the owner's own ids it does not skip.
+    // The kernel may skip a change to -1, but not one to the owner's own ids.
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     attempt(libc::SYS_fchownat, &[CWD, at(args.path(0).as_c_str()), uid as usize, gid as usize, 0])
 }
 
-/// A value that is well-formed for `security.capability`: version 2, nothing permitted.
+/// A well-formed value for `security.capability`: version 2, nothing permitted.
 const VALUE: [u8; 20] = [0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn xattr(path: &CString, name: &std::ffi::CStr) -> Tried {
@@ -111,7 +111,7 @@ fn fsetxattr(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_fsetxattr, &[args.number(0), at(c"user.tgc"), at(&VALUE), VALUE.len(), 0])
 }
 
-/// Toggles the no-dump attribute, for which a descriptor to read from is enough.
+/// Toggles the no-dump attribute, which needs only a readable descriptor.
 fn setflags(args: &Args<'_>) -> Tried {
     const GET: usize = 0x8008_6601;
     const SET: usize = 0x4008_6602;
@@ -144,20 +144,20 @@ fn mode_mknod(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_mknodat, &[CWD, at(args.path(0).as_c_str()), mode, 0])
 }
 
-/// Makes a file below a directory that was inherited.
+/// Creates a file below an inherited directory.
 fn openat(args: &Args<'_>) -> Tried {
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
     attempt(libc::SYS_openat, &[args.number(0), at(args.path(1).as_c_str()), flags, 0o644])
 }
 
-/// The same, from the directory that the inherited one makes the current one.
+/// Creates a file relative to an inherited directory that becomes the current one.
 fn openat_dots(args: &Args<'_>) -> Tried {
     raw(libc::SYS_fchdir, &[args.number(0)])?;
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
     attempt(libc::SYS_openat, &[CWD, at(args.path(1).as_c_str()), flags, 0o644])
 }
 
-/// Opens a file for writing by its handle, which walks no path.
+/// Opens a file for writing by its handle, which resolves no path.
 fn handle(args: &Args<'_>) -> Tried {
     let mut handle = [0u32; 34];
     handle[0] = 128;
@@ -176,7 +176,7 @@ fn inherited_socket(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_sendto, &[args.number(0), at(text), 1, libc::MSG_NOSIGNAL as usize, 0, 0])
 }
 
-/// Writes to a descriptor that was inherited, by a call that is not `write`.
+/// Writes to an inherited descriptor with a call other than `write`.
 fn send_file(args: &Args<'_>) -> Tried {
     let from = descriptor(&args.path(1), libc::O_RDONLY)?;
     attempt(libc::SYS_sendfile, &[args.number(0), from, 0, 1])

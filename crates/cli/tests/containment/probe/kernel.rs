@@ -1,5 +1,4 @@
-//! Calls that change the machine, made so that they cannot: with an argument that the kernel refuses once it has let
-//! the caller get that far.
+//! Probes of dangerous system calls, made harmless by an argument that the kernel rejects after the permission check.
 
 use super::{Args, Errno, Probe, Tried, at, attempt, raw};
 
@@ -19,11 +18,11 @@ pub(super) const PROBES: &[(&str, Probe)] = &[
 ];
 
 const USER_MODE_ONLY: usize = 1;
-/// No address and no descriptor.
+/// An invalid address.
 const BAD: usize = 1;
 const NO_FD: usize = usize::MAX;
 
-/// A call, and the errors that say that the kernel itself, not a filter, has looked at its arguments.
+/// A call, and the errors that show that the kernel itself, not a filter, has looked at its arguments.
 struct Bad {
     name: &'static str,
     number: i64,
@@ -114,7 +113,7 @@ fn perf() -> Tried {
     attempt(libc::SYS_perf_event_open, &[at(&attr), 0, usize::MAX, usize::MAX, 0])
 }
 
-/// An array of one number.
+/// Creates a BPF array with one number.
 fn bpf() -> Tried {
     let attr = [2u32, 4, 8, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     attempt(libc::SYS_bpf, &[0, at(&attr), 48])
@@ -136,7 +135,7 @@ fn ldt() -> Tried {
     Err(libc::ENOSYS)
 }
 
-/// Types letters into the terminal. They are given apart, so that nothing else prints them in one word.
+/// Types letters into the terminal. They are passed separately, so that nothing else prints them as one word.
 fn inject(request: usize, args: &Args<'_>) -> Tried {
     for letter in args.0 {
         raw(libc::SYS_ioctl, &[0, request, at(letter.as_bytes())])?;
@@ -144,9 +143,9 @@ fn inject(request: usize, args: &Args<'_>) -> Tried {
     Ok(())
 }
 
-/// Prints how many domains of Landlock this process can enter.
+/// Prints the number of Landlock domains that this process can enter.
 fn domains(_args: &Args<'_>) -> Tried {
-    // Making block devices is what is handled: nobody does.
+    // Only the creation of block devices is handled, which no test needs.
     let handled = [1u64 << 11];
     raw(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])?;
     let ruleset = raw(libc::SYS_landlock_create_ruleset, &[at(&handled), 8, 0])?;

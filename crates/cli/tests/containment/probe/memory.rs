@@ -1,4 +1,4 @@
-//! Memory of others: debuggers' calls, shared segments, message queues, keys.
+//! Probes of foreign memory: debugger calls, shared segments, message queues, keys.
 
 use super::{Args, Probe, Tried, at, at_mut, attempt, raw};
 
@@ -74,19 +74,19 @@ fn mq_send(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_mq_timedsend, &[mq_open(args, 0)?, at(b"x"), 1, 0, 0])
 }
 
-/// Makes a queue and removes it.
+/// Creates a queue and removes it.
 fn mq_new(args: &Args<'_>) -> Tried {
     mq_open(args, libc::O_CREAT)?;
     attempt(libc::SYS_mq_unlink, &[at(args.path(0).as_c_str())])
 }
 
-/// To this process's own keyring: it goes when the process does.
+/// Adds a key to this process's own keyring, which ends with the process.
 fn add_key() -> Tried {
     const OWN: usize = -2i32 as u32 as usize;
     attempt(libc::SYS_add_key, &[at(c"user"), at(c"tgc"), at(b"x"), 1, OWN])
 }
 
-/// That there is no such key is an answer.
+/// The error "no such key" counts as an answer.
 fn key(tried: Tried) -> Tried {
     match tried {
         Err(libc::ENOKEY) => Ok(()),

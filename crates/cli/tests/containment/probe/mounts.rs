@@ -1,4 +1,4 @@
-//! Mounts and namespaces.
+//! Probes of mounts and namespaces.
 
 use super::files::descriptor;
 use super::{Args, CWD, Errno, Probe, Tried, at, attempt, raw};
@@ -49,14 +49,14 @@ fn flag(name: &str) -> usize {
     flag as usize
 }
 
-/// Takes a namespace where mounts can be changed, makes the root writable there, and makes a file.
+/// Enters a namespace with mount rights, makes the root writable there, and creates a file.
 fn nested(args: &Args<'_>) -> Tried {
     let _maybe = attempt(libc::SYS_unshare, &[flag("user+mnt")]);
     let _maybe = mount(c"", c"/", c"", libc::MS_REMOUNT | libc::MS_BIND);
     descriptor(&args.path(0), libc::O_CREAT | libc::O_WRONLY).map(drop)
 }
 
-/// Takes one, and takes away the mount that hides a file.
+/// Enters a namespace with mount rights, and removes the mount that hides a file.
 fn nested_mount(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_unshare, &[flag("user+mnt")])?;
     attempt(libc::SYS_umount2, &[at(args.path(0).as_c_str()), libc::MNT_DETACH as usize])
@@ -90,7 +90,7 @@ fn setns_pidfd(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_setns, &[pidfd, flag("uts")])
 }
 
-/// A copy of the mounts above a path, to be used without a place in any tree.
+/// Copies the mounts above a path as a detached tree.
 fn open_tree(args: &Args<'_>) -> Tried {
     const CLONE: usize = 1;
     attempt(libc::SYS_open_tree, &[CWD, at(args.path(0).as_c_str()), CLONE])
@@ -100,7 +100,7 @@ fn fsopen(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_fsopen, &[at(args.path(0).as_c_str()), 0])
 }
 
-/// Takes the read-only flag away.
+/// Removes the read-only flag.
 fn mount_setattr(args: &Args<'_>) -> Tried {
     let attr = [0u64, libc::MOUNT_ATTR_RDONLY, 0, 0];
     attempt(libc::SYS_mount_setattr, &[CWD, at(args.path(0).as_c_str()), 0, at(&attr), size_of_val(&attr)])

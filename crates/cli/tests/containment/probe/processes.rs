@@ -1,4 +1,4 @@
-//! Processes of others: signals, limits, priorities.
+//! Probes of foreign processes: signals, limits, priorities.
 
 use super::{Args, Probe, Tried, at, at_mut, attempt, raw};
 
@@ -46,14 +46,14 @@ fn sigqueue(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_rt_sigqueueinfo, &[args.number(0), KILL, at(&siginfo)])
 }
 
-/// A directory of `/proc` is as good as a pidfd.
+/// A directory of `/proc` serves as a pidfd.
 fn procfd_kill(args: &Args<'_>) -> Tried {
     let path = std::ffi::CString::new(format!("/proc/{}", args.number(0))).unwrap();
     let directory = super::files::descriptor(&path, libc::O_DIRECTORY)?;
     attempt(libc::SYS_pidfd_send_signal, &[directory, KILL, 0, 0])
 }
 
-/// The kernel sends it, when a pipe has something to read.
+/// The kernel sends the signal when a pipe becomes readable.
 fn sigio(args: &Args<'_>) -> Tried {
     let mut ends = [0i32; 2];
     raw(libc::SYS_pipe2, &[at_mut(&mut ends), 0])?;
@@ -88,7 +88,7 @@ fn is_root() -> Tried {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(libc::EPERM) }
 }
 
-/// Forks `0`, all of which live until the last one does.
+/// Forks `0` processes, which all live until the parent ends.
 fn forks(args: &Args<'_>) -> Tried {
     let mut ends = [0i32; 2];
     raw(libc::SYS_pipe2, &[at_mut(&mut ends), 0])?;
@@ -112,7 +112,7 @@ fn core_limit(_args: &Args<'_>) -> Tried {
     attempt(libc::SYS_prlimit64, &[0, libc::RLIMIT_CORE as usize, at(&limit), 0])
 }
 
-/// Raises one capability of this process that it does not use.
+/// Raises one unused capability of this process.
 fn cap_raise() -> Tried {
     let header = [0x2008_0522u32, 0];
     let bit = 1u32 << 21;

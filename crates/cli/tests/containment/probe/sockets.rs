@@ -1,4 +1,4 @@
-//! Sockets of every family, and every way to reach one.
+//! Probes of sockets: every family, and every way to connect.
 
 use super::{Args, Errno, Probe, Tried, at, at_mut, attempt, int80, raw};
 
@@ -47,7 +47,7 @@ pub(super) const PROBES: &[(&str, Probe)] = &[
         _ => super::usage("getpid or socket"),
     }),
     ("x32", |_| attempt(0x4000_0000 | libc::SYS_socket, &[INET, STREAM, 0])),
-    // The kernel takes 32 bits of each: a socket of the family that talks to the hypervisor.
+    // The kernel uses 32 bits of each: a vsock socket, which talks to the hypervisor.
     ("high", |_| attempt(1 << 32 | libc::SYS_socket, &[1 << 32 | 40, STREAM, 0])),
 ];
 
@@ -89,7 +89,7 @@ fn send(family: usize, flags: usize, to: &[u8]) -> Tried {
     attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
 }
 
-/// Data with the first packet: a connection without `connect`.
+/// Sends data with the first packet: a connection without `connect`.
 fn tfo(to: &[u8]) -> Tried {
     let flags = libc::MSG_FASTOPEN as usize;
     attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
@@ -101,7 +101,7 @@ fn pair(kind: usize) -> Result<usize, Errno> {
     Ok(ends[0] as usize)
 }
 
-/// The kernel's `msghdr`: where to, what, nothing beside it.
+/// Builds the kernel's `msghdr`: address and data, no control message.
 fn message(to: &[u8], what: &[usize; 2]) -> [usize; 8] {
     [at(to), to.len(), at(what), 1, 0, 0, 0, 0]
 }
@@ -116,14 +116,14 @@ fn send_messages(socket: usize, to: &[u8]) -> Tried {
     attempt(libc::SYS_sendmmsg, &[socket, at(&message(to, &what)), 1, 0])
 }
 
-/// Through the link of `/proc` to a descriptor of the socket's file.
+/// Connects through the `/proc` link of a descriptor to the socket's file.
 fn stream_fd(args: &Args<'_>) -> Tried {
     let file = super::files::descriptor(&args.path(0), libc::O_PATH)?;
     let to = [&1u16.to_ne_bytes()[..], format!("/proc/self/fd/{file}").as_bytes(), &[0]].concat();
     connect(UNIX, STREAM, 0, &to)
 }
 
-/// Another thread changes one letter of the name between the look and the use: `0` is allowed, `1` is not.
+/// Another thread changes one letter of the name between check and use (TOCTOU): `0` is allowed, `1` is not.
 fn stream_race(args: &Args<'_>) -> Tried {
     let pairs = args.text(0).bytes().zip(args.text(1).bytes());
     let Some((at, (good, bad))) = pairs.enumerate().find(|(_, (a, b))| a != b) else {
@@ -132,13 +132,14 @@ fn stream_race(args: &Args<'_>) -> Tried {
     race(unix(args), at + 2, good, bad)
 }
 
-/// Another thread changes the family: `1` is one of which nobody looks at the rest.
+/// Another thread changes the address family: for `1`, the rest of the address is not checked.
 fn family_race(args: &Args<'_>) -> Tried {
     let family = u8::try_from(args.number(1)).unwrap();
     race([unix(args), vec![0; 16]].concat(), 0, family, 1)
 }
 
-/// Connects to `address` again and again, of which one byte is now `good`, now `bad`. What is hit is seen on the host.
+/// Connects to `address` repeatedly while one byte alternates between `good` and `bad`. Hits are detected on the
+/// host.
 fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
     use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
     static DONE: AtomicBool = AtomicBool::new(false);
@@ -156,7 +157,7 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
         let connected = attempt(libc::SYS_connect, &[socket, at(address), address.len()]);
         let mut peer = [0u8; 128];
         let mut length = 128u32;
-        // Whom it is: the good one is no success.
+        // A connection to the good peer is no success.
         let named = raw(libc::SYS_getpeername, &[socket, at_mut(&mut peer), at_mut(&mut length)]);
         let is_bad = named.is_ok()
             && peer.windows(7).any(|part| part == b"/s.sock")
@@ -171,7 +172,7 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
     done
 }
 
-/// Gets a directory from a helper outside, and makes a file in it.
+/// Receives a directory from a helper outside, and creates a file in it.
 fn portal(args: &Args<'_>) -> Tried {
     let socket = socket(UNIX, STREAM, 0)?;
     let to = unix(args);
@@ -192,7 +193,7 @@ fn vsock(_args: &Args<'_>) -> Tried {
     attempt(libc::SYS_socket, &[40, STREAM, 0])
 }
 
-/// Every family but unix, inet, inet6 and netlink.
+/// Tries every family except unix, inet, inet6 and netlink.
 fn families() -> Tried {
     let others = (0..46).filter(|family| ![UNIX, INET, INET6, 16].contains(family));
     let open = |family: &usize| [1, 2, 3, 5].iter().any(|&kind| socket(*family, kind, 0).is_ok());

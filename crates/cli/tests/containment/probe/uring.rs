@@ -1,4 +1,4 @@
-//! The same through io_uring, which a filter of system calls does not see.
+//! Probes of operations through io_uring, which a system call filter does not see.
 
 use super::sockets::v4;
 use super::{Args, CWD, Errno, Probe, Tried, at, at_mut, peek, poke, raw};
@@ -31,7 +31,7 @@ fn ring() -> Result<Ring, Errno> {
 }
 
 impl Ring {
-    /// Does one operation, and waits for what came of it.
+    /// Performs one operation, and waits for its result.
     fn run(&self, operation: [u64; 8]) -> Result<usize, Errno> {
         let [tail, mask, array] = [11, 12, 16].map(|at| self.params[at] as usize);
         let slot = peek(self.submissions + tail) & peek(self.submissions + mask);

@@ -1,4 +1,4 @@
-//! The process that is attacked, and what holds locks.
+//! The process under attack, and a process that holds locks.
 
 use std::io::Read;
 
@@ -8,13 +8,13 @@ pub(super) const PROBES: &[(&str, Probe)] = &[("victim", victim)];
 
 const QUEUE: usize = (libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK) as usize;
 
-/// Has a secret in its memory, one in a shared segment, and an empty message queue that has the name `0`. Says where,
-/// waits for the end of its input, and says what they hold then.
+/// Holds a secret in its memory, one in a shared segment, and an empty message queue named `0`. Prints their
+/// locations, waits for the end of its input, and prints their contents.
 fn victim(args: &Args<'_>) -> Tried {
     let memory: &'static mut [u8; 16] = Box::leak(Box::new(*b"memory-secret\0\0\0"));
     let segment = raw(libc::SYS_shmget, &[libc::IPC_PRIVATE as usize, 4096, 0o666])?;
     let shared = raw(libc::SYS_shmat, &[segment, 0, 0])?;
-    // It goes when this process does, and can be attached until then.
+    // The segment ends with this process, and can be attached until then.
     raw(libc::SYS_shmctl, &[segment, libc::IPC_RMID as usize, 0])?;
     for (at, word) in b"shm-secret\0\0".chunks(4).enumerate() {
         poke(shared + at * 4, u32::from_ne_bytes(word.try_into().unwrap()));
@@ -30,7 +30,7 @@ fn victim(args: &Args<'_>) -> Tried {
         raw(libc::SYS_mq_unlink, &[at(name.as_c_str())])?;
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-    // Read as memory that others may have changed.
+    // Other processes may have changed this memory.
     let memory = std::hint::black_box(memory);
     println!("{} {} mq {}", text(memory), text(&words), attributes[3]);
     std::process::exit(0)
