@@ -1,4 +1,4 @@
-//! The output of one process, bounded in memory; what does not fit goes to a file as it comes.
+//! Bounded capture of one process's output. Output that exceeds the memory limit spills to a file as it arrives.
 
 mod ends;
 
@@ -8,29 +8,29 @@ use std::sync::Arc;
 use crate::spill::{Spill, SpillFile, phrase};
 use ends::Ends;
 
-/// How many bytes are held of each end of the output.
+/// Limits the bytes held in memory for each end (head and tail) of the output.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Of all streams together.
+    /// For all streams merged.
     merged: usize,
-    /// Of one stream alone.
+    /// For each stream separately.
     apart: usize,
 }
 
 const LIMITS: Limits = Limits { merged: 256 << 10, apart: 32 << 10 };
 
-/// Where output comes from.
+/// The source of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The pipe at descriptor 1.
     Stdout,
     /// The pipe at descriptor 2.
     Stderr,
-    /// A terminal, which is both.
+    /// A terminal, which carries both.
     Terminal,
 }
 
-/// Takes in the output of a process, and gives out what came since it was last asked.
+/// Captures the output of a process, and returns the output that arrived since the last `take`.
 #[derive(Debug)]
 pub struct Capture {
     limits: Limits,
@@ -40,18 +40,18 @@ pub struct Capture {
     stdout: Ends,
     stderr: Ends,
     place: Place,
-    /// By stream.
+    /// Bytes since the start, by stream.
     totals: [u64; 3],
-    /// Since the last `take`.
+    /// Newlines since the last `take`.
     newlines: u64,
 }
 
-/// Where all that came since the last `take` is: a file, or the reason why there is none. As long as nothing is missing
-/// between head and tail, neither.
+/// The spill file with all output since the last `take`, or the reason why there is none. `None` while memory holds
+/// all of it.
 type Place = Option<Result<SpillFile, String>>;
 
 impl Capture {
-    /// `spill`: where the whole goes when it does not fit; `name`: what its file is called after.
+    /// `spill` stores output that does not fit in memory; `name` is the base of the file's name.
     pub fn new(spill: Option<Arc<Spill>>, name: String) -> Self {
         Self {
             limits: LIMITS,
@@ -66,14 +66,14 @@ impl Capture {
         }
     }
 
-    /// The same, but up to so many bytes of each stream alone are held whole.
+    /// Holds up to this many bytes of each stream completely in memory.
     #[must_use]
     pub fn holding(mut self, bytes: u64) -> Self {
         self.limits.apart = usize::try_from(bytes.div_ceil(2)).unwrap_or(LIMITS.apart);
         self
     }
 
-    /// Takes in what came from `stream`.
+    /// Appends output from `stream`.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let fits = self.merged.bytes() + bytes.len() as u64 <= 2 * self.limits.merged as u64;
         if !fits {
@@ -92,22 +92,22 @@ impl Capture {
         self.newlines += memchr::memchr_iter(b'\n', bytes).count() as u64;
     }
 
-    /// How many bytes came since the last `take`.
+    /// Returns the number of bytes since the last `take`.
     pub fn pending(&self) -> u64 {
         self.merged.bytes()
     }
 
-    /// How many bytes came from `stream` since the start.
+    /// Returns the number of bytes from `stream` since the start.
     pub fn total(&self, stream: Stream) -> u64 {
         self.totals[stream as usize]
     }
 
-    /// Whether what came since the last `take` ends a line; nothing does.
+    /// Returns true if the output since the last `take` ends with a newline or is empty.
     pub fn ends_with_newline(&self) -> bool {
         self.merged.last().is_none_or(|last| last == b'\n')
     }
 
-    /// What the next `take` would have, by stream, as far as memory has it.
+    /// Returns the output that the next `take` would return, by stream, as far as memory holds it.
     pub fn untaken(&self) -> Vec<(Stream, Vec<u8>)> {
         let terminal =
             if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &Ends::default() };
@@ -118,7 +118,7 @@ impl Capture {
             .collect()
     }
 
-    /// What came since the last call, and starts over: the next `take` has what comes after.
+    /// Returns the output since the last call, and resets the capture.
     pub fn take(&mut self) -> Captured {
         let unended = u64::from(!self.ends_with_newline());
         let Portion { head, tail, omitted, .. } = std::mem::take(&mut self.merged).into();
@@ -136,51 +136,51 @@ impl Capture {
     }
 }
 
-/// Output that was taken: what memory held of it, all streams together and apart, and where the whole is.
+/// Output taken from a [`Capture`]: the part held in memory, merged and by stream, and the spill file.
 #[derive(Debug)]
 pub struct Captured {
-    /// Its first bytes.
+    /// The first bytes.
     pub head: Vec<u8>,
-    /// Its last bytes.
+    /// The last bytes.
     pub tail: Vec<u8>,
-    /// How many bytes are missing between them.
+    /// The number of bytes omitted between `head` and `tail`.
     pub omitted: u64,
-    /// How many lines there are in all.
+    /// The number of lines in the complete output.
     pub lines: u64,
-    /// What came from the pipe at descriptor 1.
+    /// Output of the pipe at descriptor 1.
     pub stdout: Portion,
-    /// What came from the pipe at descriptor 2.
+    /// Output of the pipe at descriptor 2.
     pub stderr: Portion,
     place: Place,
     spill: Option<Arc<Spill>>,
     name: String,
 }
 
-/// One stream's share of the output.
+/// The output of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Portion {
-    /// Its first bytes.
+    /// The first bytes.
     pub head: Vec<u8>,
-    /// Its last bytes.
+    /// The last bytes.
     pub tail: Vec<u8>,
-    /// How many bytes are missing between them.
+    /// The number of bytes omitted between `head` and `tail`.
     pub omitted: u64,
-    /// How many bytes came in all.
+    /// The total number of bytes.
     pub bytes: u64,
 }
 
-/// Where the whole of an output is.
+/// The location of the complete output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// All of it is in the file.
+    /// The file holds all of it.
     Whole(PathBuf),
-    /// Its beginning is in the file.
+    /// The file holds only its beginning.
     Part {
         /// The file.
         path: PathBuf,
-        /// How many bytes are in it.
+        /// The number of bytes in the file.
         bytes: u64,
-        /// Why there are no more, in a few words.
+        /// The reason why the rest is missing, in a few words.
         why: String,
     },
     /// There is no file, for this reason.
@@ -188,12 +188,12 @@ pub enum Kept {
 }
 
 impl Captured {
-    /// How many bytes came in all.
+    /// Returns the total number of bytes.
     pub fn bytes(&self) -> u64 {
         self.head.len() as u64 + self.omitted + self.tail.len() as u64
     }
 
-    /// Where the whole of it is. If it was all in memory, it is written now.
+    /// Returns the location of the complete output. If memory held all of it, the file is written now.
     pub fn keep(&mut self) -> Kept {
         let start = || begin(self.spill.as_deref(), &self.name, [&self.head, &self.tail]);
         let file = match self.place.get_or_insert_with(start) {
@@ -209,7 +209,7 @@ impl Captured {
     }
 }
 
-/// Begins a file with `parts`, or says why not.
+/// Creates a spill file that starts with `parts`, or returns the reason why it cannot.
 fn begin(spill: Option<&Spill>, name: &str, parts: [&[u8]; 2]) -> Result<SpillFile, String> {
     let spill = spill.ok_or("there is no directory for outputs")?;
     let mut file = spill.begin(name).map_err(|error| phrase(&error))?;

@@ -1,5 +1,5 @@
-//! A program of the user's own that is run to its end: all that it reads is there when it starts; how much it writes and
-//! how long it takes is bounded; nothing of it is left.
+//! Runs a program of the user's to completion, with bounded output and run time, and leaves no process behind. All of
+//! its input is available when it starts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,10 +16,10 @@ use crate::fs::{Door, FsError};
 use crate::process::{Command, SpawnFault, Spawner, Stdio, memory};
 use crate::session::{About, Exit, Session, Stage};
 
-/// Where programs are looked for if there is no PATH; what starts them does so too.
+/// The search path if PATH is not set; the launcher uses the same one.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Where the program `name` is: at its path if it is one, else in the first directory of `path` that has it.
+/// Returns the path of the program `name`: `name` itself if it contains a slash, else the first match along `path`.
 pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         let is_file =
@@ -29,55 +29,55 @@ pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
         return Some(PathBuf::from(name)).filter(runs);
     }
-    // Not along a relative one, which may lead into the workspace.
+    // Relative directories are skipped: they may lead into the workspace.
     let places = std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH)));
     places.filter(|place| place.is_absolute()).map(|place| place.join(name)).find(runs)
 }
 
-/// What to run, and how long.
+/// A program to run to completion, with its limits.
 #[derive(Debug)]
 pub struct Errand<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
-    /// All variables that it gets.
+    /// The complete environment.
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// Where it runs.
+    /// The working directory.
     pub directory: &'a Path,
-    /// What it finds at its standard input, before the end of that.
+    /// The complete content of its standard input.
     pub input: &'a [u8],
-    /// When it is ended.
+    /// The time limit. The program is killed after it.
     pub at_most: Duration,
-    /// Bytes of standard output that are taken; with more, it is ended.
+    /// The maximum number of bytes of standard output. The program is killed if it writes more.
     pub output: u64,
 }
 
-/// What came of it.
+/// The result of a program that ran to completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// How it ended.
+    /// The exit status.
     pub exit: Exit,
-    /// What it wrote to its standard output, all of it.
+    /// The complete standard output.
     pub stdout: Vec<u8>,
-    /// The beginning and the end of what it wrote to its standard error.
+    /// Head and tail of the standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Why nothing did.
+/// The reason why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ErrandFault {
-    /// It could not be started.
+    /// The program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnFault),
-    /// It cannot be run where it should.
+    /// The working directory cannot be used.
     #[error(transparent)]
     Directory(#[from] FsError),
-    /// It took too long.
+    /// The program exceeded its time limit.
     #[error("it took longer than {} ms, and was ended", .0.as_millis())]
     TimedOut(Duration),
-    /// It wrote too much.
+    /// The program exceeded its output limit.
     #[error("it wrote more than {0} bytes, and was ended")]
     TooMuch(u64),
-    /// Somebody killed what keeps it.
+    /// The supervisor of the program was killed.
     #[error("it was killed")]
     Lost,
 }
@@ -89,7 +89,7 @@ impl From<io::Error> for ErrandFault {
 }
 
 impl Errand<'_> {
-    /// Runs it. Whatever it has started is ended with it; dropping this ends it too.
+    /// Runs the program and kills all processes that it leaves. Dropping the future kills them too.
     pub async fn run(&self, spawner: &Spawner, permit: &Permit) -> Result<Ran, ErrandFault> {
         let timed = tokio::time::timeout(self.at_most, self.done(spawner, permit));
         timed.await.unwrap_or(Err(ErrandFault::TimedOut(self.at_most)))
@@ -103,7 +103,7 @@ impl Errand<'_> {
         let (session, mut pump) =
             Session::begin(0, command, About::default(), capture, spawner, permit).await?;
         let writes_too_much = |session: &Session| session.written(Stream::Stdout) > self.output;
-        // What it leaves running is not waited for, and goes with the pump.
+        // Processes that the program leaves running are not awaited; they die with the pump.
         tokio::select! {
             () = &mut pump => {}
             () = session.until(|session| has_ended(session) || writes_too_much(session)) => {}

@@ -1,6 +1,6 @@
-//! Where the machine is touched: files through one confined door ([`fs`]), processes that are never left behind
-//! ([`process`], [`session`]) and confined as a policy says ([`sandbox`]), output that is never lost ([`capture`], [`spill`]), files
-//! of rules ([`rules`]).
+//! Access to the machine. [`fs`] confines file access. [`process`] and [`session`] run processes and leave none
+//! behind; [`sandbox`] confines them as a policy says. [`capture`] and [`spill`] keep output, [`rules`] reads and
+//! saves rule files.
 
 pub mod capture;
 pub mod errand;

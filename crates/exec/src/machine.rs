@@ -1,4 +1,4 @@
-//! What judging has to know about this machine: which program a name leads to, what is there, what the user may change.
+//! Facts about this machine for the policy: the program that a name resolves to, existing files, write permission.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,48 +15,49 @@ use crate::sandbox::FileStamp;
 use crate::sandbox::configured::ConfiguredRoot;
 use crate::sandbox::git::{self, GitObeyed, Repository};
 
-/// Programs that stand for others, which a file of the directory chooses.
+/// Version-manager shims: a file of the working directory chooses the program that they run.
 const SHIMS: &[&str] = &["asdf", "mise", "proto", "proto-shim", "rtx", "volta", "volta-shim"];
-/// Who else could write a file: its group, and everybody.
+/// Write permission bits of group and others.
 const OTHERS: u32 = 0o022;
 
-/// This machine, for commands that are found along a PATH and may change what is below some roots.
+/// This machine, as seen by commands that search a PATH and may change files below some roots.
 #[derive(Debug, Clone)]
 pub struct ThisMachine {
     path: OsString,
     changeable: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// What git obeys in each directory that was asked about, if it is a working tree, and when that was looked at.
+    /// Cache, by directory: the files that git obeys there, if it is a working tree.
     obeyed: Arc<Mutex<HashMap<PathBuf, LookedAt>>>,
-    /// The real places of the configuration of each root.
+    /// Cache, by root: the real locations of its configuration.
     configured: Arc<Mutex<HashMap<PathBuf, LookedInto>>>,
 }
 
-/// When a root was looked at, its own state then, and where its configuration leads.
+/// Time of the last read, the root's stamp at that time, and the locations of its configuration.
 type LookedInto = (Instant, Option<FileStamp>, Arc<ConfiguredRoot>);
 
-/// When a directory was looked at, and what git obeys there if it is a working tree.
+/// Time of the last read, and the files that git obeys if the directory is a working tree.
 type LookedAt = (Instant, Option<Arc<GitObeyed>>);
 
-/// So long what git obeys is not looked at again: a patch asks about each of its files several times.
+/// The lifetime of a cache entry: a patch asks about each of its files several times.
 const FRESH: Duration = Duration::from_millis(100);
-/// How many directories are remembered.
+/// The maximum number of cached directories.
 const MAX_REMEMBERED: usize = 10_000;
 
 impl ThisMachine {
-    /// Looks along `path`; trusts nothing below `changeable`, which are real paths.
+    /// Searches programs along `path`. Programs below the real paths `changeable` are not trusted.
     pub fn new(path: impl Into<OsString>, changeable: Vec<PathBuf>) -> Self {
         Self { path: path.into(), changeable, home: None, obeyed: Arc::default(), configured: Arc::default() }
     }
 
-    /// Reads git's configuration in this home too.
+    /// Also reads git's configuration in this home directory.
     #[must_use]
     pub fn at_home(mut self, home: Option<PathBuf>) -> Self {
         self.home = home;
         self
     }
 
-    /// What git obeys in the working tree at `root`, if it is one. It is read again when the user has changed it.
+    /// Returns the files that git obeys in the working tree at `root`, if it is one. They are read again after a
+    /// change.
     fn obeyed(&self, root: &Path) -> Option<Arc<GitObeyed>> {
         let mut known = self.obeyed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.get(root);
@@ -77,7 +78,7 @@ impl ThisMachine {
         obeyed
     }
 
-    /// Returns the real places of configuration for the roots that hold `path`, read again after a change.
+    /// Returns the real locations of configuration for the roots that hold `path`, read again after a change.
     fn configured(&self, path: &Path) -> Vec<Arc<ConfiguredRoot>> {
         let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
         let mut look = |root: &PathBuf| {
@@ -109,7 +110,7 @@ impl ThisMachine {
         shared || self.changeable.iter().any(|root| path.starts_with(root))
     }
 
-    /// Whether only root or the user could have put it there: the file itself and the directory it lies in.
+    /// Returns true if only root or the user can have written the file: checks the file and its directory.
     fn is_trusted(&self, path: &Path, cwd: &Path) -> bool {
         let own = |meta: &Stat| {
             let user = rustix::process::geteuid().as_raw();
@@ -125,7 +126,7 @@ impl ThisMachine {
         let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
             && access(path, Access::EXEC_OK).is_ok();
         let real = runs.then(|| real(path).ok()).flatten()?;
-        // Both what the name leads to and the way to it: a link in the workspace can be turned.
+        // Both the target and the path to it are checked: a link in the workspace can be redirected.
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
         let trusted = here && self.is_trusted(&real, cwd) && stands_for_another(&real, cwd, moves).is_none();
@@ -133,17 +134,17 @@ impl ThisMachine {
     }
 }
 
-/// What a program is that was found not to be trusted in `cwd`, in words that follow its path.
+/// Explains why a program is not trusted in `cwd`, in a clause that follows its path.
 pub fn not_trusted(program: &Path, cwd: &Path) -> &'static str {
     if program.starts_with(cwd) {
         return "lies in the working directory";
     }
-    // Whoever asks knows that it is not trusted, so a script that moves may be why.
+    // The caller knows that the program is not trusted, so a script that changes directory may be the reason.
     stands_for_another(program, cwd, true).unwrap_or("is not the system's or your own")
 }
 
-/// What this program is if a file of the directory that it is started in says what it runs: rustup stands for `cargo` and
-/// others, and a `rust-toolchain.toml` may name any program; and what a user's own script does, nobody knows.
+/// Returns a reason if a file of the working directory decides what the program runs. `rustup` stands for `cargo` and
+/// others, and a `rust-toolchain.toml` may name any program. The actions of a user's own script are unknown.
 fn stands_for_another(program: &Path, cwd: &Path, moves: bool) -> Option<&'static str> {
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
     if SHIMS.contains(&name) {
@@ -184,10 +185,10 @@ impl Machine for ThisMachine {
         }
         let relative = std::env::split_paths(OsStr::new(&self.path)).any(|place| !place.is_absolute());
         let places = std::env::split_paths(OsStr::new(&self.path));
-        // An empty place is the directory one is in, and so is a relative one below it.
+        // An empty PATH entry means the current directory, and a relative one lies below it.
         let found =
             places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves));
-        // Elsewhere such a place is another one.
+        // After a change of directory, a relative entry means another directory.
         found.map(|program| Program { trusted: program.trusted && !(moves && relative), ..program })
     }
 
@@ -200,7 +201,7 @@ impl Machine for ThisMachine {
     }
 
     fn host_file(&self, path: &Path) -> Option<HostFile> {
-        // A file of either name can make its directory a repository, whose configuration git then obeys.
+        // A file of either name can turn its directory into a repository, whose configuration git then obeys.
         let makes_git = path.file_name().is_some_and(|name| name == "HEAD" || name == "commondir");
         if makes_git || is_configuration_of_bare(path) {
             return Some(HostFile::configuration("use git here"));
@@ -209,14 +210,14 @@ impl Machine for ThisMachine {
         if let Some(file) = configured.iter().find_map(|root| root.configuration_at(path)) {
             return Some(file);
         }
-        // A submodule has a configuration of its own, and lies in a tree that has another.
+        // A submodule has its own configuration, and lies in a tree that has another.
         let obeyed = path.ancestors().skip(1).filter_map(|root| self.obeyed(root));
         let by_git = obeyed.into_iter().find_map(|obeyed| obeyed.host_file(path));
         by_git.or_else(|| configured.iter().find_map(|root| root.code_at(path)))
     }
 }
 
-/// Whether `path` says what git does in a git directory that it lies in, of whatever name.
+/// Returns true if `path` is configuration of a git directory of any name that contains it.
 fn is_configuration_of_bare(path: &Path) -> bool {
     let decides = |below: &Path| {
         let first = below.iter().next().unwrap_or_default();
@@ -225,8 +226,8 @@ fn is_configuration_of_bare(path: &Path) -> bool {
     path.ancestors().skip(1).any(|at| path.strip_prefix(at).is_ok_and(decides) && git::is_git(at))
 }
 
-/// The git directory of the working tree at `root`: `.git` itself, or where a file of that name leads, and of a linked working
-/// tree the one that all share.
+/// Returns the git directory of the working tree at `root`: `.git` itself, or the target of a `.git` file. For a
+/// linked working tree, it is the common directory.
 fn git_directory(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     let meta = stat(&git).ok()?;
@@ -242,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that anybody may run, in a directory of its own.
+    /// Creates a program that everyone may run, in a directory of its own.
     fn program(directory: &Path, name: &str) -> PathBuf {
         std::fs::create_dir_all(directory).unwrap();
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -265,7 +266,7 @@ mod tests {
             file(&format!("remote.git/{name}"), "");
             file(&format!("top/.git/{name}"), "");
         }
-        // A linked working tree has a configuration of its own.
+        // A linked working tree has its own configuration.
         file("top/.git/worktrees/wt/commondir", "../..\n");
         file("top/.git/worktrees/wt/config.worktree", "[core]\nhooksPath = hk\n");
         file("wt/.git", &format!("gitdir: {}\n", root.join("top/.git/worktrees/wt").display()));
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn which_programs_are_trusted() {
-        // Not below /tmp, where nothing is.
+        // Not below /tmp, where no program is trusted.
         let home = real(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap().join("../../target/tmp/machine");
         std::fs::create_dir_all(&home).unwrap();
         let home = real(&home).unwrap();
@@ -307,20 +308,20 @@ mod tests {
         symlink(work.join("here"), own.join("link")).unwrap();
         let path = format!("{}:{}:/usr/bin:/bin", own.display(), work.join("venv").display());
         let machine = ThisMachine::new(path, vec![work.clone()]);
-        // Whoever builds in /tmp has no program there that is trusted.
+        // In a checkout below /tmp, no own program is trusted.
         let ours = Some(!machine.changes(&own));
         let trusted = |name: &str| machine.program(name, &work, false).map(|program| program.trusted);
         for (name, expected) in [
             ("cat", Some(true)),
             ("/bin/cat", Some(true)),
             ("tool", ours),
-            // Found in the workspace first.
+            // The one in the workspace is found first.
             ("ls", Some(false)),
             ("./here", Some(false)),
-            // Anybody could have written it; a link that leads where commands write.
+            // A file that others can write; a link into a directory that commands can write.
             ("open", Some(false)),
             ("link", Some(false)),
-            // What it does is its author's secret.
+            // A script, whose actions are unknown.
             ("script", Some(false)),
             ("cargo", ours),
             ("no-such-program", None),
@@ -329,9 +330,9 @@ mod tests {
         ] {
             assert_eq!(trusted(name), expected, "{name}");
         }
-        // Nobody knows what the directory says that the script goes to.
+        // The script's directory is unknown, so its toolchain file is too.
         assert_eq!(machine.program("cargo", &work, true).map(|program| program.trusted), Some(false));
-        // The workspace says which cargo runs.
+        // The workspace chooses the cargo that runs.
         std::fs::write(work.join("rust-toolchain.toml"), "").unwrap();
         assert_eq!(trusted("cargo"), Some(false));
         for (program, why) in [

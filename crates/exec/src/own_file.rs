@@ -1,4 +1,4 @@
-//! A file of the user's own that is changed: under a lock, and in one step, so that nobody ever reads half of it.
+//! Atomic update of a user's file: under a lock and by rename, so that no reader sees a partial file.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Gid, Mode, OFlags, Uid, fchmod, fchown, openat};
 
-/// How long to wait for others that save; each takes some milliseconds.
+/// The maximum time to wait for the lock; a save takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long between two looks at the lock.
+/// The pause between two attempts to lock.
 const PAUSE: Duration = Duration::from_millis(5);
-/// For a file that is new: its owner's alone.
+/// The mode of a new file: only its owner may read and write it.
 const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A file and what lies beside it while it is changed.
+/// A file, with its lock file and its temporary file in the same directory.
 #[derive(Debug)]
 pub struct OwnFile {
     directory: PathBuf,
     file: PathBuf,
-    /// Stays: whoever removed it could take it away from under somebody who holds it.
+    /// Never removed: removal could break the lock of a process that holds it.
     lock: PathBuf,
     new: PathBuf,
 }
 
 impl OwnFile {
-    /// The file at `file`, whose directory is made if it is not there. A link stays one: what it points to is meant.
+    /// Prepares to change `file`, and creates its directory if missing. A symlink is kept: its target is changed.
     pub fn of(file: &Path) -> io::Result<Self> {
-        // What a link points to; a link to nothing is a fault, since nobody knows what was meant.
+        // A broken link is an error, since its intended target is unclear.
         let nothing = |_| io::Error::other("it is a link to nothing; remove it, or make what it points to");
         let file = if file.is_symlink() { crate::fs::real(file).map_err(nothing)? } else { file.to_owned() };
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
@@ -41,17 +41,17 @@ impl OwnFile {
         Ok(Self { directory, file, lock, new })
     }
 
-    /// Where it is, with links resolved.
+    /// Returns the path, with links resolved.
     pub fn path(&self) -> &Path {
         &self.file
     }
 
-    /// What keeps others out.
+    /// Returns the path of the lock file.
     pub fn lock_path(&self) -> &Path {
         &self.lock
     }
 
-    /// Waits until nobody else saves; `None` if that takes too long.
+    /// Takes the lock. Returns `None` if that takes too long.
     pub fn lock(&self) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let lock = File::from(openat(CWD, &self.lock, flags, OWN)?);
@@ -62,7 +62,7 @@ impl OwnFile {
                 Ok(()) => return Ok(Some(lock)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
                 Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-                // A file system without locks: still nobody reads half a file.
+                // A file system without locks: the rename still prevents partial reads.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                     return Ok(Some(lock));
                 }
@@ -71,9 +71,9 @@ impl OwnFile {
         }
     }
 
-    /// Puts a file with `text` in the place of the one that is there.
+    /// Atomically replaces the file with `text`.
     pub fn replace(&self, text: &str) -> io::Result<()> {
-        // Whoever left it did not get to its end, and we hold the lock.
+        // A leftover of an interrupted save: this process holds the lock.
         let _not_there = std::fs::remove_file(&self.new);
         let done = self.write_new(text).and_then(|()| std::fs::rename(&self.new, &self.file));
         if done.is_err() {
@@ -89,7 +89,7 @@ impl OwnFile {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut new = File::from(openat(CWD, &self.new, flags, OWN)?);
         if let Ok(old) = self.file.symlink_metadata() {
-            // Root may change a user's file, which stays the user's; others change their own.
+            // Root may change a user's file, whose owner stays the same. Other users change only their own.
             let _ours_anyway = fchown(&new, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
             fchmod(&new, Mode::from_raw_mode(old.mode()))?;
         }

@@ -1,4 +1,4 @@
-//! Text that is too long for a model, kept in files of the user's own, within a quota.
+//! Spill: keeps text that is too long for a model in the user's files, within a quota.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,31 +13,31 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// How many names are tried before giving up.
+/// The maximum number of names to try.
 const TRIES: u32 = 100;
-/// Bytes of a call's id that go into a name.
+/// The number of bytes of a call's id that go into a file name.
 const NAME: usize = 40;
 
-/// What may be kept.
+/// The quota.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// What one file may take.
+    /// The maximum size of one file.
     pub(crate) file: u64,
-    /// What the files of all workspaces together may take; a step more for each that is being written.
+    /// The maximum size of the files of all workspaces together, plus a step for each that is being written.
     pub(crate) all: u64,
-    /// How many files there may be: all of them are looked at when room is made.
+    /// The maximum number of files: all of them are listed when room is made.
     pub(crate) files: usize,
-    /// What must be left of the disk.
+    /// The disk space that must stay free.
     pub(crate) free: u64,
-    /// How much room is made at a time.
+    /// The amount of room that is made at a time.
     pub(crate) step: u64,
 }
 
 const LIMITS: Limits =
     Limits { file: 128 << 20, all: 1 << 30, files: 10_000, free: 512 << 20, step: 8 << 20 };
 
-/// Where the texts of one workspace are kept, made when it is needed. Other workspaces have directories of their own, so
-/// that reading one's does not mean reading all. The oldest texts give way when the quota is reached.
+/// The spill directory of one workspace, created on demand. Each workspace has its own, so that read access to one
+/// does not cover all. The oldest files are evicted when the quota is reached.
 #[derive(Debug)]
 pub struct Spill {
     base: PathBuf,
@@ -46,21 +46,21 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Keeps files for work in `workspace` below `base`.
+    /// Creates the spill for work in `workspace`, below `base`.
     pub fn new(base: PathBuf, workspace: &Path) -> Self {
         let mut hasher = DefaultHasher::new();
         workspace.hash(&mut hasher);
         Self { base, workspace: format!("{:016x}", hasher.finish()), limits: LIMITS }
     }
 
-    /// Where this workspace's files are, or will be.
+    /// Returns the directory of this workspace's files, which may not exist yet.
     pub fn directory(&self) -> PathBuf {
         self.base.join(&self.workspace)
     }
 
-    /// Keeps `text` under a new name made from `call`, and says where.
+    /// Writes `text` to a new file named after `call`, and returns its path.
     pub fn keep(&self, call: &str, text: &[u8]) -> io::Result<PathBuf> {
-        // All of it or nothing: whoever reads it is told that it is the whole.
+        // All or nothing: the reader is told that the file is complete.
         if text.len() as u64 > self.limits.file {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -75,7 +75,7 @@ impl Spill {
         }
     }
 
-    /// Begins a file under a new name made from `name`, to be written piece by piece.
+    /// Creates a file named after `name`, to be written piece by piece.
     pub fn begin(&self, name: &str) -> io::Result<SpillFile> {
         let directory = self.directory();
         make(&directory)?;
@@ -91,9 +91,9 @@ impl Spill {
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             };
-            // Held while the file is open, so that nobody removes it to make room. A file system without locks will do.
+            // Held while the file is open, so that no process evicts it. A file system without locks is accepted.
             let _locked = flock(&file, FlockOperation::LockShared);
-            // Somebody may have been quicker: then it has no name any more.
+            // Another process may have evicted it already: then it has no name any more.
             if fstat(&file)?.st_nlink > 0 {
                 let (base, limits) = (self.base.clone(), self.limits);
                 return Ok(SpillFile {
@@ -112,7 +112,7 @@ impl Spill {
     }
 }
 
-/// A file that is being written. Dropped with nothing in it, it is removed.
+/// A file that is being written. It is removed on drop if it is empty or was not marked to stay.
 #[derive(Debug)]
 pub struct SpillFile {
     file: File,
@@ -120,19 +120,19 @@ pub struct SpillFile {
     base: PathBuf,
     limits: Limits,
     kept: u64,
-    /// How many more bytes may be written before room is made again.
+    /// The number of bytes that may be written before room is made again.
     room: u64,
     fault: Option<String>,
     stays: bool,
 }
 
 impl SpillFile {
-    /// Somebody is told of it: it is not removed when it is dropped.
+    /// Marks the file to stay after drop, because its path is reported.
     pub fn stay(&mut self) {
         self.stays = true;
     }
 
-    /// Writes on until something stops it, which [`SpillFile::fault`] then tells; after that it does nothing.
+    /// Appends bytes until a fault, which [`SpillFile::fault`] returns; after that it does nothing.
     pub fn append(&mut self, mut bytes: &[u8]) {
         // ends: every round writes, makes room or finds a fault; an interrupted write is tried again until it is not
         while !bytes.is_empty() && self.fault.is_none() {
@@ -154,28 +154,28 @@ impl SpillFile {
         }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes in it.
     pub fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// Why it holds no more, if something stopped it.
+    /// Returns the reason why writing stopped, if it did.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// Makes room for the next step, or says why there is none.
+    /// Makes room for the next step, or returns the reason why there is none.
     fn make_room(&mut self) -> Result<(), String> {
         let step = self.limits.step.min(self.limits.file - self.kept);
         if step == 0 {
             return Err("no more is kept of one output".to_owned());
         }
-        // Some file systems do not know how large they are.
+        // Some file systems do not report their size.
         let space = fstatvfs(&self.file).ok().filter(|space| space.f_blocks > 0);
         let free = space.map(|space| space.f_bavail.saturating_mul(space.f_frsize));
         if free.is_some_and(|free| free < self.limits.free.saturating_add(step)) {
@@ -194,14 +194,14 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        // Nobody knows of it, or there is nothing in it to know.
+        // Its path was not reported, or it is empty.
         if self.kept == 0 || !self.stays {
             let _gone = unlinkat(CWD, &self.path, AtFlags::empty());
         }
     }
 }
 
-/// A fault in a few words that stand within a sentence.
+/// Describes an error in a few words that fit into a sentence.
 pub(crate) fn phrase(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -215,8 +215,8 @@ enum Room {
     None,
 }
 
-/// Removes the files that were written least recently, whichever workspace's they are, until `wanted` bytes fit into
-/// the quota. Files that are open somewhere stay.
+/// Evicts the least recently written files of all workspaces until `wanted` bytes fit into the quota. Open files
+/// stay.
 fn remove_oldest(base: &Path, wanted: u64, limits: Limits) -> io::Result<Room> {
     let base = directory(CWD, base)?;
     let mut files = Vec::new();
@@ -244,20 +244,20 @@ fn remove_oldest(base: &Path, wanted: u64, limits: Limits) -> io::Result<Room> {
     Ok(if held + wanted <= limits.all { Room::Enough } else { Room::None })
 }
 
-/// Removes a file that nobody is writing, and says whether it is gone.
+/// Removes a file that no process is writing. Returns true if it is gone.
 fn remove(directory: &OwnedFd, name: &str) -> bool {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty());
-    // Held until the name is gone: whoever has just made the file waits for that.
+    // Held until the name is gone: a process that has just created the file waits for that.
     let locked = file.as_ref().map(|file| flock(file, FlockOperation::NonBlockingLockExclusive));
     if locked == Ok(Err(Errno::WOULDBLOCK)) {
         return false;
     }
-    // Another session may be doing the same: whatever is gone already is as good as removed.
+    // Another session may do the same: a missing file counts as removed.
     matches!(unlinkat(directory, name, AtFlags::empty()), Ok(()) | Err(Errno::NOENT))
 }
 
-/// Makes a directory and what is missing above it, for its owner alone.
+/// Creates a directory and its missing ancestors, accessible only to the owner.
 fn make(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| dir.symlink_metadata().is_err()).collect();
     for dir in missing.into_iter().rev() {

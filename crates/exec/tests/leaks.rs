@@ -1,4 +1,5 @@
-//! Nasty commands, cancelled, timed out, crashed and killed, leave nothing: no process, no descriptor, no file.
+//! Leak tests: hostile commands that are cancelled, time out, crash or are killed leave no process, descriptor or
+//! file.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -38,14 +39,14 @@ testkit::trials![
     output_that_nobody_was_told_of_is_not_kept,
 ];
 
-/// How many calls there are, and how many at a time.
+/// The number of calls, and the number of concurrent ones.
 const CALLS: usize = 1000;
 const AT_A_TIME: usize = 16;
-/// When a call counts as hung, and until when what it left must be gone.
+/// The time after which a call counts as hung, and the time for its leftovers to disappear.
 const HUNG: Duration = Duration::from_secs(15);
 const GONE: Duration = Duration::from_secs(5);
 
-/// The descriptors and children of this process are everybody's: one test at a time.
+/// Serializes the tests: descriptors and children are shared by the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,12 +61,12 @@ struct Bench {
     workspace: Workspace,
     sessions: Sessions,
     shells: Shells,
-    /// Locked by every process of a call: whoever gets the lock knows that they are gone.
+    /// Locked by every process of a call: a free lock proves that they are gone.
     locks: TempDir,
-    /// Where programs put what they need for a while.
+    /// The temporary directory of the programs.
     tmp: TempDir,
     state: TempDir,
-    /// In the environment of every program.
+    /// A marker in the environment of every program.
     mark: String,
 }
 
@@ -97,7 +98,7 @@ impl Bench {
         );
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
-            // This is about what runs, and not about who is asked.
+            // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
                 policy::Settled::Allow(permit) => permit,
                 other => panic!("{other:?}"),
@@ -130,19 +131,19 @@ impl Bench {
         self.locks.path().join(number.to_string())
     }
 
-    /// Whether no process holds the lock of `number`.
+    /// Returns true if no process holds the lock of `number`.
     fn is_free(&self, number: usize) -> bool {
         let file = File::open(self.lock_file(number)).unwrap();
         flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
-    /// The programs of this bench that are there.
+    /// Returns the running programs of this bench.
     fn programs(&self) -> Vec<i32> {
         let marked = |pid: &i32| holds(&proc_file(*pid, "environ"), self.mark.as_bytes());
         all_pids().into_iter().filter(marked).collect()
     }
 
-    /// Files that should not be there any more.
+    /// Returns files that should be gone.
     fn files(&self) -> Vec<PathBuf> {
         let outputs = self.state.path().join("outputs");
         let kept = fs::read_dir(&outputs).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -154,14 +155,14 @@ impl Bench {
 }
 
 impl Drop for Bench {
-    /// A test that fails does not leave its processes to the next one.
+    /// Kills the processes of a failed test, so that the next one is not affected.
     fn drop(&mut self) {
         self.programs().into_iter().for_each(end_group);
         family(&BTreeSet::new()).iter().for_each(|row| kill(row.pid, Signal::CONT));
     }
 }
 
-/// Kills a process and its group, unless that is ours: nobody in it forks meanwhile.
+/// Kills a process and its group, unless that is the test's own: no member can fork meanwhile.
 fn end_group(pid: i32) {
     let group = getpgid(Pid::from_raw(pid)).ok().filter(|group| *group != getpgrp());
     let _gone_already = group.map(|group| kill_process_group(group, Signal::KILL));
@@ -185,7 +186,7 @@ fn all_pids() -> Vec<i32> {
     names.filter_map(|name| name.parse().ok()).collect()
 }
 
-/// A process as `/proc/…/stat` has it.
+/// A process according to `/proc/…/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     pid: i32,
@@ -214,7 +215,7 @@ fn rows() -> BTreeMap<i32, Row> {
     all_pids().into_iter().filter_map(Row::of).map(|row| (row.pid, row)).collect()
 }
 
-/// Everything below this process, and every keeper of `spawners`, wherever it is now.
+/// Returns all descendants of this process, and every supervisor of `spawners`, even if it was reparented.
 fn family(spawners: &BTreeSet<i32>) -> Vec<Row> {
     let me = std::process::id().cast_signed();
     let rows = rows();
@@ -229,14 +230,14 @@ fn family(spawners: &BTreeSet<i32>) -> Vec<Row> {
     rows.values().filter(is_ours).cloned().collect()
 }
 
-/// The spawners that run now: children of this process.
+/// Returns the running spawners: children of this process.
 fn spawners() -> BTreeSet<i32> {
     let me = std::process::id().cast_signed();
     let is_one = |row: &&Row| row.parent == me && row.name == "toolgate-spawn" && row.state != 'Z';
     rows().values().filter(is_one).map(|row| row.pid).collect()
 }
 
-/// The keeper of a session: the parent of its process.
+/// Returns the supervisor of a session: the parent of its process.
 fn keeper(session: &Session) -> Option<i32> {
     let parent = Row::of(Row::of(session.pid()?)?.parent)?;
     (parent.name == "toolgate-keeper").then_some(parent.pid)
@@ -246,7 +247,7 @@ fn kill(pid: i32, signal: Signal) {
     let _gone_already = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
-/// What every descriptor of this process is.
+/// Returns the target of every descriptor of this process.
 fn descriptors() -> BTreeMap<String, String> {
     let entries = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
     let named = entries.filter_map(|path| {
@@ -258,7 +259,7 @@ fn descriptors() -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// Waits until `it` holds.
+/// Waits until the condition `it` holds.
 async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
     let until = Instant::now() + at_most;
     // ends: when it holds, or when the time is up
@@ -273,13 +274,13 @@ async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Waits until a script runs: it has the lock.
+/// Waits until a script runs: it holds the lock.
 async fn ready(session: &Session) {
     let begun = timeout(GONE, session.until(|session| session.pending() > 0 || session.is_over())).await;
     assert!(begun.is_ok(), "the script did not begin: {:?}", session.stage());
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers that are the same every time.
 struct Dice(u64);
 
 impl Dice {
@@ -295,7 +296,7 @@ impl Dice {
     }
 }
 
-/// Only ever kills what is called so: numbers are used again.
+/// Kills only processes with this name: pids are reused.
 const KILL_KEEPER: &str =
     r#"kill_keeper() { [ "$(</proc/$PPID/comm)" = toolgate-keeper ] && kill -$1 $PPID; }"#;
 const KILL_SPAWNER: &str = r#"kill_spawner() {
@@ -303,7 +304,7 @@ const KILL_SPAWNER: &str = r#"kill_spawner() {
     [ "$(</proc/$up/comm)" = toolgate-spawn ] && kill -$1 $up && echo $up
 }"#;
 
-/// Commands that try to get away. `$M` is how long they sleep.
+/// Commands that try to escape. `$M` is the time that they sleep.
 const NASTY: &[(&str, &str)] = &[
     ("sleeps", "sleep $M"),
     ("forks twice", "( (sleep $M &) & ); sleep $M"),
@@ -329,20 +330,20 @@ const NASTY: &[(&str, &str)] = &[
 ];
 const BIG_BOMB: &str = "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 7";
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     /// Its pump is dropped after a time.
     Cancelled(Duration),
-    /// It is not even let start in peace.
+    /// Its pump is dropped while it starts.
     CancelledAtOnce(Duration),
     /// It is ended after a time, with this grace.
     TimedOut(Duration, Duration),
-    /// Its process is killed by somebody else, then all is ended.
+    /// Another process kills its process, then all is ended.
     Killed(Duration),
-    /// Its keeper is.
+    /// Its supervisor is killed.
     KeeperKilled(Duration),
-    /// It is told to end by a signal, then ended.
+    /// It gets a signal, then it is ended.
     Signalled(Duration),
 }
 
@@ -360,7 +361,7 @@ impl Fate {
     }
 }
 
-/// One call to its end; what went wrong, if something did.
+/// Runs one call to its end, and returns the failure, if there is one.
 async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fate) -> Result<(), String> {
     let argv = bench.argv(number, script);
     let started = match fate {
@@ -387,7 +388,7 @@ async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fa
     }
 }
 
-/// Has a call meet its fate.
+/// Applies the fate to a call.
 async fn meet(session: &Session, pump: &mut Pump, fate: Fate) {
     let (Fate::Cancelled(after)
     | Fate::CancelledAtOnce(after)
@@ -418,7 +419,7 @@ async fn meet(session: &Session, pump: &mut Pump, fate: Fate) {
     pump.await;
 }
 
-/// Programs that are not even started.
+/// Programs that fail to start.
 async fn not_started(bench: &Bench) {
     let here = |name: &str| bench.workspace.path().join(name).display().to_string();
     bench.workspace.file("plain", "no program").file("script", "#!/no/such/interpreter\n");
@@ -442,7 +443,7 @@ async fn not_started(bench: &Bench) {
     fs::remove_file(bench.workspace.path().join("script")).unwrap();
 }
 
-/// So many calls of all kinds, and what went wrong with them.
+/// Runs calls of all kinds, and returns their failures.
 async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed);
     let mut running = JoinSet::new();
@@ -474,13 +475,13 @@ async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
     wrong
 }
 
-/// Nothing is left of `bench` but its spawner and keepers without work.
+/// Asserts that nothing is left of `bench` except its spawner and idle supervisors.
 async fn assert_idle(bench: &Bench) {
     soon(GONE, || bench.programs().is_empty()).await;
     let programs: Vec<Option<Row>> = bench.programs().into_iter().map(Row::of).collect();
     assert!(programs.is_empty(), "programs are left: {programs:?}");
     let strangers = || -> Vec<Row> {
-        // A host that was not asked for a keeper since does not know yet that its spawner is dead.
+        // A host that requested no supervisor since does not know yet that its spawner is dead.
         let ours =
             |row: &Row| row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z';
         family(&BTreeSet::new()).into_iter().filter(|row| !ours(row)).collect()
@@ -490,7 +491,7 @@ async fn assert_idle(bench: &Bench) {
     assert_eq!(bench.files(), [] as [PathBuf; 0], "files are left");
 }
 
-/// Drops `bench`, after which nothing of it may be there, nor of `spawners`.
+/// Drops `bench`, and asserts that nothing of it or of `spawners` is left.
 async fn assert_nothing_left(bench: Arc<Bench>, spawners: &BTreeSet<i32>) {
     drop(Arc::into_inner(bench).expect("nobody else has it"));
     soon(GONE, || family(spawners).is_empty()).await;
@@ -527,7 +528,7 @@ fn a_killed_spawner_is_replaced() {
         let mut seen = BTreeSet::new();
         let mut kept = Vec::new();
         for round in 0..10 {
-            // One that runs on, and one that kills the spawner.
+            // One session that continues, and one that kills the spawner.
             let (session, pump) = bench.script(2 * round, "setsid -f sleep $M; sleep $M", Stdio::Piped).await;
             let pump = tokio::spawn(pump);
             ready(&session).await;
@@ -617,7 +618,7 @@ fn an_end_that_is_asked_for_twice_is_not_put_off() {
     });
 }
 
-/// How long a script with 400 processes takes to end.
+/// Measures the time to end a script with 400 processes.
 async fn end_of(bench: &Bench, number: usize, script: &str) -> Duration {
     let (session, pump) = bench.script(number, script, Stdio::Piped).await;
     let mut pump = tokio::spawn(pump);
@@ -647,7 +648,7 @@ fn a_chain_of_processes_ends_as_soon_as_a_crowd() {
     });
 }
 
-/// How long it takes to end a script whose processes live for a moment each, and start others before they end.
+/// Measures the time to end a script whose short-lived processes start others before they exit.
 async fn hunt(name: &str, script: &str) {
     let bench = Bench::new(name);
     let mut times = Vec::new();
@@ -697,7 +698,7 @@ fn dropped_sessions_leave_nothing() {
         assert!(!bench.programs().is_empty(), "there is something to end");
         let bench = Arc::into_inner(bench).unwrap();
         let (lists, mark) = (ours.clone(), bench.mark.clone());
-        // Everything but the means to look for what is left.
+        // Everything except the means to search for leftovers.
         drop(bench);
         let left = || {
             let marked = |pid: &i32| holds(&proc_file(*pid, "environ"), mark.as_bytes());
@@ -722,7 +723,7 @@ fn output_that_nobody_was_told_of_is_not_kept() {
         timeout(HUNG, flooded).await.unwrap();
         assert_eq!(bench.files().len(), 1, "it was too much for memory: {:?}", session.stage());
         drop((pump, session));
-        // The thread that reads the flood has to notice first.
+        // The bulk-reader thread has to notice first.
         let gone = soon(GONE, || bench.files().is_empty()).await;
         assert!(gone, "nobody knows of these files: {:?}", bench.files());
     });

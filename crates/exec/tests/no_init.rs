@@ -1,4 +1,5 @@
-//! A program that does not call `init` first cannot start processes, and is told so: it would start itself instead.
+//! A program that does not call `init` first cannot start processes, and gets an error: it would start itself
+//! instead.
 
 use std::sync::Arc;
 

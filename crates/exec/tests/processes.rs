@@ -1,4 +1,4 @@
-//! Real processes: started, read, ended, and never left behind.
+//! Tests with real processes: started, read, ended, and never left behind.
 #![expect(clippy::unwrap_used, reason = "tests may unwrap")]
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Bench {
         let gate = Gate::new(reach, SandboxPolicy::FullAccess);
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
-            // This is about what runs, and not about who is asked.
+            // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
                 policy::Settled::Allow(permit) => permit,
                 other => panic!("{other:?}"),
@@ -133,7 +133,7 @@ fn a_permit_for_something_else_starts_nothing() {
     });
 }
 
-/// What is started without a shell does what it does in one.
+/// A command that is started without a shell behaves as in a shell.
 fn a_plain_command_does_what_a_shell_does_with_it() {
     let bench = Bench::new();
     bench.workspace.file("a.txt", "text\n");
@@ -150,7 +150,7 @@ fn a_plain_command_does_what_a_shell_does_with_it() {
             "/bin/echo",
         ] {
             let ours = bench.run(script).await;
-            // The same, made not plain.
+            // The same command, made not plain.
             let shell = bench.run(&format!("{script};")).await;
             let end = |stage: &Stage| if let Stage::Over { exit, .. } = stage { Some(*exit) } else { None };
             assert_eq!((end(&ours.0), &ours.1, &ours.2), (end(&shell.0), &shell.1, &shell.2), "{script}");
@@ -158,7 +158,7 @@ fn a_plain_command_does_what_a_shell_does_with_it() {
     });
 }
 
-/// A keeper is used again, and a program finds nothing of the one before.
+/// A supervisor is reused, and a program inherits nothing from the previous one.
 fn a_program_gets_three_descriptors_and_no_more() {
     let bench = Bench::new();
     block_on(async {

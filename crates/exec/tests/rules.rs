@@ -1,4 +1,4 @@
-//! Files of rules: what is read, and that nothing is lost when many save at once.
+//! Tests of rule files: reading, and concurrent saves without loss.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use toolgate_exec::rules::{load, save};
 
 const PROCESSES: usize = 20;
 const RULES_EACH: usize = 5;
-/// Where a process that this test starts saves, and its number.
+/// The environment variable with the file and the number of a child process of this test.
 const CHILD: &str = "RULES_TEST_CHILD";
 
 fn allow(words: &[&str]) -> NewRule {
@@ -39,7 +39,7 @@ fn read(file: &Path) -> Rules {
     load(&[(Layer::User, file.to_owned())]).unwrap()
 }
 
-/// The names in the directory of `file`.
+/// Returns the names in the directory of `file`.
 fn beside(file: &Path) -> Vec<String> {
     let entries = fs::read_dir(file.parent().unwrap()).unwrap();
     let mut names: Vec<String> =
@@ -99,7 +99,7 @@ fn what_was_there_stays() {
     let mine = "# mine\r\n[[rule]] # first\npattern = ['ls']\ndecision = 'ask'";
     fs::write(&file, mine).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    // Somebody was killed while saving.
+    // A process was killed while saving.
     fs::write(home.path().join(".rules.toml.new"), "half a ru").unwrap();
     let saved = save(&file, &allow(&["cargo", "test"])).unwrap();
     assert_eq!((saved.line, saved.was_there), (6, false));

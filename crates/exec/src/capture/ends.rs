@@ -1,19 +1,19 @@
-//! The first and the last bytes of a stream, in memory that grows with it up to a limit.
+//! Head and tail of a stream: holds its first and last bytes, in buffers that grow up to a limit.
 
 use super::Portion;
 
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     pub(super) head: Vec<u8>,
-    /// A ring once it is full.
+    /// A ring buffer once it is full.
     pub(super) tail: Vec<u8>,
-    /// Where the oldest byte of the ring is, which the next one replaces.
+    /// Index of the ring's oldest byte, which the next byte overwrites.
     oldest: usize,
     bytes: u64,
 }
 
 impl Ends {
-    /// Takes in `bytes`, holding at most `limit` of each end; the same limit each time.
+    /// Appends `bytes`, and holds at most `limit` bytes of each end. Every call must pass the same limit.
     pub(super) fn push(&mut self, bytes: &[u8], limit: usize) {
         self.bytes += bytes.len() as u64;
         let bytes = fill(&mut self.head, bytes, limit);
@@ -32,7 +32,7 @@ impl Ends {
         self.bytes
     }
 
-    /// Both ends, with a line between them if something is missing there.
+    /// Returns head and tail, with a line between them that counts the omitted bytes, if there are any.
     pub(super) fn shown(&self) -> Vec<u8> {
         let held = (self.head.len() + self.tail.len()) as u64;
         let gap = match self.bytes - held {
@@ -57,12 +57,12 @@ impl From<Ends> for Portion {
     }
 }
 
-/// Moves to `buffer` what there is room for, and gives back the rest.
+/// Appends the part of `bytes` that fits to `buffer`, and returns the rest.
 fn fill<'a>(buffer: &mut Vec<u8>, bytes: &'a [u8], limit: usize) -> &'a [u8] {
     let (part, rest) = bytes.split_at(bytes.len().min(limit - buffer.len()));
     let needed = buffer.len() + part.len();
     if needed > buffer.capacity() {
-        // Doubling would go beyond the limit.
+        // Doubling would exceed the limit.
         buffer.reserve_exact(needed.max(2 * buffer.capacity()).min(limit) - buffer.len());
     }
     buffer.extend_from_slice(part);

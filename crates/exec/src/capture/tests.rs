@@ -1,4 +1,4 @@
-//! What memory holds of an output, and what the file does: nothing lost, nothing twice.
+//! Tests of [`Capture`]: memory and file together lose nothing and repeat nothing.
 #![expect(clippy::disallowed_methods, reason = "tests look at real files")]
 
 use std::path::Path;
@@ -105,7 +105,7 @@ fn memory_grows_with_the_output_up_to_the_limits() {
     assert_eq!(held(&capture), 0);
 }
 
-/// What a test does to a capture.
+/// An operation on a capture.
 #[derive(Debug, Clone)]
 enum Step {
     Push(Stream, Vec<u8>),
@@ -120,7 +120,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(prop_oneof![8 => push, 1 => Just(Step::Take)], 0..40)
 }
 
-/// Law: head and tail are the ends of what came, as much as the limit allows, and the count between them is right.
+/// Law: head and tail are the two ends of the output, as long as the limit allows, and the count between them is
+/// right.
 fn is_ends_of(all: &[u8], head: &[u8], omitted: u64, tail: &[u8], limit: usize) -> bool {
     let expected = (all.len().min(limit), all.len().saturating_sub(limit).min(limit));
     (head.len(), tail.len()) == expected
@@ -130,7 +131,7 @@ fn is_ends_of(all: &[u8], head: &[u8], omitted: u64, tail: &[u8], limit: usize) 
 }
 
 proptest! {
-    /// Law: however output comes and is taken, nothing is lost and nothing is miscounted.
+    /// Law: in any order of pushes and takes, nothing is lost and nothing is miscounted.
     #[test]
     fn nothing_is_lost(steps in steps(), merged in 1usize..20, apart in 1usize..10) {
         let dir = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ proptest! {
             };
             let Step::Push(stream, bytes) = step else {
                 let all = of(None);
-                // A file exists only for what did not fit, or what was asked for.
+                // A file exists only for output that did not fit, or that was requested.
                 prop_assert_eq!(files(dir.path()), kept + usize::from(all.len() > 2 * merged));
                 let mut captured = capture.take();
                 let Captured { head, tail, omitted, .. } = &captured;

@@ -1,4 +1,4 @@
-//! The door: from a path that the model chose to a thing that may be read.
+//! Confined file access: resolves a path that the model chose to a file handle, within the roots of a permit.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use super::sys::{self, Links};
 use super::{Found, FsError, Stat, explain};
 
-/// Why an attempt came to nothing.
+/// The reason why a lookup failed, before it is explained to the model.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It was judged: this is the answer.
+    /// The policy decided: this is the error.
     Judged(FsError),
-    /// The kernel would not go there.
+    /// The kernel refused.
     Errno(Errno),
-    /// A link leaves its root and ends nowhere. Whether something exists out there is not ours to tell.
+    /// A link leaves its root and its target does not exist. The reply must not reveal what exists outside.
     Vague,
 }
 
@@ -26,28 +26,28 @@ impl From<FsError> for Trouble {
     }
 }
 
-/// The only way to files: it opens what its permit allows, and nothing else.
+/// Opens the files that its permit allows, and no others. All file access by tools goes through this type.
 #[derive(Debug, Clone)]
 pub struct Door {
     permit: Permit,
 }
 
 impl Door {
-    /// A door for the call that holds `permit`.
+    /// Creates the confined access for a call that holds `permit`.
     pub fn new(permit: &Permit) -> Self {
         Self { permit: permit.clone() }
     }
 
-    /// Looks at `path`, which is absolute and free of `.` and `..` (see [`policy::resolve`]).
+    /// Looks up `path`, which is absolute and free of `.` and `..` (see [`policy::resolve`]).
     ///
-    /// Links are followed as long as they end beneath the roots. Nothing is opened: a FIFO does not block.
+    /// Links are followed as long as they end beneath the roots. Nothing is opened, so a FIFO does not block.
     pub fn look(&self, path: &Path) -> Result<Found, FsError> {
         self.permit.may_read(path)?;
         self.attempt(path).map_err(|trouble| explain::trouble(self, path, trouble))
     }
 
-    /// Looks at `path` without asking whether the call stated it, and without explaining what is wrong: for
-    /// [`explain`], which asks about what lies above a path that was stated.
+    /// Looks up `path` without checking that the call stated it, and without explaining a failure. [`explain`] uses
+    /// it for the ancestors of a stated path.
     pub(super) fn attempt(&self, path: &Path) -> Result<Found, Trouble> {
         let (root, below) = self.reach().locate(path).map_err(FsError::from)?;
         match enter(root.path(), below, Links::Follow) {
@@ -65,12 +65,12 @@ impl Door {
         self.reach().deny()
     }
 
-    /// A link leaves its root. Where it ends may still lie in a root: find out its name, then go there anew,
-    /// beneath that root and without links, so the name needs no trust.
+    /// Follows a link that leaves its root, since its target may lie in another root. Resolves the target's name,
+    /// then opens that name beneath its root without following links: the name needs no trust.
     fn chase(&self, path: &Path, root: &Path, below: &Path) -> Result<Found, Trouble> {
         let outside = || FsError::Denied(Denial::LeadsOutside { path: path.to_owned() });
         let target = sys::target(&root.join(below)).map_err(|errno| match errno {
-            // Trouble of ours, not of the path: it says nothing about what is out there.
+            // A failure of this process, not of the path: it reveals nothing about the target.
             Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Trouble::Errno(errno),
             _ => Trouble::Vague,
         })?;
@@ -79,7 +79,7 @@ impl Door {
         Ok(self.judge(path, fd)?)
     }
 
-    /// Judges the thing itself: where it really is must lie in a root and be denied by no rule.
+    /// Checks the opened file itself: its real path must lie in a root and match no deny rule.
     fn judge(&self, path: &Path, fd: OwnedFd) -> Result<Found, FsError> {
         let unnamed = |_| FsError::Unsupported {
             path: path.to_owned(),
@@ -106,15 +106,15 @@ impl Door {
 
 fn enter(root: &Path, below: &Path, links: Links) -> rustix::io::Result<OwnedFd> {
     let root = match sys::root(root) {
-        // The root itself has become a link: judge where that leads like any other link out.
+        // The root itself has become a link: treat it like any other link that leaves its root.
         Err(Errno::LOOP) => return Err(Errno::XDEV),
         other => other?,
     };
     sys::beneath(root.as_fd(), below, sys::PEEK, links)
 }
 
-/// The kernel marks the path of a deleted file like this, and then nobody can say what its path would be. A file
-/// may also really be called that: then the same file is found by this name.
+/// Returns true if the file was deleted. The kernel appends " (deleted)" to the path of a deleted file. A file may
+/// also have that name: then a lookup of the name finds the same file.
 fn is_gone(real: &Path, root: &Path, below: &Path, stat: Stat) -> bool {
     if !real.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
         return false;

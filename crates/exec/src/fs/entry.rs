@@ -1,4 +1,4 @@
-//! One entry that a walk meets, good for as long as the visit lasts.
+//! One entry that a walk visits, valid during the visit.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +9,12 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::{Kind, Stat, sys};
 
-/// One entry that a walk meets. It is read through its directory's descriptor, so its path cannot be swapped.
+/// One entry that a walk visits. It is read through its directory's descriptor, so its path cannot be swapped.
 #[derive(Debug)]
 pub struct Entry<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) name: &'a [u8],
-    /// The absolute real path, and where in it the part below the start begins.
+    /// The absolute real path. The part relative to the start of the walk begins at `offset`.
     pub(super) whole: &'a [u8],
     pub(super) offset: usize,
     pub(super) kind: Kind,
@@ -22,28 +22,28 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Its path relative to the start of the walk.
+    /// Returns the path relative to the start of the walk.
     pub fn path(&self) -> &Path {
         Path::new(sys::os(&self.whole[self.offset..]))
     }
 
-    /// What the directory says it is; a link is [`Kind::Symlink`].
+    /// Returns the kind of file as the directory lists it; a symlink is [`Kind::Symlink`].
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// How many directories down it is: 1 for what lies in the start itself.
+    /// Returns the depth: 1 for an entry of the start directory.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Asks for its size and times; a link is not followed.
+    /// Reads size and times. A symlink is not followed.
     pub fn stat(&self) -> io::Result<Stat> {
         let stat = rustix::fs::statat(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Stat::of(&stat))
     }
 
-    /// Where it points, as written, if it is a link.
+    /// Returns the target of a symlink, as it is written.
     pub fn link_target(&self) -> Option<PathBuf> {
         if self.kind != Kind::Symlink {
             return None;
@@ -51,14 +51,14 @@ impl Entry<'_> {
         sys::link(self.dir, sys::os(self.name)).ok()
     }
 
-    /// Opens it for reading, if it is a regular file, and says what it is now.
+    /// Opens a regular file for reading, and returns its current metadata.
     pub fn open(&self) -> io::Result<(File, Stat)> {
-        // Asked before opening, because opening a device can already have an effect.
+        // Checked before opening, because opening a device can already have an effect.
         if self.kind != Kind::File {
             return Err(not_a_file(self.kind));
         }
         let fd = rustix::fs::openat(self.dir, self.name, sys::READ | OFlags::NOFOLLOW, Mode::empty())?;
-        // Asked again, because the name may mean something else since it was listed.
+        // Checked again, because the name may mean another file since it was listed.
         let stat = Stat::of(&rustix::fs::fstat(&fd)?);
         if stat.kind != Kind::File {
             return Err(not_a_file(stat.kind));

@@ -1,4 +1,4 @@
-//! Why a path could not be looked at, opened or walked, in words for the model that chose it.
+//! Errors of file access, worded for the model that chose the path.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,50 +7,50 @@ use policy::Denial;
 
 use super::Kind;
 
-/// Why a path could not be looked at, opened or walked.
+/// The reason why a path could not be looked up, opened or walked.
 #[derive(Debug, thiserror::Error)]
 pub enum FsError {
-    /// The policy refuses it.
+    /// The policy denies it.
     #[error(transparent)]
     Denied(#[from] Denial),
-    /// There is nothing at the path.
+    /// The path does not exist.
     #[error("`{}` does not exist; {}", path.display(), instead(nearest, exists.as_deref()))]
     NotFound {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// Names like the missing one, from the deepest directory that exists; at most three.
+        /// At most three similar names in the deepest existing directory.
         nearest: Vec<String>,
-        /// The deepest directory above `path` that exists, if that is not its parent.
+        /// The deepest existing ancestor of `path`, if it is not the parent.
         exists: Option<PathBuf>,
     },
-    /// The path is a link inside the roots whose target is missing.
+    /// The path is a symlink inside the roots whose target is missing.
     #[error("`{}` is a symbolic link to `{}`, which does not exist; the link is broken", path.display(), target.display())]
     BrokenLink {
         /// The link.
         path: PathBuf,
-        /// Where it points, as it is written in the link.
+        /// The target, as it is written in the link.
         target: PathBuf,
     },
-    /// A file was needed.
+    /// The operation needs a regular file.
     #[error("`{}` is {kind}, not a file; give the path of a regular file", path.display())]
     NotAFile {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file that exists there.
         kind: Kind,
     },
-    /// A directory was needed, here or on the way.
+    /// The operation needs a directory, at the path or on the way to it.
     #[error("`{}` is {kind}, not a directory; give the path of a directory", path.display())]
     NotADirectory {
-        /// The part of the path that is no directory.
+        /// The part of the path that is not a directory.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file that exists there.
         kind: Kind,
     },
-    /// Following the links of the path does not end.
+    /// The symlinks of the path form a loop.
     #[error("the symbolic links of `{}` form a loop or lead through a magic link such as `/proc/self/root`, which is not followed; give the path of the thing itself", path.display())]
     Loop {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
     },
     /// The path, or a name in it, is longer than the file system allows.
@@ -58,23 +58,23 @@ pub enum FsError {
         "the path is too long for the file system ({length} bytes; names hold 255, paths 4095); give a shorter one"
     )]
     TooLong {
-        /// How many bytes the path has.
+        /// The length of the path in bytes.
         length: usize,
     },
-    /// This system cannot look there without a race.
+    /// This system cannot open the path without a race.
     #[error("`{}` cannot be read safely on this system: {why}", path.display())]
     Unsupported {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// What is missing and what would fix it.
+        /// The missing feature, and a remedy.
         why: &'static str,
     },
-    /// The system refused for a reason of its own.
+    /// The system call failed for another reason.
     #[error("`{}` cannot be read: {}", path.display(), plain(source))]
     Io {
-        /// What was asked for.
+        /// The requested path.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system call.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! From trouble met by `look` to the error that helps: what exists, what was meant, what is in the way.
+//! Turns a failed lookup into a helpful error: the deepest existing directory, similar names, the obstacle.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use super::door::Trouble;
 use super::sys;
 use super::{Door, Found, FsError, Kind, nearest};
 
-/// Explains why looking at `path` came to nothing.
+/// Explains why the lookup of `path` failed.
 pub(super) fn trouble(door: &Door, path: &Path, trouble: Trouble) -> FsError {
     let error = match trouble {
         Trouble::Judged(error) => error,
@@ -20,7 +20,8 @@ pub(super) fn trouble(door: &Door, path: &Path, trouble: Trouble) -> FsError {
     about(path, error)
 }
 
-/// A denial names what was asked for, not how far one could get: that would tell what exists behind it.
+/// Makes a denial name the requested path, not the ancestor that was reached: that would reveal which files exist
+/// behind it.
 fn about(path: &Path, error: FsError) -> FsError {
     let path = path.to_owned();
     match error {
@@ -48,9 +49,9 @@ fn refused(path: &Path, errno: Errno) -> FsError {
     }
 }
 
-/// Climbs to the deepest thing above `path` that exists and says what is wrong below it.
+/// Finds the deepest existing ancestor of `path`, and explains what is missing below it.
 fn missing(door: &Door, path: &Path) -> FsError {
-    // First, as what exists behind a refusal is not told either.
+    // Checked first, so that a denial does not reveal what exists behind it.
     if let Some(denial) = refusal(door, path) {
         return denial.into();
     }
@@ -65,7 +66,7 @@ fn missing(door: &Door, path: &Path) -> FsError {
                 return missing_in(door, path, &found, (below, name));
             }
             Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
-            // What is missing in a denied or outer place is not told either.
+            // A file that is missing in a denied or outside directory is not reported as missing.
             Err(Trouble::Judged(error)) => return error,
             Err(Trouble::Errno(Errno::NOENT | Errno::NOTDIR) | Trouble::Vague) => below = above,
             Err(Trouble::Errno(errno)) => return refused(above, errno),
@@ -74,7 +75,7 @@ fn missing(door: &Door, path: &Path) -> FsError {
     FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None }
 }
 
-/// `at` is missing in `dir`, by this name: there is no such entry, or it is a link to nowhere.
+/// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
 fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)) -> FsError {
     if let Ok(target) = sys::link(dir.fd(), name) {
         return FsError::BrokenLink { path: at.to_owned(), target };
@@ -87,16 +88,16 @@ fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)
     }
 }
 
-/// Where the links in `path` would lead, name by name, and why that may not be read: the same answer whether or not
-/// anything is there. Only links that lie in a root are looked at.
+/// Follows the symlinks in `path` name by name, and returns a denial if they lead to a denied path. The answer does
+/// not depend on the existence of the target. Only links that lie in a root are read.
 fn refusal(door: &Door, path: &Path) -> Option<Denial> {
-    /// As many links as the kernel follows.
+    /// The number of links that the kernel follows.
     const HOPS: usize = 40;
     let reach = door.reach();
     let (root, below) = reach.locate(path).ok()?;
     let mut left = names(&root.path().join(below));
     let (mut at, mut hops) = (PathBuf::from("/"), 0);
-    // ends: every round takes a name, and links add more only so many times
+    // ends: every round takes a name, and links add more at most `HOPS` times
     while let Some(name) = left.pop() {
         if name == ".." {
             at.pop();
@@ -125,7 +126,7 @@ fn refusal(door: &Door, path: &Path) -> Option<Denial> {
     None
 }
 
-/// The names in a path, the last first.
+/// Returns the names in a path in reverse order.
 fn names(path: &Path) -> Vec<OsString> {
     let named = |part: Component<'_>| match part {
         Component::Normal(name) => Some(name.to_owned()),

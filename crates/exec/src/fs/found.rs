@@ -1,4 +1,4 @@
-//! A thing that was looked at and may be read, held by its descriptor.
+//! Handle of a file that passed the policy check, held by its descriptor.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::{FsError, Kind, Stat, sys};
 
-/// A thing that was looked at and may be read. It stays the same thing whatever happens to its path.
+/// A file that passed the policy check. It stays the same file even if its path is swapped.
 #[derive(Debug)]
 pub struct Found {
     fd: OwnedFd,
@@ -17,37 +17,37 @@ pub struct Found {
 }
 
 impl Found {
-    /// The caller has judged `path`, the real path of `fd`.
+    /// The caller has checked `path`, the real path of `fd`.
     pub(super) fn new(fd: OwnedFd, path: PathBuf, stat: Stat) -> Self {
         Self { fd, path, stat }
     }
 
-    /// Says what it is. Never [`Kind::Symlink`]: links were followed.
+    /// Returns the kind of file. It is never [`Kind::Symlink`]: links were followed.
     pub fn kind(&self) -> Kind {
         self.stat.kind
     }
 
-    /// Its length in bytes when it was looked at.
+    /// Returns the size in bytes at the time of the lookup.
     pub fn size(&self) -> u64 {
         self.stat.size
     }
 
-    /// When its content last changed, when it was looked at.
+    /// Returns the modification time at the time of the lookup.
     pub fn modified(&self) -> Option<SystemTime> {
         self.stat.modified
     }
 
-    /// Where it really is, free of symbolic links.
+    /// Returns the real path, free of symlinks.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its device and inode: two paths with the same identity are the same thing.
+    /// Returns device and inode: two paths with the same identity are the same file.
     pub fn identity(&self) -> (u64, u64) {
         self.stat.identity
     }
 
-    /// Opens it for reading, if it is a regular file.
+    /// Opens a regular file for reading.
     pub fn open(&self) -> Result<File, FsError> {
         if self.stat.kind != Kind::File {
             return Err(FsError::NotAFile { path: self.path.clone(), kind: self.stat.kind });
@@ -60,7 +60,7 @@ impl Found {
         };
         let file = sys::reopen(self.fd.as_fd()).map_err(fault)?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| fault(errno.into()))?;
-        // Costs one call and means that not even a forged /proc can hand out another file.
+        // Costs one system call, and ensures that even a forged /proc cannot substitute another file.
         if Stat::of(&stat).identity != self.stat.identity {
             return Err(FsError::Unsupported {
                 path: self.path.clone(),
@@ -70,7 +70,8 @@ impl Found {
         Ok(file)
     }
 
-    /// The directory itself, for a process to start in; an error if it is none.
+    /// Returns the directory's descriptor, as a working directory for a process. Fails if the file is not a
+    /// directory.
     pub(crate) fn directory(&self) -> io::Result<BorrowedFd<'_>> {
         if self.stat.kind == Kind::Directory {
             Ok(self.fd())

@@ -14,11 +14,11 @@ use rustix::fs::AtFlags;
 use super::sys::{self, Links};
 use super::{Found, Stat};
 
-/// No one writes an ignore file longer than this by hand.
+/// Longer ignore files are cut off; no hand-written one reaches this size.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What all ignore files of one walk may take: compiling a line takes microseconds and a wildcard about a kilobyte, so a
-/// hostile tree must not have millions of them. When it is used up, further rules are not read.
+/// Bounds the cost of all ignore files of one walk. Compiling takes microseconds for a line and about a kilobyte for
+/// a wildcard, so a hostile tree must not have millions of them. Rules beyond the budget are not read.
 #[derive(Debug)]
 pub(super) struct Budget {
     lines: AtomicUsize,
@@ -32,7 +32,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes what compiling `line` costs, if there is that much left.
+    /// Deducts the cost of compiling `line`. Returns false if the budget is exhausted.
     fn takes(&self, line: &str) -> bool {
         let take = |left: &AtomicUsize, cost: usize| {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(cost)).is_ok()
@@ -41,22 +41,22 @@ impl Budget {
     }
 }
 
-/// The ignore rules of one directory, and through `outer` of those above it.
+/// The ignore rules of one directory, linked through `outer` to those of its ancestors.
 ///
-/// Directories without rules have no layer, so a tree without ignore files costs nothing.
+/// A directory without rules has no layer, so a tree without ignore files costs nothing.
 #[derive(Debug)]
 pub(super) struct Layer {
     outer: Option<Arc<Layer>>,
-    /// Where in an absolute path the part relative to this directory begins.
+    /// The offset in an absolute path at which the part relative to this directory begins.
     offset: usize,
     dot_ignore: Option<Gitignore>,
     gitignore: Option<Gitignore>,
     exclude: Option<Gitignore>,
-    /// Rules of git end at its repository; those of `.ignore` do not.
+    /// Git's rules end at the top of a repository; those of `.ignore` do not.
     is_repository: bool,
 }
 
-/// Which of the special names a directory holds, or may hold.
+/// The special names that a directory contains, or may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Special {
     pub(super) dot_ignore: bool,
@@ -66,7 +66,7 @@ pub(super) struct Special {
 
 impl Special {
     pub(super) const NONE: Self = Self { dot_ignore: false, gitignore: false, git: false };
-    /// Not known: each has to be tried.
+    /// The names are unknown: each file has to be tried.
     pub(super) const UNKNOWN: Self = Self { dot_ignore: true, gitignore: true, git: true };
 
     pub(super) fn note(&mut self, name: &[u8]) {
@@ -80,7 +80,7 @@ impl Special {
 }
 
 impl Layer {
-    /// Adds the rules of the directory `fd`, whose absolute path is `path`, to those `outer` of it.
+    /// Adds the rules of the directory `fd`, whose absolute path is `path`, to the `outer` rules.
     pub(super) fn add(
         outer: Option<&Arc<Layer>>,
         fd: BorrowedFd<'_>,
@@ -108,7 +108,7 @@ impl Layer {
         if has_rules || ends_rules { Some(Arc::new(layer)) } else { layer.outer }
     }
 
-    /// The rules that hold in `start`'s parent: those of each directory from its root down to there.
+    /// Returns the rules in effect in the parent of `start`: those of each directory from `root` down.
     pub(super) fn above(start: &Found, root: &Path, limits: (&DenyRead, &Budget)) -> Option<Arc<Layer>> {
         let mut dirs: Vec<&Path> =
             start.path().ancestors().skip(1).take_while(|dir| dir.starts_with(root)).collect();
@@ -123,8 +123,8 @@ impl Layer {
         layer
     }
 
-    /// Says whether the rules hide the thing at the absolute path `path`. The innermost rule wins; `.ignore`
-    /// comes before `.gitignore` and that before `exclude`, as in ripgrep.
+    /// Returns true if the rules hide the file at the absolute path `path`. The innermost rule wins. `.ignore` takes
+    /// precedence over `.gitignore`, and that over `exclude`, as in ripgrep.
     pub(super) fn hides(&self, path: &[u8], is_dir: bool) -> bool {
         let mut by_git = None;
         let mut by_exclude = None;
@@ -148,7 +148,7 @@ impl Layer {
     }
 }
 
-/// Where, in the absolute path of something below `dir`, the part below `dir` begins.
+/// Returns the offset in an absolute path at which the part relative to `dir` begins.
 pub(super) fn offset(dir: &Path) -> usize {
     let bytes = dir.as_os_str().as_encoded_bytes();
     if bytes.ends_with(b"/") { bytes.len() } else { bytes.len() + 1 }
@@ -162,7 +162,7 @@ fn verdict(rules: &Gitignore, below: &Path, is_dir: bool) -> Option<bool> {
     }
 }
 
-/// Compiles the ignore file `name` in `dir`. Links are not followed, as in git; what is denied is not read.
+/// Compiles the ignore file `name` in `dir`. Links are not followed, as in git. A denied file is not read.
 fn rules(
     dir: BorrowedFd<'_>,
     path: &Path,
@@ -174,11 +174,11 @@ fn rules(
     }
     let fd = sys::beneath(dir, name, sys::READ, Links::Refuse).ok()?;
     let text = read(fd)?;
-    // "." means that paths are given relative to the file's directory and nothing is stripped from them.
+    // With ".", paths are relative to the file's directory and no prefix is stripped from them.
     let mut builder = GitignoreBuilder::new(".");
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
     for line in text.split(|&byte| byte == b'\n') {
-        // A line that is no glob or no UTF-8 is skipped; git and ripgrep carry on too.
+        // A line that is not a glob or not UTF-8 is skipped, as git and ripgrep do.
         if let Ok(line) = std::str::from_utf8(line)
             && !line.trim().is_empty()
             && policy::glob_fault(line).is_none()

@@ -1,11 +1,11 @@
-//! What a thing in the file system is, and the few facts that tools ask about it.
+//! File kinds and the few metadata fields that tools need.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::FileType;
 
-/// What a thing in the file system is. Its `Display` reads as "a directory", "a FIFO".
+/// The kind of a file. Its `Display` reads as "a directory", "a FIFO".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A regular file.
@@ -22,7 +22,7 @@ pub enum Kind {
     CharDevice,
     /// A block device, e.g. a disk.
     BlockDevice,
-    /// Something that this system does not name.
+    /// A kind that this system does not name.
     Other,
 }
 
@@ -56,18 +56,18 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The facts about a thing in the file system at the moment of asking.
+/// The metadata of a file at the time of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// What it is.
+    /// The kind of file.
     pub kind: Kind,
-    /// Its length in bytes; of a link, the length of its target.
+    /// The size in bytes; of a symlink, the length of its target.
     pub size: u64,
-    /// When its content last changed.
+    /// The modification time of the content.
     pub modified: Option<SystemTime>,
-    /// Its device and inode: two paths with the same identity are the same thing.
+    /// Device and inode: two paths with the same identity are the same file.
     pub identity: (u64, u64),
-    /// Whether anybody may run it.
+    /// True if any execute bit is set.
     pub executable: bool,
 }
 
@@ -83,7 +83,7 @@ impl Stat {
     }
 }
 
-/// The fields of `stat` have other widths and signs on other systems.
+/// Converts a field of `stat`, whose width and sign differ between systems.
 fn wide(field: impl TryInto<u64>) -> u64 {
     field.try_into().unwrap_or_default()
 }

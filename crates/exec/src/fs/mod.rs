@@ -1,11 +1,10 @@
-//! One confined door for file access in this process: [`Door`] looks at paths and walks directories.
+//! Confined file access in this process: [`Door`] looks up paths and walks directories.
 //!
-//! The promise: nothing outside the readable roots and nothing deny-read is ever read or listed, even while
-//! another process swaps directories for symbolic links. It holds because what is checked is a file descriptor,
-//! and what is read is that same descriptor: there is no path between the check and the read.
+//! Invariant: nothing outside the readable roots and nothing deny-read is ever read or listed, even while another
+//! process swaps directories for symlinks. The check and the read use the same file descriptor: there is no path
+//! between them, hence no TOCTOU race.
 //!
-//! What it cannot see: a hard link or a bind mount gives a denied file a second real path, and only that path is
-//! judged.
+//! Limitation: a hard link or a bind mount gives a denied file a second real path, and only that path is checked.
 
 mod door;
 mod entry;
@@ -30,23 +29,23 @@ pub use kind::{Kind, Stat};
 pub use recent::changed_within;
 pub use walk::{Flow, IgnoreFiles, WalkOptions, Walked};
 
-/// Finds where `path` really is, with every symbolic link resolved.
+/// Returns the real path of `path`, with all symlinks resolved.
 ///
-/// This is not confined: it is for the composition root, which turns what the user configured into roots before
-/// there is a policy. Tools go through [`Door`].
+/// This function is not confined. It is for the composition root, which turns configured paths into roots before a
+/// policy exists. Tools use [`Door`].
 #[expect(clippy::disallowed_methods, reason = "the one place that resolves a path before any policy exists")]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
-/// Finds where `path` will really be: the part of it that exists, resolved, and the rest as it is.
+/// Returns the real path that `path` will have: resolves the existing part and appends the rest unchanged.
 pub fn real_to_be(path: &Path) -> PathBuf {
-    // Components only, so that `/a//b/.` is found to be `/a/b`.
+    // Only components, so that `/a//b/.` becomes `/a/b`.
     let path: &Path = &path.components().collect::<PathBuf>();
     let found = path.ancestors().find_map(|above| {
         let rest = path.strip_prefix(above).ok()?;
         let found = real(above).ok()?;
-        // Joining nothing would put a `/` behind it.
+        // Joining an empty path would append a `/`.
         Some(if rest.as_os_str().is_empty() { found } else { found.join(rest) })
     });
     found.unwrap_or_else(|| path.to_owned())

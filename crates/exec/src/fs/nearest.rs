@@ -1,4 +1,4 @@
-//! "Did you mean": names in a directory that look like one that is missing.
+//! "Did you mean": finds names in a directory that resemble a missing one.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -8,20 +8,20 @@ use rustix::fs::Mode;
 
 use super::{Found, sys};
 
-/// How many entries of a directory are looked at, so a huge one costs milliseconds.
+/// The maximum number of directory entries that are compared, so a huge directory costs milliseconds.
 const MAX_SEEN: usize = 4096;
-/// How many names are offered.
+/// The maximum number of suggestions.
 const MAX_NAMES: usize = 3;
-/// The most letters that may differ.
+/// The maximum edit distance.
 const MAX_TYPOS: usize = 4;
 
-/// Names up to three entries of `dir` that look like `wanted`, the most alike first. Never a denied one.
+/// Returns up to three entries of `dir` that resemble `wanted`, the most similar first, without denied ones.
 pub(super) fn names(dir: &Found, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
     let Ok(fd) = rustix::fs::openat(dir.fd(), ".", sys::LIST, Mode::empty()) else { return Vec::new() };
     let wanted = wanted.to_string_lossy();
     let mut alike: Vec<(usize, String)> = Vec::new();
     let mut seen = 0;
-    // What could be read before an error is still worth offering.
+    // Names that were read before an error are still worth suggesting.
     let _ = sys::list(std::os::fd::AsFd::as_fd(&fd), &mut sys::DirBuffer::new(), |name, _| {
         seen += 1;
         if let Ok(text) = std::str::from_utf8(name)
@@ -37,10 +37,10 @@ pub(super) fn names(dir: &Found, deny: &DenyRead, wanted: &OsStr) -> Vec<String>
     alike.into_iter().take(MAX_NAMES).map(|(_, name)| name).collect()
 }
 
-/// How unlike two names are; `None` if too much for one to be a slip for the other.
+/// Returns the distance of two names, or `None` if it is too large for a typo.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     let (a, b) = (wanted.to_lowercase(), name.to_lowercase());
-    // One in three: of a name of two letters nothing is left when one differs.
+    // One typo for three letters: shorter names would match anything.
     let limit = (a.chars().count() / 3).min(MAX_TYPOS);
     let by_stem = || match (a.split_once('.')?, b.split_once('.')?) {
         ((x, _), (y, _)) if x == y && !x.is_empty() => Some(limit + 1),
@@ -49,7 +49,7 @@ fn distance(wanted: &str, name: &str) -> Option<usize> {
     typos(&a, &b, limit).or_else(by_stem)
 }
 
-/// The edit distance of `a` and `b` up to `limit`, with a swap of neighbours as one edit.
+/// Returns the edit distance of `a` and `b` up to `limit`. A swap of neighbours counts as one edit.
 fn typos(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {

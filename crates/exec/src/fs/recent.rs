@@ -1,13 +1,13 @@
-//! Files that were changed a moment ago, for whoever tells that they will not last.
+//! Lists recently changed files of a session's own directory, for a warning that they will not persist.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The most entries of a directory that are looked at.
+/// The maximum number of directory entries that are read.
 const LOOKED_AT: usize = 10_000;
 
-/// Lists the files directly in `directory` that were changed since `within` ago, sorted, at most `most`. `directory` is one
-/// of the session's own; if a symbolic link leads to it, nothing is listed.
+/// Lists the files directly in `directory` that changed within the duration `within`, sorted, at most `most`.
+/// `directory` belongs to the session. If a symlink leads to it, the list is empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "a directory of the session's own, outside every readable root"
@@ -18,7 +18,7 @@ pub fn changed_within(directory: &Path, within: Duration, most: usize) -> Vec<Pa
         return Vec::new();
     }
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    // What a link leads to is not looked at.
+    // Symlinks are not followed.
     let is_recent = |entry: &std::fs::DirEntry| {
         entry.metadata().is_ok_and(|found| found.is_file() && found.modified().is_ok_and(|at| at >= since))
     };

@@ -1,4 +1,5 @@
-//! The few system calls everything here rests on: opening beneath a directory, naming a descriptor, listing one.
+//! System calls for confined file access: opening beneath a directory, resolving a descriptor's path, listing a
+//! directory.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -10,32 +11,32 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, Result};
 
-/// What to do with a symbolic link on the way.
+/// The treatment of symlinks during path resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
-    /// Follow it as long as it stays beneath the directory.
+    /// Follow a link as long as it stays beneath the directory.
     Follow,
-    /// Fail.
+    /// Fail at any link.
     Refuse,
 }
 
-/// Errno of a symbolic link met where none can be followed safely, because the kernel lacks `openat2`.
+/// Errno for a symlink that cannot be followed safely, because the kernel lacks `openat2`.
 pub(super) const LINK_UNSAFE: Errno = Errno::OPNOTSUPP;
 
-/// Errno of a thing that is neither file nor directory, on a system that cannot look without opening.
+/// Errno for a special file on a system that cannot look it up without opening it.
 pub(super) const LOOK_UNSAFE: Errno = Errno::NXIO;
 
-/// `O_PATH` names a thing without opening it: a FIFO does not block, a device does not react.
+/// `O_PATH` refers to a file without opening it: a FIFO does not block, a device does not react.
 #[cfg(target_os = "linux")]
 pub(super) const PEEK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 pub(super) const PEEK: OFlags = READ;
 
-/// Reading that neither blocks on a FIFO nor adopts a terminal.
+/// Reads without blocking on a FIFO and without adopting a controlling terminal.
 pub(super) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Reading the entries of a directory.
+/// Reads the entries of a directory.
 pub(super) const LIST: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
 /// Opens the directory of a root, whose path must be free of links.
@@ -61,7 +62,7 @@ fn plain_root(path: &Path) -> Result<OwnedFd> {
     step(top.as_fd(), path.strip_prefix("/").unwrap_or(path), PEEK | OFlags::DIRECTORY)
 }
 
-/// Opens `below` without ever leaving `dir`: `EXDEV` if a link tries to.
+/// Opens `below` without leaving `dir`. Fails with `EXDEV` if a link leaves it.
 #[cfg(target_os = "linux")]
 pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
@@ -73,7 +74,7 @@ pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: L
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     match patiently(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
         Err(errno) if lacks_openat2(errno) => step(dir, below, flags),
-        // Paths over PATH_MAX have to be walked in steps too.
+        // Paths longer than PATH_MAX are also resolved step by step.
         Err(Errno::NAMETOOLONG) if links == Links::Refuse => step(dir, below, flags),
         other => other,
     }
@@ -83,13 +84,13 @@ pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: 
     step(dir, below, flags)
 }
 
-/// Linux before 5.6 answers ENOSYS; the seccomp profiles of older containers answer EPERM.
+/// Linux before 5.6 returns ENOSYS; the seccomp profiles of older containers return EPERM.
 #[cfg(target_os = "linux")]
 fn lacks_openat2(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::PERM)
 }
 
-/// `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+/// Retries: `openat2` returns EAGAIN when a concurrent rename may have raced with a `..`.
 #[cfg(target_os = "linux")]
 fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     const TRIES: usize = 128;
@@ -102,7 +103,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     Err(Errno::AGAIN)
 }
 
-/// Opens `below` one name at a time and refuses every link, for kernels that cannot follow one beneath `dir`.
+/// Opens `below` one name at a time and refuses every link, for kernels without `openat2`.
 pub(super) fn step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let mut at = None;
     let mut parts = below.components().peekable();
@@ -136,7 +137,8 @@ fn one(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd> {
     }
 }
 
-/// Says where `path` leads, links out of every root included. Only a name is made: nothing there is opened.
+/// Returns the real path that `path` leads to, even outside every root. Only a name is resolved: the target is not
+/// opened.
 #[cfg(target_os = "linux")]
 pub(super) fn target(path: &Path) -> Result<PathBuf> {
     use rustix::fs::ResolveFlags;
@@ -150,7 +152,7 @@ pub(super) fn target(_path: &Path) -> Result<PathBuf> {
     Err(LINK_UNSAFE)
 }
 
-/// Says where the thing behind `fd` is now.
+/// Returns the current path of the file behind `fd`.
 #[cfg(target_os = "linux")]
 pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
     let name = rustix::fs::readlinkat(rustix::fs::CWD, proc_name(fd), Vec::new())?;
@@ -165,7 +167,7 @@ pub(super) fn real_path(_fd: BorrowedFd<'_>) -> Result<PathBuf> {
     Err(Errno::NOENT)
 }
 
-/// Opens the very thing behind `fd` for reading. The caller knows that it is a regular file.
+/// Opens the same file as `fd` for reading. The caller has checked that it is a regular file.
 #[cfg(target_os = "linux")]
 pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
     Ok(File::from(rustix::fs::open(proc_name(fd), READ, Mode::empty())?))
@@ -173,7 +175,7 @@ pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn reopen(fd: BorrowedFd<'_>) -> std::io::Result<File> {
     use std::io::Seek;
-    // `fd` is already open for reading here; the copy shares its position, hence the rewind.
+    // `fd` is already open for reading here. The copy shares its position, hence the rewind.
     let mut file = File::from(fd.try_clone_to_owned()?);
     file.rewind()?;
     Ok(file)
@@ -184,7 +186,7 @@ fn proc_name(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd))
 }
 
-/// Where a link points, as it is written.
+/// Returns the target of a link, as it is written.
 pub(super) fn link(dir: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf> {
     rustix::fs::readlinkat(dir, name, Vec::new()).map(to_path)
 }
@@ -193,7 +195,7 @@ fn to_path(name: CString) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(name.into_bytes()))
 }
 
-/// Room for the entries of one `getdents` call; as large as glibc's, so a directory of 1,000 names takes one call.
+/// Buffer for one `getdents` call. It is as large as glibc's, so a directory of 1,000 names takes one call.
 #[derive(Debug)]
 pub(super) struct DirBuffer(Vec<u8>);
 
@@ -204,7 +206,7 @@ impl DirBuffer {
     }
 }
 
-/// Calls `each` with every name in the directory but `.` and `..`, in the order of the file system.
+/// Calls `each` with every name in the directory except `.` and `..`, in the file system's order.
 #[cfg(target_os = "linux")]
 pub(super) fn list(
     dir: BorrowedFd<'_>,
@@ -212,7 +214,7 @@ pub(super) fn list(
     mut each: impl FnMut(&[u8], FileType) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut raw = rustix::fs::RawDir::new(dir, buffer.0.spare_capacity_mut());
-    // ends: the kernel hands out each entry once
+    // ends: the kernel returns each entry once
     while let Some(entry) = raw.next() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -242,7 +244,7 @@ pub(super) fn list(
     Ok(())
 }
 
-/// The file name in `name`, which came out of a directory.
+/// Converts the bytes of a directory entry to a file name.
 pub(super) fn os(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }
@@ -253,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    /// What kernels without `openat2` get.
+    /// Tests the fallback for kernels without `openat2`.
     #[test]
     fn stepping_goes_down_and_refuses_links() {
         let temp = tempfile::tempdir().unwrap();

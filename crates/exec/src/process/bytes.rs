@@ -1,11 +1,11 @@
-//! Messages as bytes: a length, then numbers and texts one after the other.
+//! Binary encoding of messages: a length prefix, then numbers and byte strings.
 
 use std::time::Duration;
 
-/// How many bytes the length takes.
+/// The size of the length prefix in bytes.
 pub(crate) const LENGTH: usize = 4;
 
-/// A message that is being written.
+/// Encodes a message.
 pub(crate) struct Out(Vec<u8>);
 
 impl Out {
@@ -41,7 +41,7 @@ impl Out {
     }
 }
 
-/// A message that is being read. It may come from a process that was tampered with: nothing in it is trusted.
+/// Decodes a message. The sender may be a compromised process: no content is trusted.
 pub(crate) struct In<'a>(pub(crate) &'a [u8]);
 
 impl<'a> In<'a> {

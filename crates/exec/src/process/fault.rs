@@ -1,4 +1,4 @@
-//! Why a process was not started, in one sentence.
+//! Errors of starting a process, each in one sentence.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use policy::{Denial, Missing, Tier};
 
 use super::message::Step;
 
-/// Why a process was not started.
+/// The reason why a process was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnFault {
-    /// The permit is for something else.
+    /// The permit is for another command.
     #[error(transparent)]
     Denied(#[from] Denial),
-    /// The program that embeds us does not say so at the top of its `main`.
+    /// The embedding program does not call `init` at the top of its `main`.
     #[error("no process can be started: the program must call `toolgate::init()` first in its `main`")]
     NotReady,
     /// The program could not be run.
@@ -21,33 +21,33 @@ pub enum SpawnFault {
     Refused {
         /// The step that failed.
         step: Step,
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// Where.
+        /// The working directory.
         directory: PathBuf,
-        /// The system's word.
+        /// The error of the system call.
         errno: io::Error,
     },
-    /// This machine cannot confine it as the policy demands.
+    /// This machine cannot confine the process as the policy requires.
     #[error("{}", unconfined(*at_least, missing, fix.as_deref(), *weaker))]
     Unconfined {
-        /// The weakest tier that would do.
+        /// The weakest sufficient tier.
         at_least: Tier,
-        /// What was tried.
+        /// The tiers that were tried.
         missing: Vec<Missing>,
-        /// What would mend it, if that is known.
+        /// The remedy, if one is known.
         fix: Option<String>,
-        /// What there is instead, if somebody makes do with that.
+        /// The tier that this machine offers, for a user who accepts it.
         weaker: Option<Tier>,
     },
-    /// There is more in the writable roots than can be looked at and protected.
+    /// The writable roots hold more files than can be scanned and protected.
     #[error(
         "nothing is run: the workspace holds more files, secrets or repositories than can be looked at, or is a \
          directory that cannot be listed, so that some would not be protected; work in a smaller directory, remove what a command may have put there, or accept it with \
          `--require landlock`"
     )]
     TooMuch,
-    /// Git's configuration cannot be read to its end, so that files which it names would not be protected.
+    /// Git's configuration cannot be read completely, so that files which it names would not be protected.
     #[error(
         "nothing is run: git's configuration for the repository at `{}` cannot be read as a whole ({why}), so that programs \
          which it names would not be protected; make it readable and smaller, remove the repository if a command has made it, or accept it with \
@@ -57,10 +57,10 @@ pub enum SpawnFault {
     GitUnread {
         /// The working tree of the repository.
         repository: PathBuf,
-        /// The limit or the fault, as a clause.
+        /// The limit or the error, as a clause.
         why: String,
     },
-    /// The spawner or the keeper is gone, or the system is out of something.
+    /// The spawner or the supervisor is gone, or a system resource is exhausted.
     #[error("no process could be started: {0}")]
     System(#[from] io::Error),
 }

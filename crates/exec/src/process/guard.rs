@@ -1,7 +1,7 @@
-//! Bounds that no part of the kernel keeps for us: how much of the machine's memory and disk a run takes.
+//! Resource limits that the kernel does not enforce: a run's share of the machine's memory and disk.
 //!
-//! A run is looked at twice a second, and ended when it is a danger to the machine: a build does not come near that, a bomb
-//! does. A control group is better where there is one, and then memory is left to it.
+//! A run is checked twice a second, and ended when it endangers the machine: a memory or disk bomb does, a build does
+//! not come near that. A control group is better where available, and then limits memory instead.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -16,38 +16,38 @@ use super::tree;
 use crate::sandbox::Refusal;
 use crate::sandbox::cell::Inside;
 
-/// How often a run is looked at.
+/// The interval between checks of a run.
 const LOOK: Duration = Duration::from_millis(500);
-/// Growth that is not worth looking for.
+/// Growth below this is ignored.
 const STEP: u64 = 64 << 20;
-/// Entries of the private directory that are looked at in one go; more are taken for too many.
+/// The maximum number of entries counted in the private directory; a larger one counts as an excess.
 const MAX_ENTRIES: usize = 500_000;
-/// How deep is looked. What lies deeper was put there to be in the way, and counts as too much.
+/// The maximum depth counted. A deeper tree is an evasion attempt and counts as an excess.
 const MAX_DEPTH: usize = 200;
-/// Memory is short when less than one part in so many can be had.
+/// Memory is short when the available share is less than 1/SHORT.
 const SHORT: u64 = 20;
-/// The private directory is measured so often even if the disk is not fuller: room that a command frees elsewhere hides what
-/// it writes there.
+/// The private directory is measured at this interval even if the disk is not fuller: space that a command frees
+/// elsewhere masks its writes.
 const MEASURE: Duration = Duration::from_secs(1);
-/// Measuring takes one part in so many of the time.
+/// Measuring takes at most 1/MEASURING of the time.
 const MEASURING: u32 = 20;
 
-/// What one keeper knows about what its runs take.
+/// The resource usage that one supervisor knows of its runs.
 #[derive(Debug, Default)]
 pub(super) struct ResourceGuard {
     next: Option<Instant>,
-    /// Bytes that were free where the private directory is, when it was last measured or a run began.
+    /// Free bytes on the private directory's file system, at the last measurement or the start of a run.
     free: Option<u64>,
-    /// Bytes in the private directory when it was last measured.
+    /// Bytes in the private directory at the last measurement.
     taken: u64,
-    /// When it is measured next, whatever is free.
+    /// The time of the next measurement, independent of free space.
     measure: Option<Instant>,
-    /// What may be in there, and what is found out once: half of what was free.
+    /// The limit for the private directory, set once: half of the initially free space, unless the plan sets it.
     most: Option<u64>,
 }
 
 impl ResourceGuard {
-    /// A run begins.
+    /// Starts watching a run.
     pub(super) fn begin(&mut self, inside: Option<&Inside>) {
         self.next = inside.map(|_| Instant::now() + LOOK);
         self.free = inside.and_then(|inside| free(inside.scratch.as_ref()?));
@@ -56,12 +56,12 @@ impl ResourceGuard {
         }
     }
 
-    /// When it is looked at next.
+    /// Returns the time of the next check.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Looks, if it is time to; what there is too much of.
+    /// Checks the run if the check is due. Returns the exceeded limit.
     pub(super) fn look(&mut self, inside: Option<&Inside>) -> Option<Refusal> {
         let (inside, now) = (inside?, Instant::now());
         if self.next.is_none_or(|next| next > now) {
@@ -75,13 +75,13 @@ impl ResourceGuard {
             .or_else(|| shared_memory(inside, &pids, nameless.memory))
             .or_else(|| memory(inside, &pids, nameless.memory));
         if excess.is_some() {
-            // Once is enough.
+            // One report is enough.
             self.next = None;
         }
         excess.map(Refusal::Excess)
     }
 
-    /// Measures the private directory if there may be too much in it. `nameless` bytes in there are in removed files.
+    /// Measures the private directory if it may exceed its limit. `nameless` counts the bytes of its removed files.
     fn scratch(&mut self, inside: &Inside, nameless: u64) -> Option<Excess> {
         let directory = inside.scratch.as_ref()?;
         let (most, before, free) = (self.most?, self.free?, free(directory)?);
@@ -99,24 +99,24 @@ impl ResourceGuard {
         let mut is_excess = measured.bytes.saturating_add(nameless) > most;
         if is_fuller {
             self.free = Some(free);
-            // What was written and is not found is where nobody can look.
+            // Bytes that were written but not found lie where this process cannot look.
             is_excess |= measured.hidden || free < written / 8;
         }
         is_excess.then_some(Excess::Scratch { most })
     }
 }
 
-/// Bytes that this user can write where `directory` is.
+/// Returns the free bytes for this user on the file system of `directory`.
 fn free(directory: &OwnedFd) -> Option<u64> {
     let space = fstatvfs(directory).ok()?;
     Some(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
-/// What a directory holds.
+/// The contents of a directory tree.
 struct Measured {
     bytes: u64,
     entries: usize,
-    /// Something could not be looked at.
+    /// Some entry could not be read.
     hidden: bool,
 }
 
@@ -125,7 +125,7 @@ impl Measured {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(above, name, flags, Mode::empty());
         let Ok((entries, opened)) = opened.and_then(|opened| Ok((Dir::read_from(&opened)?, opened))) else {
-            // The kernel keeps what is none of ours in the directory of an overlay from everybody.
+            // The kernel denies everyone access to the `work` directory of an overlay.
             self.hidden |= depth > 0 && name != c"work";
             return;
         };
@@ -148,14 +148,15 @@ impl Measured {
     }
 }
 
-/// Whether the run holds more memory without a name than it may have memory at all: such memory is no process's own, so the
-/// limit of a process does not hold it. Only where no control group limits that.
+/// Returns an excess if the run holds more unnamed memory than its memory limit. Unnamed memory belongs to no
+/// process, so per-process limits miss it. Applies only without a control group.
 fn shared_memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
     let most = inside.bounds.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
     (nameless.max(most_shared(pids)) > most).then_some(Excess::SharedMemory { most })
 }
 
-/// Whether the machine is short of memory and this run has more than half of it. Only where nothing else limits that.
+/// Returns an excess if the machine is short of memory and this run holds more than half of it. Applies only without
+/// another limit.
 fn memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
     if inside.memory_is_limited {
         return None;

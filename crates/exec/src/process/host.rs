@@ -1,4 +1,5 @@
-//! The host's side: a spawner that is started when it is needed, keepers that are used again, processes to talk to.
+//! Host side of process supervision: starts the spawner on demand, reuses supervisors, and hands out running
+//! processes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -26,44 +27,44 @@ use crate::fs::Found;
 use crate::sandbox::Scratch;
 use crate::sandbox::host::{Borrowed, Cell, Cells, unconfined};
 
-/// How long the spawner may take for one more keeper.
+/// The time limit for the spawner to create a supervisor.
 const BUSY: Duration = Duration::from_secs(3);
-/// How many new keepers are asked for before a call fails.
+/// The number of new supervisors that are requested before a call fails.
 const TRIES: usize = 2;
 
-/// What to run.
+/// A program to run, with its environment and standard streams.
 #[derive(Debug)]
 pub struct Command {
     /// The program and its arguments, as the policy judged them.
     pub stated: Vec<String>,
-    /// What is run for it: the same, or the same without a profile or a shell that it does not need.
+    /// The arguments that are executed: `stated`, or an equivalent without an unneeded profile or shell.
     pub(crate) argv: Vec<OsString>,
-    /// All variables that it gets.
+    /// The complete environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// Where it runs: a directory that was looked at through the door.
+    /// The working directory, which passed the policy check.
     pub directory: Arc<Found>,
-    /// What it reads and writes.
+    /// The standard streams.
     pub stdio: Stdio,
     /// A script that a shell finds at `/dev/fd/9`.
     pub(crate) prelude: Option<Arc<OwnedFd>>,
 }
 
-/// What a process reads and writes.
+/// The standard streams of a process.
 #[derive(Debug, Clone)]
 pub enum Stdio {
-    /// Reads nothing, writes into pipes.
+    /// Empty input; output to pipes.
     Piped,
-    /// Reads from a pipe too.
+    /// Input from a pipe; output to pipes.
     Fed,
-    /// Reads this, writes into pipes.
+    /// Input from this file; output to pipes.
     Reading(Arc<OwnedFd>),
-    /// Reads from and writes to a terminal.
+    /// Input from and output to a terminal.
     Terminal(Size),
-    /// Has these for its own: input, output, errors.
+    /// These descriptors: input, output, error.
     Given(Arc<[OwnedFd; 3]>),
 }
 
-/// Starts processes. Clones share the spawner and its keepers.
+/// Starts processes. Clones share the spawner process and its supervisors.
 #[derive(Debug, Clone, Default)]
 pub struct Spawner {
     shared: Arc<Mutex<Shared>>,
@@ -76,7 +77,7 @@ pub(super) struct Shared {
     pub(super) idle: Vec<StdStream>,
 }
 
-/// The spawner that is running.
+/// The connection to the running spawner process.
 #[derive(Debug)]
 struct Link {
     socket: StdStream,
@@ -86,9 +87,9 @@ struct Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        // It ends when its socket is closed and its last keeper is gone. Somebody has to take leave of it.
+        // The spawner ends when its socket is closed and its last supervisor is gone. A thread reaps it.
         let _closed = self.socket.shutdown(std::net::Shutdown::Both);
-        // A program may have stopped it.
+        // A program may have stopped the spawner.
         let pid = i32::try_from(process.id()).ok().and_then(rustix::process::Pid::from_raw);
         let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::CONT));
         let _no_more_threads = std::thread::Builder::new().spawn(move || process.wait());
@@ -96,7 +97,7 @@ impl Drop for Link {
 }
 
 impl Spawner {
-    /// Starts `command` with the key to it, confined as the key says.
+    /// Starts `command` with its permit, confined as the permit says.
     pub(crate) async fn start(&self, command: &Command, permit: &Permit) -> Result<Process, SpawnFault> {
         permit.may_run(&command.stated)?;
         let cell = match permit.confinement() {
@@ -105,14 +106,14 @@ impl Spawner {
         };
         let (pipes, theirs) = Pipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
-        // In a cell the directory is entered by its name: the descriptor would lead out of it.
+        // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
         let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
         fds.extend(theirs.iter().map(AsFd::as_fd));
         fds.extend(command.prelude.as_deref().map(AsFd::as_fd));
-        // A keeper that waited may have been killed meanwhile, and so may the spawner.
-        // ends: idle keepers are used up, and only so many new ones are tried
+        // An idle supervisor may have been killed, and so may the spawner.
+        // ends: idle supervisors are used up, and only `TRIES` new ones are tried
         let mut tries = 0;
-        // Before it runs: what it makes is not there yet.
+        // The watch begins before the run, so that files which the run creates are missing yet.
         let watch = cell.as_ref().map(|cell| cell.watch());
         loop {
             let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
@@ -124,11 +125,11 @@ impl Spawner {
             let is_new = made_by != MadeBy::Before;
             let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
-            // Nothing is ordered before it is there: a keeper that is only late would run it all the same.
+            // The order waits until the supervisor is ready: one that is only late would still run the order.
             let sent = match if is_new { timeout(BUSY, talk.report()).await } else { Ok(Some(Report::Ready)) }
             {
                 Ok(Some(Report::Ready)) => send(&talk.control, &order, &fds).await,
-                // The spawner was killed meanwhile, or could not make one more process.
+                // The spawner was killed, or could not create another process.
                 Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
                 Err(_) => {
                     self.replace(made_by);
@@ -155,12 +156,12 @@ impl Spawner {
         }
     }
 
-    /// Lets commands have `scratch` for what is private to them, if their policy names it.
+    /// Lets commands use `scratch` as their private directory, if their policy names it.
     pub fn lend(&self, scratch: &Arc<Scratch>) {
         self.cells.lend(scratch);
     }
 
-    /// Has the spawner make a cell as `order` says; the socket to it.
+    /// Requests a cell from the spawner as `order` says, and returns the socket to it.
     pub(crate) fn ask_for_cell(&self, order: &[u8]) -> Result<StdStream, SpawnFault> {
         let mut shared = self.lock();
         let (ours, theirs) = StdStream::pair()?;
@@ -169,7 +170,7 @@ impl Spawner {
         Ok(ours)
     }
 
-    /// What will be enforced for a command that runs with `permit`: what it runs in is made now, if it is not there.
+    /// Returns the enforcement for a command that runs with `permit`. Creates the cell if it is missing.
     pub async fn enforcement(&self, permit: &Permit) -> Result<Enforcement, SpawnFault> {
         let cell = match permit.confinement() {
             Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
@@ -178,7 +179,7 @@ impl Spawner {
         Ok(cell.map_or_else(|| unconfined(permit), |cell| cell.enforcement.clone()))
     }
 
-    /// What is where for a command that runs with `permit`, in which tier, and what is enforced.
+    /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
     pub async fn explain(&self, permit: &Permit) -> Result<Explained, SpawnFault> {
         let cell = match permit.confinement() {
             Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
@@ -191,10 +192,10 @@ impl Spawner {
         Ok(Explained { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
     }
 
-    /// The spawner does not do its work: a program has stopped it. The next keeper is asked of another one.
+    /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
     fn replace(&self, spawner: MadeBy) {
         let mut shared = self.lock();
-        // Somebody else may have done so already.
+        // Another thread may have replaced it already.
         if let Some(link) = &mut shared.link
             && spawner == MadeBy::Spawner(link.id())
         {
@@ -203,7 +204,7 @@ impl Spawner {
         }
     }
 
-    /// A keeper that is free, its layers if it is in a cell, and who makes it.
+    /// Returns a free supervisor, its layers if it is in a cell, and its source.
     fn keeper(&self, cell: Option<&Cell>) -> Result<(StdStream, Vec<String>, MadeBy), SpawnFault> {
         let pair = || {
             let (ours, theirs) = StdStream::pair()?;
@@ -228,29 +229,29 @@ impl Spawner {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
-        // A list and a link are right between any two statements.
+        // The idle list and the link are consistent between any two statements, so poisoning is ignored.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Who makes a keeper.
+/// The source of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MadeBy {
-    /// It has waited for work.
+    /// An idle supervisor, reused.
     Before,
     Spawner(Option<u32>),
     Cell,
 }
 
 impl Shared {
-    /// Asks the spawner, which is started if there is none.
+    /// Sends `order` to the spawner, which is started if there is none.
     fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<MadeBy, SpawnFault> {
         if let Some(link) = &self.link
             && ask(&link.socket, order, theirs).is_ok()
         {
             return Ok(MadeBy::Spawner(link.id()));
         }
-        // There is none, or it was killed: nobody would clean up after the keepers that it made.
+        // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
         self.idle.clear();
         let link = self.link.insert(Link::open()?);
         ask(&link.socket, order, theirs)?;
@@ -258,14 +259,14 @@ impl Shared {
     }
 }
 
-/// How a command is confined.
+/// The confinement of a command, for `--explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// The layers in force.
     pub tier: Tier,
-    /// What holds.
+    /// The enforcement.
     pub enforcement: Enforcement,
-    /// Places that are not as they are outside, and what they are.
+    /// Paths that differ from the host's, with a description.
     pub places: Vec<(PathBuf, &'static str)>,
 }
 
@@ -278,7 +279,7 @@ impl Link {
         let open_files = entry::ready().ok_or(SpawnFault::NotReady)?;
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
-        // What runs now, even if its file was replaced since.
+        // The binary that runs now, even if its file was replaced.
         #[expect(clippy::disallowed_methods, reason = "the one place that starts the spawner")]
         let mut command = std::process::Command::new("/proc/self/exe");
         command.arg0(entry::NAME).env_clear().current_dir("/");
@@ -289,11 +290,11 @@ impl Link {
     }
 }
 
-/// Sends an order, and `end` beside it: for whom the keeper or cell will work.
+/// Sends an order with the socket `end`, which the new supervisor or cell will serve.
 fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
     let end = [end.as_fd()];
     let (mut rest, mut fds) = (order, &end[..]);
-    // ends: with the message taken, or when the other side was busy for too long
+    // ends: with the message sent, or when the other side was busy for too long
     while !rest.is_empty() {
         match link::send(maker, rest, fds) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -309,7 +310,7 @@ fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
 }
 
 impl Command {
-    /// Runs what the policy judged, as it is.
+    /// Creates a command that runs exactly what the policy judged.
     pub fn new(
         stated: Vec<String>,
         env: BTreeMap<OsString, OsString>,
@@ -343,7 +344,7 @@ impl Command {
         }
     }
 
-    /// Why it was not started, given which step failed.
+    /// Returns the error for a command that was not started, given the failed step.
     pub(crate) fn refused(&self, step: Step, errno: i32) -> SpawnFault {
         SpawnFault::Refused {
             step,

@@ -1,7 +1,7 @@
-//! A keeper: a small process that starts one program at a time and answers for every process that comes of it.
+//! Supervisor: a small process that starts one program at a time and is responsible for all of its descendants.
 //!
-//! It is their subreaper, so none of them gets away, and it lives as long as its host holds the other end of its
-//! socket: when that closes, for whatever reason, it kills them all and ends.
+//! The supervisor is their subreaper, so no process escapes it. It lives as long as its host holds the other end of
+//! its socket. When that closes, for any reason, it kills all processes and exits.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -24,22 +24,23 @@ use crate::sandbox::names::Names;
 use crate::sandbox::outside::Outside;
 use crate::sandbox::{landlock, remount};
 
-/// How many of the processes that had to be ended are named.
+/// The maximum number of killed processes that are named.
 const NAMED: usize = 16;
-/// A program that has ended by then is not announced: that would wake the host for nothing.
+/// A program that exits within this time is not announced: that would wake the host for nothing.
 const ANNOUNCE: Duration = Duration::from_millis(20);
-/// How long to wait for killed processes before they are killed again, and before the host is told of them.
+/// The interval between two kills, and the time after which surviving processes are reported to the host.
 const AGAIN: Duration = Duration::from_millis(20);
 const STUCK: Duration = Duration::from_secs(2);
-/// How often what may not be read is hidden again while a program runs: somebody outside may have saved it anew.
+/// The interval at which denied files are hidden again while a program runs: a process outside may have re-created
+/// them.
 const HIDE: Duration = Duration::from_millis(500);
 
-/// Serves the host at the other end of `control` until it is gone.
+/// Serves the host at the other end of `control` until the host is gone.
 pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
     serve(control, limits, None)
 }
 
-/// The same in a cell: what it starts is confined.
+/// Serves the host in a cell: the programs are confined.
 pub(crate) fn keep_inside(control: &OwnedFd, limits: Limits, inside: &Inside) -> ! {
     serve(control, limits, Some(inside))
 }
@@ -47,7 +48,7 @@ pub(crate) fn keep_inside(control: &OwnedFd, limits: Limits, inside: &Inside) ->
 fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    // Its children run as the same user: they are not to look into it, nor to take it over.
+    // The children run as the same user: they must not inspect or trace this process.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
     let _host_is_gone = link::write(control, &Report::Ready.encode());
@@ -63,7 +64,7 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
         match Order::decode(&bytes) {
             Some(Order::Run(order)) => keeper.run(&order, fds),
-            // The run that this was meant for is over.
+            // The run that this order was meant for is over.
             Some(Order::End { .. } | Order::Signal(_)) => {}
             None => break,
         }
@@ -74,21 +75,21 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
     sys::exit(0)
 }
 
-/// What stays the same from run to run.
+/// The state that persists between runs.
 struct Keeper<'a> {
     control: &'a OwnedFd,
     signals: &'a OwnedFd,
     limits: Limits,
     inside: Option<&'a Inside>,
-    /// Who cleans up after this keeper; nobody needs to where the kernel does.
+    /// The process that cleans up after this supervisor; `None` where the kernel does.
     spawner: Option<Pid>,
-    /// What lies over git directories.
+    /// The overlays over git directories.
     layers: Layers,
-    /// Where programs ask for names.
+    /// The DNS stub for the programs.
     names: Option<Names>,
-    /// What its runs take of the machine.
+    /// Resource usage of the runs.
     guard: ResourceGuard,
-    /// Landlock's, and whether they hold for one run only.
+    /// The Landlock ruleset. `gave` is true if it holds for one run only.
     rules: Option<OwnedFd>,
     gave: bool,
 }
@@ -99,7 +100,7 @@ impl Keeper<'_> {
         let renewed = self.renew();
         let put = self.layers.put(&order.layers);
         if put == Put::Failed {
-            // It stays as it is: nobody can write there.
+            // The git directory stays read-only.
             news.extend(Report::NoLayer.encode());
         }
         self.names.iter().for_each(Names::drain);
@@ -108,7 +109,7 @@ impl Keeper<'_> {
             let inside = self.inside.map(|inside| (inside, self.rules.as_ref()));
             launch(order, &fds, self.limits, inside)
         });
-        // Only the program holds them now: when it lets go of them, its reader knows.
+        // Now only the program holds the descriptors: when it closes them, the reader sees the end of file.
         drop(fds);
         let mut guard = std::mem::take(&mut self.guard);
         guard.begin(self.inside);
@@ -139,13 +140,14 @@ impl Keeper<'_> {
         self.layers.rest();
     }
 
-    /// The hosts that the next run may reach, if there are any.
+    /// Returns the hosts that the next run may reach, if there are any.
     fn outside(&self) -> Option<Outside> {
         let relay = self.inside?.relay.as_ref()?;
         Outside::new(relay, self.names.as_ref()?.number())
     }
 
-    /// Puts back what keeps files as they are, where somebody outside has taken it away with them; says whether it had to.
+    /// Restores protective mounts that a process outside removed by replacing files. Returns true if any were
+    /// missing.
     fn renew(&self) -> Result<bool, (Step, Errno)> {
         let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
         let renewed = remount::renew(&inside.bounds.plan).map_err(|errno| (Step::Confine, errno))?;
@@ -153,7 +155,7 @@ impl Keeper<'_> {
         Ok(!renewed.is_empty())
     }
 
-    /// Kills all that came of the program; says who they were, as far as they were found.
+    /// Kills all descendants of the program, and returns those that were found.
     fn kill(&self) -> BTreeSet<i32> {
         if !self.inside.is_some_and(|inside| inside.own_processes) {
             return tree::kill(&BTreeSet::new());
@@ -163,8 +165,8 @@ impl Keeper<'_> {
         all
     }
 
-    /// Makes Landlock's rules, unless those of the run before are as good: they know what lies where by the files
-    /// themselves, so a new layer needs new ones, and so does what a run is given.
+    /// Creates the Landlock ruleset, unless that of the previous run is still valid. Rules refer to files by
+    /// identity, so a new layer needs new rules, and so do descriptors given to a run.
     fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (Step, Errno)> {
         let Some(inside) = self.inside else { return Ok(()) };
         if !as_before || self.rules.is_none() || self.gave {
@@ -178,32 +180,32 @@ impl Keeper<'_> {
     }
 }
 
-/// How far the end of a run is.
+/// The progress of ending a run.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
     No,
-    /// All were asked, and have until then.
+    /// All processes received SIGTERM, and have until this time.
     Asked(Instant),
-    /// All were killed, first at the one time; again at the other.
+    /// All processes were killed, first at the first time; the next kill is due at the second.
     Killed(Instant, Instant),
-    /// The host knows that some will not go.
+    /// The host knows that some processes survive; the next kill is due at this time.
     Told(Instant),
 }
 
-/// What ended a wait.
+/// The events that ended a wait.
 #[derive(Debug)]
 struct Woken {
-    /// The host says something.
+    /// The host sent an order.
     spoken: bool,
-    /// A call has to be judged.
+    /// A system call waits for a decision.
     asked: PollFlags,
-    /// Somebody asks for a name.
+    /// A program sent a DNS query.
     named: bool,
-    /// The relay says something.
+    /// The relay sent a message.
     relayed: bool,
 }
 
-/// One program and what came of it.
+/// One run: the program and its descendants.
 struct Run<'a> {
     keeper: &'a Keeper<'a>,
     guard: ResourceGuard,
@@ -212,13 +214,13 @@ struct Run<'a> {
     ended: BTreeSet<i32>,
     names: Vec<Ended>,
     ending: Ending,
-    /// When the host is told that it runs, if it does not end before: most do.
+    /// The time to report that the program runs, unless it exits before: most do.
     announce: Option<Instant>,
-    /// Reports that are not sent yet: news of one moment travel together.
+    /// Reports that are not sent yet, so that simultaneous ones travel together.
     news: Vec<u8>,
-    /// Judges what the filter cannot.
+    /// Decides about system calls that the filter cannot.
     broker: Option<Broker>,
-    /// When what may not be read is hidden again, if anything is.
+    /// The time to hide denied files again, if there are any mounts of its own.
     hide: Option<Instant>,
 }
 
@@ -249,8 +251,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for whatever comes first: the host speaks, a call has to be judged, somebody asks for a name, a child changes,
-    /// the time is up.
+    /// Waits for the first event: an order, a system call, a DNS query, a relay message, a child's change, or the
+    /// timeout.
     fn wait(&self, wait: Option<&Timespec>) -> Woken {
         let Keeper { control, signals, names, .. } = self.keeper;
         let listener = self.broker.as_ref().map(Broker::listener);
@@ -270,7 +272,7 @@ impl Run<'_> {
         Woken { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
     }
 
-    /// Hides what has come to be since, or was put in the place of what was hidden. Nobody reads what cannot be hidden.
+    /// Hides denied files that were created or replaced since. Ends the run if they cannot be hidden.
     fn hide(&mut self) {
         let (Some(inside), Some(at)) = (self.keeper.inside, self.hide) else { return };
         if at > Instant::now() {
@@ -282,7 +284,7 @@ impl Run<'_> {
         }
     }
 
-    /// Ends what takes more of the machine than it may, and says so.
+    /// Ends a run that exceeds its resources, and reports it.
     fn guard(&mut self) {
         if let Some(refusal) = self.guard.look(self.keeper.inside) {
             self.news.extend(Report::Refused(vec![refusal]).encode());
@@ -304,7 +306,7 @@ impl Run<'_> {
         if woken.asked.contains(PollFlags::IN) {
             broker.serve(&inside.bounds);
         } else if !woken.asked.is_empty() {
-            // Nobody is left who could ask.
+            // No process is left that could make a call.
             broker.hear();
             self.tell();
             self.broker = None;
@@ -314,7 +316,7 @@ impl Run<'_> {
         self.tell();
     }
 
-    /// Has the host know what was refused.
+    /// Reports refusals to the host.
     fn tell(&mut self) {
         let news = self.broker.as_mut().map(Broker::news).unwrap_or_default();
         if !news.is_empty() {
@@ -322,10 +324,10 @@ impl Run<'_> {
         }
     }
 
-    /// Takes leave of all that have ended; says whether none is left.
+    /// Reaps all processes that have exited. Returns true if no child is left.
     fn reap(&mut self) -> bool {
         let mut exited = None;
-        // ends: every round takes leave of one process, or is the last
+        // ends: every round reaps one process, or is the last
         let none_left = loop {
             match sys::wait_any() {
                 Wait::Reaped(Reaped { pid, status, used }) => {
@@ -336,7 +338,7 @@ impl Run<'_> {
                         exited = self.leader.take().map(|leader| (leader, status));
                     }
                 }
-                // A program may do that to itself, or a terminal to it.
+                // A program may stop itself, or its terminal may stop it.
                 Wait::Stopped(_) => {}
                 Wait::Running => break false,
                 Wait::NoChildren => break true,
@@ -355,7 +357,7 @@ impl Run<'_> {
         none_left
     }
 
-    /// Does what the host says; `None` if it is gone.
+    /// Obeys an order of the host. Returns `None` if the host is gone.
     fn obey(&mut self) -> Option<()> {
         let (bytes, _) = link::message(self.keeper.control, MAX_ORDER)?;
         match Order::decode(&bytes)? {
@@ -364,7 +366,7 @@ impl Run<'_> {
                 let signal = Signal::from_named_raw(number);
                 let group = self.leader.as_ref().and_then(|leader| Pid::from_raw(leader.pid));
                 if let (Some(group), Some(signal)) = (group, signal) {
-                    // The leader was not waited for yet, so the number is still its own.
+                    // The leader is not reaped yet, so the process group id is still its own.
                     let _nobody_there = rustix::process::kill_process_group(group, signal);
                 }
             }
@@ -373,7 +375,7 @@ impl Run<'_> {
         Some(())
     }
 
-    /// Asks all to end by then. Whoever asks again does not put it off.
+    /// Sends SIGTERM to all processes, and sets the time of the kill. A later request never postpones it.
     fn end(&mut self, grace: Duration) {
         let by = Instant::now() + grace;
         let by = match self.ending {
@@ -385,7 +387,7 @@ impl Run<'_> {
         self.name(&all);
         if grace > Duration::ZERO {
             tree::signal(&all, Signal::TERM);
-            // Whoever is stopped hears of it only when it goes on.
+            // A stopped process handles the signal only after it continues.
             tree::signal(&all, Signal::CONT);
         }
         self.ending = Ending::Asked(by);
@@ -402,7 +404,8 @@ impl Run<'_> {
         }
     }
 
-    /// Tells that it runs; or kills, or kills again: new ones may have come while the old ones died.
+    /// Reports that the program runs, or kills all processes. Kills are repeated: new processes may have been forked
+    /// while the old ones died.
     fn step(&mut self) {
         if let (Ending::No, Some(_), Some(leader)) = (self.ending, self.announce.take(), &self.leader) {
             self.news.extend(Report::Started { pid: leader.pid }.encode());
@@ -429,14 +432,15 @@ impl Run<'_> {
     }
 
     fn empty(&mut self) {
-        // The relay may have said so just before.
+        // The relay may have sent a message just before.
         self.broker.as_mut().map(Broker::hear);
         self.tell();
         let more = u32::try_from(self.ended.len().saturating_sub(self.names.len())).unwrap_or(u32::MAX);
         let ended = std::mem::take(&mut self.names);
         let touched = self.keeper.layers.touched();
         let off = !touched || self.keeper.layers.take_off();
-        // Without a spawner nobody would clean up after it any more. In a process namespace there is none to see.
+        // Without a spawner, no process would clean up after this one. In a process namespace the spawner is not
+        // visible.
         let again = off && getppid() == self.keeper.spawner;
         self.news.extend(Report::Empty { used: self.used, ended, more, again, touched }.encode());
         self.send();
@@ -450,11 +454,11 @@ impl Run<'_> {
         self.news.clear();
     }
 
-    /// The host is gone: nobody waits, nothing may be left.
+    /// Kills all processes without a limit of time, because the host is gone.
     fn abandon(&mut self) -> ! {
         let signals = self.keeper.signals;
         let began = Instant::now();
-        // ends: when no process is left; those that cannot be killed keep this one with them
+        // ends: when no process is left; unkillable ones keep this process alive
         loop {
             self.keeper.kill();
             let wait = if began.elapsed() < STUCK { AGAIN } else { STUCK };

@@ -1,4 +1,4 @@
-//! An order → a running program, in a session of its own, with what confines it put on last.
+//! Launches a program from an order: in its own session, with the confinement applied last.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,26 +14,26 @@ use super::sys::{self, Words};
 use crate::sandbox::cell::Inside;
 use crate::sandbox::sys as confinement;
 
-/// Where a shell finds the prelude: `/dev/fd/9`.
+/// The descriptor at which a shell finds the prelude: `/dev/fd/9`.
 pub(crate) const PRELUDE_FD: i32 = 9;
 
-/// What becomes of the limits that the host raised for itself.
+/// Resource limits that the host raised for itself and that programs must not inherit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Open files, as the host was started with.
+    /// The limit of open files that the host was started with.
     pub(super) open_files: Option<u64>,
 }
 
-/// A process that was made, and where it says why it did not become the program.
+/// A created process, and the pipe through which it reports a failure before exec.
 pub(super) struct Launched {
     pub(super) pid: i32,
     told: OwnedFd,
-    /// What hears of the calls that have to be judged.
+    /// The seccomp listener for calls that need a decision.
     pub(super) listener: Option<OwnedFd>,
 }
 
 impl Launched {
-    /// What went wrong, once it has ended; nothing if it became the program.
+    /// Returns the failure of a process that has exited, or `None` if it became the program.
     pub(super) fn failure(&self) -> Option<(Step, Errno)> {
         let mut word = [0; 5];
         let read = rustix::io::read(&self.told, &mut word).ok()?;
@@ -45,7 +45,8 @@ impl Launched {
     }
 }
 
-/// Makes a process for `launch` with `fds`, confined as it is `inside`, with Landlock's rules. Nobody waits for it to become the program: that would cost a turn.
+/// Creates a process for `launch` with `fds`, confined as `inside` says, with a Landlock ruleset. It does not wait
+/// for the exec: that would cost a round trip.
 pub(super) fn launch(
     launch: &Launch,
     fds: &[OwnedFd],
@@ -55,7 +56,7 @@ pub(super) fn launch(
     let mut program = Program::new(launch).ok_or((Step::Exec, Errno::INVAL))?;
     let (told, tell) =
         pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (Step::Fork, errno))?;
-    // Out of the way of what is placed at fixed numbers.
+    // Above the fixed descriptor numbers.
     let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (Step::Fork, errno))?;
     let keeper = getpid();
     let directory = CString::new(launch.directory.as_slice()).map_err(|_| (Step::Directory, Errno::INVAL))?;
@@ -80,13 +81,13 @@ pub(super) fn launch(
     }
 }
 
-/// A program to become, made ready so that nothing is left to allocate.
+/// A program prepared for exec, so that nothing has to be allocated.
 struct Program {
-    /// Where it may be.
+    /// The candidate paths.
     paths: Vec<CString>,
     argv: Words,
     env: Words,
-    /// What runs a script that does not say what runs it, as the system's shells do.
+    /// The shell that runs a script without a `#!` line, as the system's shells do.
     shell: Words,
 }
 
@@ -104,14 +105,14 @@ impl Program {
         Some(Self { paths, argv: Words::new(argv), env: Words::new(env), shell: Words::new(shell) })
     }
 
-    /// Becomes it. Returns only if it cannot.
+    /// Executes the program. Returns only on failure.
     fn exec(&mut self) -> Errno {
         let mut worst = Errno::NOENT;
         for path in &self.paths {
             match sys::exec(path, &self.argv, &self.env) {
                 Errno::NOEXEC => return sys::exec_script(path, &mut self.shell, &self.env),
                 Errno::NOENT | Errno::NOTDIR => {}
-                // Another directory may have one that can be run.
+                // Another directory may have an executable one.
                 Errno::ACCESS => worst = Errno::ACCESS,
                 other => return other,
             }
@@ -120,7 +121,7 @@ impl Program {
     }
 }
 
-/// Where a program of this name may be: at its path if it is one, else in each directory of `path`.
+/// Returns the candidate paths of a program: `name` if it contains a slash, else one for each directory of `path`.
 fn candidates(name: &[u8], path: &[u8]) -> Vec<CString> {
     if name.contains(&b'/') {
         return CString::new(name).into_iter().collect();
@@ -129,7 +130,7 @@ fn candidates(name: &[u8], path: &[u8]) -> Vec<CString> {
     directories.filter_map(|directory| CString::new([directory, b"/", name].concat()).ok()).collect()
 }
 
-/// In the child: its own session, its descriptors, its signals.
+/// Prepares the child: its session, descriptors and signals.
 fn prepare(
     launch: &Launch,
     fds: &[OwnedFd],
@@ -138,7 +139,7 @@ fn prepare(
     path: &CStr,
 ) -> Result<(), (Step, Errno)> {
     let at = |step: Step| move |errno: Errno| (step, errno);
-    // Should the keeper be killed, this one goes with it, and the spawner finds the others.
+    // If the supervisor is killed, the child dies with it, and the spawner finds the descendants.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(Step::Fork))?;
     if getppid() != Some(keeper) {
         return Err((Step::Fork, Errno::SRCH));
@@ -174,7 +175,7 @@ fn prepare(
     Ok(())
 }
 
-/// In the child, last of all: from here on it can do no more than the program.
+/// Confines the child, as the last step: from here on it has no more rights than the program.
 fn confine(inside: &Inside, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
     let at = |errno: Errno| (Step::Confine, errno);
     let limits = inside.bounds.plan.limits;
@@ -200,7 +201,7 @@ fn confine(inside: &Inside, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(
     Ok(())
 }
 
-/// What the child has sent, if it came so far.
+/// Receives the listener that the child has sent, if it got so far.
 fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
     let mut fds = Vec::new();
     link::receive(heard, &mut [0; 1], &mut fds).ok()?;

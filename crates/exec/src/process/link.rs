@@ -1,4 +1,4 @@
-//! Messages and descriptors over a socket, as the spawner and its keepers send and get them: one at a time, waiting.
+//! Blocking message and descriptor passing over a socket, as used by the spawner and the supervisors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use rustix::net::{
 
 use super::message::LENGTH;
 
-/// The most descriptors that come with one message.
+/// The maximum number of descriptors in one message.
 pub(crate) const MAX_FDS: usize = 5;
 
-/// Sends `bytes`, with `fds` beside the first of them; says how many were taken. Does not wait.
+/// Sends `bytes` with `fds` as ancillary data, without blocking. Returns the number of bytes sent.
 pub(crate) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -32,7 +32,7 @@ pub(crate) fn send(to: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
     }
 }
 
-/// Gets some bytes, and the descriptors beside them; none if the other side is gone. Waits.
+/// Receives bytes and the descriptors sent with them; zero bytes mean that the peer is gone. Blocks.
 pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     // ends: with the first call that is not interrupted
@@ -53,7 +53,8 @@ pub(crate) fn receive(from: impl AsFd, bytes: &mut [u8], fds: &mut Vec<OwnedFd>)
     }
 }
 
-/// Gets one whole message of at most `limit` bytes; `None` if the other side is gone or talks nonsense.
+/// Receives one complete message of at most `limit` bytes. Returns `None` if the peer is gone or the message is
+/// malformed.
 pub(crate) fn message(from: impl AsFd, limit: usize) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
     let mut length = [0; LENGTH];
@@ -75,7 +76,7 @@ fn fill(from: impl AsFd, mut bytes: &mut [u8], fds: &mut Vec<OwnedFd>) -> Option
     Some(())
 }
 
-/// Writes all of `bytes`, waiting for room.
+/// Writes all of `bytes`. Blocks while the socket is full.
 pub(crate) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     // ends: every round writes some of it or is the last
     while !bytes.is_empty() {
@@ -88,7 +89,7 @@ pub(crate) fn write(to: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is something to receive, or nobody left to send it.
+/// Returns true if there is data to receive, or the peer is gone.
 pub(crate) fn is_ready(from: impl AsFd) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

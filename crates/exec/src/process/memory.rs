@@ -1,4 +1,4 @@
-//! Bytes as a file that is on no disk: for a program to read.
+//! Anonymous in-memory file (memfd) as input for a program.
 
 use std::ffi::CStr;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, memfd_create, seek};
 
-/// A file with `bytes` in it, which nobody can change; reading begins with the first of them.
+/// Creates a sealed, immutable memfd with `bytes`, positioned at its start.
 pub(crate) fn memory(name: &CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut rest = bytes;

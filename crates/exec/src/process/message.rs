@@ -1,4 +1,4 @@
-//! What a host and a keeper say to each other, as bytes: a length, a kind, the parts.
+//! Messages between host and supervisor, and their encoding: a length, a kind, the fields.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use super::bytes::{In, Out};
 use crate::sandbox::Refusal;
 use crate::sandbox::layers::Wanted;
 
-/// The longest order: the kernel takes no more than two megabytes of arguments and variables.
+/// The maximum size of an order: the kernel accepts at most two megabytes of arguments and variables.
 pub(super) const MAX_ORDER: usize = 8 << 20;
-/// The longest report.
+/// The maximum size of a report.
 pub(super) const MAX_REPORT: usize = 64 << 10;
-/// What a host asks of a keeper.
+/// An order from the host to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Start this. The descriptors come along with it, in the order of [`Launch`].
+    /// Start this program. Its descriptors come with the message, in the order of [`Launch`].
     Run(Launch),
-    /// End every process: ask, wait so long, then kill.
+    /// End every process: SIGTERM, then SIGKILL after `grace`.
     End { grace: Duration },
-    /// Send this signal to the group of the process that was started.
+    /// Send this signal to the process group of the program.
     Signal(i32),
 }
 
-/// What to start. Its descriptors: the working directory; the terminal, or standard input, output and error; and the
-/// prelude if there is one.
+/// A program to start. Its descriptors: the working directory; the terminal, or standard input, output and error; and
+/// the prelude if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Launch {
     pub(super) argv: Vec<Vec<u8>>,
@@ -31,65 +31,65 @@ pub(super) struct Launch {
     pub(super) env: Vec<Vec<u8>>,
     pub(super) terminal: bool,
     pub(super) prelude: bool,
-    /// The working directory by its path in the cell; without a cell it comes as a descriptor.
+    /// The path of the working directory in the cell. Without a cell, the directory comes as a descriptor.
     pub(super) directory: Vec<u8>,
     pub(super) layers: Vec<Wanted>,
 }
 
-/// What a keeper tells its host.
+/// A report from a supervisor to its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The keeper is there.
+    /// The supervisor is ready.
     Ready,
-    /// It runs.
+    /// The program runs.
     Started { pid: i32 },
-    /// It does not, because of this step.
+    /// The program does not run, because this step failed.
     Failed { step: Step, errno: i32 },
-    /// What was started has ended; so many of its descendants have not.
+    /// The program has exited; `left` descendants have not.
     Exited { status: i32, left: u32 },
-    /// Nothing is left of it. The keeper waits for the next order, unless it has lost its spawner: then it ends too.
-    /// `touched`: something was written to a layer, which is off now.
+    /// No process is left. If `again`, the supervisor waits for the next order; else it has lost its spawner and
+    /// exits. `touched`: the run wrote to a layer, which is unmounted now.
     Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool, touched: bool },
-    /// These are still there though they were killed; the keeper keeps trying.
+    /// These processes survived SIGKILL. The supervisor keeps trying.
     Stuck { left: Vec<Ended> },
-    /// These were refused to it.
+    /// The kernel refused these actions.
     Refused(Vec<Refusal>),
-    /// No layer could be put over a git directory: it can be read only.
+    /// No layer could be mounted over a git directory, which stays read-only.
     NoLayer,
 }
 
-/// A step on the way to a running program.
+/// A step of launching a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Making a process.
+    /// Creating the process.
     Fork,
-    /// Making the terminal its own.
+    /// Setting the controlling terminal.
     Terminal,
     /// Entering the working directory.
     Directory,
-    /// Confining it.
+    /// Applying the confinement.
     Confine,
-    /// Loading the program.
+    /// Executing the program.
     Exec,
 }
 
-/// What all processes of a run took together.
+/// The resources that all processes of a run used together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
-    /// Processor time in user code.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
-    /// The most memory that one of them had resident, in bytes.
+    /// The largest resident memory of one process, in bytes.
     pub peak_memory: u64,
 }
 
-/// A process that had to be ended.
+/// A process that had to be killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
-    /// Its name as the kernel has it, at most 15 bytes.
+    /// The kernel's name of the process, at most 15 bytes.
     pub name: String,
 }
 
@@ -287,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// Law: no bytes make the host or the keeper panic or ask for memory that is not there.
+        /// Law: no input makes the host or the supervisor panic or allocate without bound.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _what_is_it = (Report::decode(&bytes), Order::decode(&bytes));

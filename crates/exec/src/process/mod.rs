@@ -1,13 +1,13 @@
-//! Processes: started from a small spawner, never from the host itself, and never left behind.
+//! Process supervision: programs are started from a small spawner, never from the host itself, and never left behind.
 //!
 //! ```text
-//! host ── a socket ── spawner          one small process of one thread, this binary with no environment
-//!   └──── a socket each ── keeper      a copy of it for each run; subreaper of what it starts; used again
-//!                            └── program and all that comes of it
+//! host ── a socket ── spawner            one small process of one thread, this binary with no environment
+//!   └──── a socket each ── supervisor    a fork of it for each run; subreaper of its programs; reused
+//!                            └── program and all of its descendants
 //! ```
 //!
-//! A keeper that loses its host kills what it keeps; the spawner kills what a killed keeper leaves. So a host that
-//! ends in whatever way, `kill -9` included, leaves nothing.
+//! A supervisor that loses its host kills its processes. The spawner kills the processes that a killed supervisor
+//! leaves. So a host leaves no process behind, even if it ends by `kill -9`.
 
 pub(crate) mod bytes;
 mod entry;
@@ -27,7 +27,7 @@ mod sys;
 mod tree;
 mod user;
 
-/// What a cell needs of this.
+/// The items that a cell needs.
 pub(crate) mod confined {
     pub(crate) use super::keeper::keep_inside as keep;
     pub(crate) use super::launch::Limits;

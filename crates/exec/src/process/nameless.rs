@@ -1,4 +1,4 @@
-//! Measures files without a name that a run holds open: no directory lists a removed file or a memfd, but both take room.
+//! Measures unlinked files that a run holds open: no directory lists a removed file or a memfd, but both take space.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -7,12 +7,12 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, stata
 
 use super::tree;
 
-/// Descriptors that are looked at in one go.
+/// The maximum number of descriptors that are checked at once.
 const MAX_DESCRIPTORS: usize = 100_000;
-/// Directories that are private to a session, as a command sees them.
+/// The private directories of a session, as a command sees them.
 const PRIVATE: &[&[u8]] = &[b"/tmp/", b"/var/tmp/"];
 
-/// Bytes in files without a name.
+/// Bytes in unlinked files.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamelessFiles {
     /// In the private directories of the session.
@@ -22,7 +22,7 @@ pub(super) struct NamelessFiles {
 }
 
 impl NamelessFiles {
-    /// Measures what the processes `pids` hold open. A file that several of them hold counts once.
+    /// Measures the unlinked files that the processes `pids` hold open. A file that several of them hold counts once.
     pub(super) fn of(pids: &BTreeSet<i32>) -> Self {
         let (mut total, mut seen, mut left) = (Self::default(), BTreeSet::new(), MAX_DESCRIPTORS);
         for pid in pids {
@@ -61,7 +61,7 @@ impl NamelessFiles {
     }
 }
 
-/// The most shared memory that one of `pids` has mapped, which need not be a file.
+/// Returns the largest shared memory mapped by one of `pids`, which need not be backed by a file.
 pub(super) fn most_shared(pids: &BTreeSet<i32>) -> u64 {
     let of = |pid: &i32| super::guard::kilobytes(&tree::text(&format!("/proc/{pid}/status"))?, "RssShmem:");
     pids.iter().filter_map(of).max().unwrap_or_default().saturating_mul(1 << 10)

@@ -1,4 +1,4 @@
-//! A terminal of our own: the end that we hold, and the end that a program holds.
+//! Pseudo-terminal: opens a pair and sets its size.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,12 +7,12 @@ use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Lines.
+    /// The number of rows.
     pub rows: u16,
-    /// Characters in a line.
+    /// The number of columns.
     pub cols: u16,
 }
 
@@ -22,7 +22,8 @@ impl Default for Size {
     }
 }
 
-/// Opens a terminal, among those in `directory` if one is given: our end, which does not block, and the program's.
+/// Opens a pseudo-terminal, in the devpts mount `directory` if one is given. Returns the non-blocking master and the
+/// program's end.
 pub(super) fn open(size: Size, directory: Option<&OwnedFd>) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = match directory {
         Some(directory) => {
@@ -42,7 +43,7 @@ pub(super) fn open(size: Size, directory: Option<&OwnedFd>) -> io::Result<(Owned
     Ok((ours, theirs))
 }
 
-/// Changes the size; the program in the foreground is told.
+/// Changes the size, which notifies the foreground program.
 pub(crate) fn resize(ours: impl AsFd, size: Size) -> io::Result<()> {
     let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(ours, size)?)

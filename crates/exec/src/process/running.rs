@@ -1,4 +1,4 @@
-//! A process that was started: what it reads and writes, and its keeper.
+//! A running process: its pipes and the control socket to its supervisor.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ use crate::capture::Stream;
 use crate::sandbox::host::{Borrowed, Cell};
 use crate::sandbox::watch::HostWatch;
 
-/// Keepers that wait for the next run.
+/// The maximum number of idle supervisors.
 const MAX_IDLE: usize = 8;
 
 pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'
     Ok(())
 }
 
-/// Our ends of what a process reads and writes.
+/// The host's ends of the standard streams.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
     pub(crate) stdin: Option<pipe::Sender>,
@@ -44,7 +44,7 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
-    /// Nothing more comes from there.
+    /// Closes a stream that has ended.
     pub(crate) fn close(&mut self, stream: Stream) {
         match stream {
             Stream::Stdout => self.stdout = None,
@@ -61,7 +61,7 @@ impl Pipes {
         }
         if let Stdio::Given(given) = stdio {
             let theirs: Vec<OwnedFd> = given.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
-            // A way out of the cell: what lies in one is reached without its name.
+            // A directory would be a way out of the cell: its contents can be opened through the descriptor.
             if cell.is_some() && theirs.iter().any(is_directory) {
                 return Err(io::Error::other(
                     "a directory cannot be standard input or output of a confined command; give it a file",
@@ -89,30 +89,30 @@ impl Pipes {
 }
 
 fn is_directory(fd: &OwnedFd) -> bool {
-    // Whatever cannot be looked at is taken for one.
+    // A descriptor that cannot be checked counts as a directory.
     rustix::fs::fstat(fd).map_or(true, |stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// A process that was started, and its keeper. Dropping it has the keeper kill it and all that came of it.
+/// A running process and its supervisor. Dropping it makes the supervisor kill the process and all descendants.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) talk: Talk,
     pub(crate) pipes: Pipes,
     pub(super) spawner: Spawner,
-    /// Where it runs, if it is confined.
+    /// The cell, if the process is confined.
     pub(super) cell: Option<Arc<Cell>>,
-    /// What holds for it.
+    /// The enforcement in force.
     pub(crate) enforcement: Enforcement,
-    /// What it changes in git directories.
+    /// The layers that hold its changes to git directories.
     pub(crate) layers: Vec<Borrowed>,
-    /// What these are called.
+    /// The names of the layers.
     pub(super) names: Vec<String>,
-    /// The watch over the run for files that take effect on the user's machine, if it is confined.
+    /// The watch for files that take effect on the user's machine, if the process is confined.
     pub(crate) watch: Option<HostWatch>,
 }
 
 impl Process {
-    /// Gives the keeper back for the next run: it has said that nothing is left of this one.
+    /// Returns the supervisor for the next run: it has reported that no process of this run is left.
     pub(crate) fn over(self) {
         let Ok(keeper) = self.talk.control.into_std() else { return };
         if let Some(cell) = &self.cell {
@@ -124,23 +124,23 @@ impl Process {
         }
     }
 
-    /// What it is confined to, if it is.
+    /// Returns the confinement, if the process is confined.
     pub(crate) fn confinement(&self) -> Option<Arc<Confinement>> {
         self.cell.as_ref().map(|cell| Arc::clone(cell.confinement()))
     }
 
-    /// Git directories that it cannot write, since there are too many.
+    /// Returns the git directories that are read-only because there are too many.
     pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
         self.cell.as_ref().map(|cell| cell.read_only_repositories()).unwrap_or_default()
     }
 
-    /// What it may read, if it is confined.
+    /// Returns the readable paths, if the process is confined.
     pub(crate) fn reach(&self) -> Option<Arc<Reach>> {
         self.cell.as_ref().map(|cell| Arc::clone(cell.reach()))
     }
 }
 
-/// The socket to a keeper.
+/// The socket to a supervisor.
 #[derive(Debug)]
 pub(crate) struct Talk {
     pub(super) control: UnixStream,
@@ -148,9 +148,9 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// What the keeper says next; `None` if it is gone. Safe to drop and call again.
+    /// Returns the supervisor's next report, or `None` if it is gone. Cancel safe.
     pub(crate) async fn report(&mut self) -> Option<Report> {
-        // ends: with a report, or when the keeper is gone
+        // ends: with a report, or when the supervisor is gone
         loop {
             if let Some(report) = self.parse()? {
                 return Some(report);
@@ -166,7 +166,7 @@ impl Talk {
         }
     }
 
-    /// A whole report, if there is one; `None` on the outside if it is nonsense.
+    /// Parses a complete report: `Some(None)` if it is incomplete, `None` if it is malformed.
     fn parse(&mut self) -> Option<Option<Report>> {
         let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
@@ -181,12 +181,12 @@ impl Talk {
         Some(Some(report))
     }
 
-    /// Has every process of the run asked to end, and killed after `grace`.
+    /// Ends every process of the run: SIGTERM, then SIGKILL after `grace`.
     pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
         send(&self.control, &Order::End { grace }.encode(), &[]).await
     }
 
-    /// Sends a signal to the group of the process that was started.
+    /// Sends a signal to the process group of the program.
     pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
         send(&self.control, &Order::Signal(signal).encode(), &[]).await
     }

@@ -1,7 +1,7 @@
-//! The spawner: a small process with one thread, started once, of which all keepers and cells are copies.
+//! Spawner: a small single-threaded process, started once, that forks all supervisors and cells.
 //!
-//! It runs this same binary, with no environment, and does nothing but make keepers and clean up after those that
-//! were killed: it is a subreaper too, so whatever a keeper leaves becomes its child.
+//! It runs this same binary without an environment. It creates supervisors and cleans up after killed ones: it is a
+//! subreaper too, so the orphans of a supervisor become its children.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -20,10 +20,10 @@ use crate::sandbox::cell;
 use crate::sandbox::cgroup::Group;
 use crate::sandbox::plan::Plan;
 
-/// How long to wait before looking again for what killed keepers left.
+/// The pause before the next search for orphans of killed supervisors.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Serves the host whose socket is standard input, until it and all keepers are gone.
+/// Serves the host, whose socket is standard input, until the host and all supervisors are gone.
 pub(super) fn serve(limits: Limits) -> ! {
     let Some((host, signals)) = begin() else { sys::exit(1) };
     let mut host = Some(host);
@@ -37,7 +37,7 @@ pub(super) fn serve(limits: Limits) -> ! {
             sys::exit(0);
         }
         if host.is_none() {
-            // Keepers see to this themselves, unless a program has stopped them.
+            // Supervisors exit by themselves, unless a program has stopped them.
             keepers.clear();
         }
         let strays = !none_left && tree::children_beside(&keepers);
@@ -58,7 +58,7 @@ pub(super) fn serve(limits: Limits) -> ! {
             let group = plan.as_ref().and_then(|plan| Group::make(&plan.limits));
             match sys::fork() {
                 Ok(Fork::Child) => {
-                    // Were it to hold this, the host would not notice that the spawner is gone.
+                    // If the child held the socket, the host would not notice the end of the spawner.
                     drop((host.take(), signals));
                     become_one(plan, group.as_ref(), &control, limits)
                 }
@@ -66,7 +66,7 @@ pub(super) fn serve(limits: Limits) -> ! {
                     keepers.insert(pid);
                     groups.extend(group.map(|group| (pid, group)));
                 }
-                // The host sees its end close, and says so.
+                // The host sees its end of the socket close, and reports the failure.
                 Err(_) => {
                     group.as_ref().map(Group::remove);
                 }
@@ -82,16 +82,16 @@ fn become_one(plan: Option<Plan>, group: Option<&Group>, control: &OwnedFd, limi
     }
 }
 
-/// Gets ready: nothing of the host's is left but the socket to it.
+/// Prepares the process: only the socket to the host remains of what it inherited.
 fn begin() -> Option<(OwnedFd, OwnedFd)> {
-    // Whatever else the host had open is not for anybody here.
+    // Other open descriptors of the host must not be inherited.
     sys::close_from(3);
     let host = take_stdin().ok()?;
-    // Of the host's terminal, so that a Ctrl-C there does not reach us.
+    // Leaves the session of the host's terminal, so that Ctrl-C there does not reach this process.
     let _already = rustix::process::setsid();
     let _old_kernel = rustix::thread::set_name(c"toolgate-spawn");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    // What runs here is killed for want of memory before the host is.
+    // The OOM killer prefers these processes to the host.
     let _may_not =
         rustix::fs::open("/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
             .and_then(|likely| rustix::io::write(likely, b"200"));
@@ -100,14 +100,14 @@ fn begin() -> Option<(OwnedFd, OwnedFd)> {
     Some((host, sys::child_signals().ok()?))
 }
 
-/// The socket that is standard input, out of the way of the next standard input.
+/// Moves the socket away from standard input, which is replaced.
 fn take_stdin() -> rustix::io::Result<OwnedFd> {
     let host = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 10)?;
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
     Ok(host)
 }
 
-/// What is wanted, a cell of this plan or a keeper, and its socket; `None` if the host is gone.
+/// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
 fn next_keeper(host: &OwnedFd) -> Option<(Option<Plan>, OwnedFd)> {
     let (bytes, mut fds) = link::message(host, MAX_ORDER)?;
     let plan = match bytes.is_empty() {
@@ -117,15 +117,15 @@ fn next_keeper(host: &OwnedFd) -> Option<(Option<Plan>, OwnedFd)> {
     Some((plan, fds.pop()?))
 }
 
-/// Takes leave of all that have ended; says whether none is left.
+/// Reaps all processes that have exited. Returns true if no child is left.
 fn reap(keepers: &mut BTreeSet<i32>) -> bool {
-    // ends: every round takes leave of one process, or is the last
+    // ends: every round reaps one process, or is the last
     loop {
         match sys::wait_any() {
             Wait::Reaped(Reaped { pid, .. }) => {
                 keepers.remove(&pid);
             }
-            // A keeper has no business to stand still: a program has stopped it.
+            // A supervisor never stops by itself: a program has stopped it.
             Wait::Stopped(pid) if keepers.contains(&pid) => {
                 tree::signal(&BTreeSet::from([pid]), Signal::CONT);
             }

@@ -1,6 +1,6 @@
-//! The system calls that no crate makes safe: making processes, and setting their signals right.
+//! System calls without a safe wrapper: creating processes and resetting their signals.
 //!
-//! All but the last are made by the spawner and its keepers, which have one thread.
+//! All but the last function are called by the spawner and its supervisors, which have one thread.
 #![expect(unsafe_code, reason = "fork, exec, signals and wait4 have no safe form")]
 
 use std::ffi::{CStr, CString};
@@ -14,16 +14,16 @@ use tokio::io::unix::AsyncFd;
 
 use super::message::Used;
 
-/// Who returns from [`fork`].
+/// The side that returns from [`fork`].
 pub(crate) enum Fork {
     Parent(i32),
     Child,
 }
 
-/// Makes a copy of this process.
+/// Forks this process.
 pub(crate) fn fork() -> io::Result<Fork> {
-    // SAFETY: this process has one thread, so that the child's memory is whole: no lock is held by a thread that is not
-    // there any more.
+    // SAFETY: this process has one thread, so the child's memory is consistent: no lock is held by a thread that is
+    // missing in the child.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),
@@ -31,27 +31,27 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Ends this process at once: no destructor runs twice, no buffer is written twice.
+/// Exits at once: no destructor runs twice, no buffer is flushed twice.
 pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: `_exit` can be called from anywhere.
     unsafe { libc::_exit(code) }
 }
 
-/// Kills every process of this namespace but its first, which this one is: none can fork meanwhile.
+/// Kills every process of this namespace except process 1, which this one is. No process can fork meanwhile.
 pub(super) fn kill_all() {
     debug_assert_eq!(rustix::process::getpid().as_raw_nonzero().get(), 1);
-    // SAFETY: it takes numbers only.
+    // SAFETY: the call takes numbers only.
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
-/// Becomes the program at `path`. Returns only if it cannot, with the reason. Allocates nothing.
+/// Executes the program at `path`. Returns the error on failure. Allocates nothing.
 pub(super) fn exec(path: &CStr, argv: &Words, env: &Words) -> Errno {
-    // SAFETY: both lists end with a null, and point to strings that live as long as they do.
+    // SAFETY: both lists end with a null pointer, and point to strings that live as long as they do.
     unsafe { libc::execve(path.as_ptr(), argv.pointers.as_ptr(), env.pointers.as_ptr()) };
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// Has the shell run the script at `path`: `argv` is the shell, anything, and the script's arguments.
+/// Executes the script at `path` with the shell. `argv` holds the shell, a placeholder, and the script's arguments.
 pub(super) fn exec_script(path: &CStr, argv: &mut Words, env: &Words) -> Errno {
     let before = std::mem::replace(&mut argv.pointers[1], path.as_ptr());
     let errno = exec(c"/bin/sh", argv, env);
@@ -59,9 +59,9 @@ pub(super) fn exec_script(path: &CStr, argv: &mut Words, env: &Words) -> Errno {
     errno
 }
 
-/// A list of strings as the system wants it.
+/// A null-terminated array of C strings.
 pub(super) struct Words {
-    /// What the pointers point to.
+    /// Owns the strings that the pointers refer to.
     _texts: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
 }
@@ -73,19 +73,20 @@ impl Words {
     }
 }
 
-/// Runs `child` in a new process that borrows this one's memory until it has become another program or ended: this one
-/// waits so long. Nothing is copied, so it costs the same however much memory there is. Says which process it is.
+/// Runs `child` in a new process that shares this one's memory until it executes a program or exits; this process
+/// waits until then. Nothing is copied, so the cost does not depend on the memory size. Returns the process id.
 pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
     const STACK: usize = 64 << 10;
     extern "C" fn enter(child: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: it is what is given below, and lives there as long as the parent waits.
+        // SAFETY: the pointer is the one passed below, and its target lives as long as the parent waits.
         let child = unsafe { &mut *child.cast::<&mut dyn FnMut() -> i32>() };
         child()
     }
     let mut stack = vec![0_u128; STACK / size_of::<u128>()];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack is aligned, grows down from its end, and is ours; this process has one thread, which waits until
-    // the child has left this memory, so nobody sees it change. The child makes system calls and allocates nothing.
+    // SAFETY: the stack is aligned, grows down from its end, and is owned here. This process has one thread, which
+    // waits until the child has left this memory, so no other thread sees it change. The child makes system calls and
+    // allocates nothing.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.len()).cast();
         libc::clone(enter, top, flags, (&raw mut child).cast())
@@ -93,22 +94,23 @@ pub(super) fn vfork(mut child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
     if pid == -1 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Puts every signal back to what the system does by default. All processes that come of this one have them so.
+/// Resets every signal to its default action, for this process and all descendants.
 pub(super) fn default_signals() {
-    // The kernel's own structure, all zero: the default action, no flags, nothing blocked. The C library would not touch
-    // the two signals that it uses itself, which a parent may have left ignored.
+    // The kernel's own structure, all zero: the default action, no flags, nothing blocked. The C library would not
+    // touch the two signals that it uses itself, which a parent may have left ignored.
     let default = [0_u64; 4];
     for signal in 1..=64_i64 {
         let (no_old, set_size) = (std::ptr::null::<u64>(), 8_usize);
-        // SAFETY: the structure is at least as large as the kernel's; what cannot be set is refused, which is fine.
+        // SAFETY: the structure is at least as large as the kernel's. Signals that cannot be set are refused, which
+        // is harmless.
         unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), no_old, set_size) };
     }
     unblock_signals();
 }
 
-/// Blocks no signal.
+/// Unblocks all signals.
 pub(super) fn unblock_signals() {
-    // SAFETY: `none` is made by `sigemptyset` before it is used.
+    // SAFETY: `none` is initialized by `sigemptyset` before it is used.
     unsafe {
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -116,10 +118,10 @@ pub(super) fn unblock_signals() {
     }
 }
 
-/// A descriptor that can be read when a child has changed its state; read it with [`drain`]. From then on this process
-/// hears no other signal: `pkill toolgate` ends the host, and this one ends when it has cleaned up after it.
+/// Returns a descriptor that is readable when a child changes its state; read it with [`drain`]. All other signals
+/// are blocked from then on: `pkill toolgate` ends the host, and this process exits after it has cleaned up.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
-    // SAFETY: both sets are made before they are used; the descriptor is new and ours.
+    // SAFETY: both sets are initialized before they are used; the descriptor is new and owned here.
     unsafe {
         let (mut all, mut wanted) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);
@@ -133,21 +135,21 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes what [`child_signals`] has to tell.
+/// Reads all pending signals from the descriptor of [`child_signals`].
 pub(crate) fn drain(signals: &OwnedFd) {
     let mut told = [0; 1024];
-    // ends: the descriptor does not block, and signals of one kind are told once
+    // ends: the descriptor does not block, and signals of one kind are reported once
     while rustix::io::read(signals, &mut told).is_ok_and(|read| read > 0) {}
 }
 
-/// A child that has ended.
+/// A child that was reaped.
 pub(super) struct Reaped {
     pub(super) pid: i32,
     pub(super) status: i32,
     pub(super) used: Used,
 }
 
-/// Whether there are children.
+/// The result of a wait for children.
 pub(super) enum Wait {
     Reaped(Reaped),
     Stopped(i32),
@@ -155,7 +157,7 @@ pub(super) enum Wait {
     NoChildren,
 }
 
-/// Takes leave of a child that has ended, whichever it is, or hears of one that was stopped. Does not wait.
+/// Reaps one child that has exited, or reports one that was stopped. Does not block.
 pub(super) fn wait_any() -> Wait {
     let mut status = 0;
     // SAFETY: a zeroed `rusage` is valid, and both places outlive the call.
@@ -182,9 +184,9 @@ pub(super) fn wait_any() -> Wait {
     }
 }
 
-/// Takes leave of all children that have ended; says whether none is left.
+/// Reaps all children that have exited. Returns true if none is left.
 pub(crate) fn reap_all() -> bool {
-    // ends: every round takes leave of one process, or is the last
+    // ends: every round reaps one process, or is the last
     loop {
         match wait_any() {
             Wait::Reaped(_) | Wait::Stopped(_) => {}
@@ -194,7 +196,7 @@ pub(crate) fn reap_all() -> bool {
     }
 }
 
-/// Waits for this child; the code that it ended with, if it ended by itself.
+/// Waits for this child. Returns its exit code, unless a signal ended it.
 pub(crate) fn wait_for(pid: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: the place outlives the call.
@@ -207,28 +209,28 @@ pub(crate) fn wait_for(pid: i32) -> Option<i32> {
     libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
 }
 
-/// Makes `number` mean what `fd` means, and survive an exec.
+/// Duplicates `fd` as descriptor `number`, which stays open across exec.
 pub(super) fn place(fd: impl AsFd, number: RawFd) -> io::Result<()> {
     if fd.as_fd().as_raw_fd() == number {
         return Ok(rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?);
     }
-    // SAFETY: the child that is about to become another program owns all of its descriptors, and uses no other one that
-    // `number` may have been.
+    // SAFETY: the child that is about to execute a program owns all of its descriptors, and does not use a descriptor
+    // that `number` may have replaced.
     match unsafe { libc::dup2(fd.as_fd().as_raw_fd(), number) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// Closes every descriptor from `first` on. For the start of a process that uses none of them.
+/// Closes every descriptor from `first` on, at the start of a process that uses none of them.
 pub(crate) fn close_from(first: RawFd) {
     let (first, last) = (libc::c_long::from(first), libc::c_long::from(u32::MAX));
-    // SAFETY: nothing in this process uses any of them from now on. A kernel before 5.9 says no, and they stay open.
+    // SAFETY: this process uses none of them from now on. A kernel before 5.9 refuses, and they stay open.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_i64) };
 }
 
-/// Has the runtime watch `fd`.
+/// Registers `fd` with the async runtime.
 pub(super) fn watched(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
-    // SAFETY: an owned descriptor stays open, and the same, as long as it is owned.
+    // SAFETY: an owned descriptor stays open and unchanged as long as it is owned.
     Ok(unsafe { AsyncFd::register(fd) }?)
 }

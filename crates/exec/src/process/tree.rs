@@ -1,7 +1,7 @@
-//! All processes below this one, wherever they hid: found through `/proc`, signalled through pidfds.
+//! Finds all descendants of this process through `/proc`, and signals them through pidfds.
 //!
-//! The caller is their subreaper: whoever loses its parent becomes its child, so nothing below it gets away by
-//! forking twice, by `setsid` or by `nohup`. Its own children keep their number until it has waited for them.
+//! The caller is their subreaper: an orphan becomes its child, so no descendant escapes by a double fork, by `setsid`
+//! or by `nohup`. The pid of a child is not reused until the caller has reaped it.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -15,17 +15,17 @@ use rustix::process::{
 
 use super::message::Ended;
 
-/// How many are looked at in one go; a fork bomb has as many as the system lets it have.
+/// The maximum number of processes found at once; a fork bomb has as many as the system allows.
 const MAX_LOOKED_AT: usize = 100_000;
-/// How often the tree is looked at in one go.
+/// The maximum number of passes over the tree.
 const MAX_PASSES: usize = 64;
 
-/// Every process below this one but those below `except`.
+/// Returns all descendants of this process, except the subtrees of `except`.
 pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     let me = getpid().as_raw_nonzero().get();
     let mut found = BTreeSet::new();
     let mut todo = vec![me];
-    // ends: every process is looked at once, and there are only so many
+    // ends: every process is visited once, and their number is bounded
     while let Some(pid) = todo.pop() {
         for child in children(pid) {
             if found.len() < MAX_LOOKED_AT && !except.contains(&child) && found.insert(child) {
@@ -36,7 +36,7 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     found
 }
 
-/// Sends `signal` to each of `pids`, which [`below`] has found, unless it is another process by now.
+/// Sends `signal` to each of `pids`, which [`below`] has found, unless the pid was reused.
 pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
         if let Some(held) = Held::of(pid, pids) {
@@ -45,13 +45,13 @@ pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     }
 }
 
-/// Kills all, whole process groups at a time: nobody in one can fork between being looked at and being hit, so a fork
-/// bomb does not outrun this. A group of a process below us was made below us: each program begins with its own.
+/// Kills all descendants, by process group: no member can fork between the scan and the kill, so a fork bomb does not
+/// outrun this. The group of a descendant was created by a descendant: each program begins with its own.
 pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
-    // Process 1 of a namespace has one that it cannot see: then it is none of these.
+    // Process 1 of a namespace has a group that it cannot see: then it equals none of these.
     let ours = parent_and_group(getpid().as_raw_nonzero().get()).map_or(0, |(_, group)| group);
     let mut killed = BTreeSet::new();
-    // ends: when a look finds no new one, or after so many
+    // ends: when a pass finds no new process, or after `MAX_PASSES`
     for _ in 0..MAX_PASSES {
         let all = below(except);
         let new: Vec<i32> = all.difference(&killed).copied().collect();
@@ -75,17 +75,17 @@ pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
     killed
 }
 
-/// A process that is one of ours, held so that it stays the same one.
+/// A descendant, pinned by a pidfd so that its pid cannot be reused.
 struct Held {
     pid: Pid,
-    /// None where the kernel has no such handles, or does not give them out.
+    /// `None` where the kernel has no pidfds, or refuses them.
     handle: Option<OwnedFd>,
     group: i32,
 }
 
 impl Held {
-    /// Its number may have been given away since it was looked at. The handle means one process; if the parent of that one
-    /// is ours, it is ours whoever it is.
+    /// Pins a process. The pid may have been reused since the scan. The pidfd refers to one process; if its parent is
+    /// ours, it is a descendant in any case.
     fn of(pid: i32, ours: &BTreeSet<i32>) -> Option<Self> {
         let number = Pid::from_raw(pid)?;
         let handle = match pidfd_open(number, PidfdFlags::empty()) {
@@ -106,7 +106,7 @@ impl Held {
     }
 }
 
-/// What `pids` are called.
+/// Returns the names of `pids`.
 pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<Ended> {
     let name = |pid: i32| {
         let comm = read(&format!("/proc/{pid}/comm"))?;
@@ -115,7 +115,8 @@ pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<Ended> {
     pids.iter().filter_map(|&pid| name(pid)).take(at_most).collect()
 }
 
-/// The fourth and fifth field of `stat`; the second is a name in brackets, which may hold brackets and blanks.
+/// Returns the fourth and fifth field of `stat`. The second is a name in brackets, which may contain brackets and
+/// blanks.
 fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
     let stat = read(&format!("/proc/{pid}/stat"))?;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -123,7 +124,7 @@ fn parent_and_group(pid: i32) -> Option<(i32, i32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// A process has the children of all of its threads. A kernel that does not list them has its processes asked one by one.
+/// Returns the children of all threads of a process. On a kernel without the list, all processes are searched.
 fn children(pid: i32) -> Vec<i32> {
     static LISTS: OnceLock<bool> = OnceLock::new();
     let me = getpid().as_raw_nonzero();
@@ -143,7 +144,7 @@ fn children(pid: i32) -> Vec<i32> {
     found
 }
 
-/// The entries of a directory that are numbers.
+/// Returns the entries of a directory that are numbers.
 fn numbers(directory: &str) -> Vec<i32> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(Ok(open)) = openat(CWD, directory, flags, Mode::empty()).map(|fd| Dir::read_from(&fd)) else {
@@ -153,7 +154,7 @@ fn numbers(directory: &str) -> Vec<i32> {
     names.filter_map(|name| name.parse().ok()).collect()
 }
 
-/// A file of the kernel's.
+/// Reads a file of `/proc` as text.
 pub(super) fn text(path: &str) -> Option<String> {
     read(path).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
@@ -162,7 +163,7 @@ fn read(path: &str) -> Option<Vec<u8>> {
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = Vec::new();
     let mut buffer = [0; 4096];
-    // ends: with the file, which the kernel makes as long as there are children
+    // ends: with the file, whose length the number of children bounds
     loop {
         match rustix::io::read(&file, &mut buffer) {
             Ok(0) => return Some(text),
@@ -173,7 +174,7 @@ fn read(path: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether this process has children that are not among `known`.
+/// Returns true if this process has children that are not in `known`.
 pub(super) fn children_beside(known: &BTreeSet<i32>) -> bool {
     children(getpid().as_raw_nonzero().get()).iter().any(|child| !known.contains(child))
 }

@@ -1,19 +1,19 @@
-//! The user that commands run as.
+//! The user account that commands run as.
 
 use std::path::PathBuf;
 
 use rustix::process::geteuid;
 
-/// Where the names of users are.
+/// The file of user accounts.
 const USERS: &str = "/etc/passwd";
 
-/// Whether `user`, a name or a number, is the user that commands run as.
+/// Returns true if `user`, a name or a number, is the user that commands run as.
 pub fn is_own_user(user: &str) -> bool {
     let own = geteuid().as_raw();
     if user.parse() == Ok(own) {
         return true;
     }
-    // Directory services are not asked: the user's own session says the name that they know.
+    // Directory services are not queried: the user's own session states the name that they know.
     let said = ["USER", "LOGNAME"].iter().any(|name| std::env::var(name).is_ok_and(|said| said == user));
     #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
     let users = std::fs::read_to_string(USERS).unwrap_or_default();
@@ -23,7 +23,7 @@ pub fn is_own_user(user: &str) -> bool {
     }
 }
 
-/// The home that the account of this user has on this machine, whatever the environment says.
+/// Returns the home directory of this user's account, independent of the environment.
 pub fn account_home() -> Option<PathBuf> {
     let own = geteuid().as_raw();
     #[expect(clippy::disallowed_methods, reason = "the machine's own list, whose path no model names")]
@@ -31,7 +31,7 @@ pub fn account_home() -> Option<PathBuf> {
     users.lines().find_map(|line| home(line, own))
 }
 
-/// The home of the user with the number `own`, if `line` is theirs.
+/// Returns the home directory if `line` is the account with the number `own`.
 fn home(line: &str, own: u32) -> Option<PathBuf> {
     let mut fields = line.split(':');
     let is_theirs = fields.nth(2)?.parse() == Ok(own);
@@ -39,7 +39,7 @@ fn home(line: &str, own: u32) -> Option<PathBuf> {
     Some(home.into())
 }
 
-/// The number of `user`, if `line` is theirs.
+/// Returns the user id if `line` is the account named `user`.
 fn named(line: &str, user: &str) -> Option<u32> {
     let mut fields = line.split(':');
     let is_theirs = fields.next()? == user && !user.is_empty();

@@ -1,6 +1,6 @@
-//! Files of rules: read with a bound, and saved so that nothing is lost.
+//! Rule files: read with a size limit, and saved atomically.
 //!
-//! What the rules mean is `policy`'s; this is only where their text comes from and goes to.
+//! The crate `policy` defines the meaning of rules; this module only reads and writes their text.
 
 mod read;
 mod save;
@@ -12,7 +12,7 @@ use policy::rules::{Layer, RuleFault, Rules};
 pub use read::read;
 pub use save::{SaveFault, Saved, save};
 
-/// Reads the rules of all `files`. One that is not there holds none.
+/// Reads the rules of all `files`. A missing file holds no rules.
 pub fn load(files: &[(Layer, PathBuf)]) -> Result<Rules, RuleFault> {
     let mut rules = Rules::default();
     for (layer, file) in files {

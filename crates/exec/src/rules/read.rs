@@ -1,4 +1,4 @@
-//! The text of a file of rules.
+//! Reads the text of a rule file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,8 +8,8 @@ use policy::rules::{Layer, MAX_BYTES, RuleFault};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// Reads the text of `file`; `None` if there is none. A project's file, and the directory it is in, must not be links: a project
-/// could point anywhere.
+/// Reads the text of `file`, or returns `None` if it is missing. A project's file and its directory must not be
+/// symlinks: a project could point anywhere.
 pub fn read(file: &Path, layer: Layer) -> Result<Option<String>, RuleFault> {
     let fault = |why: &str| RuleFault::whole(file, why);
     let opened = match layer {
@@ -34,7 +34,7 @@ pub fn read(file: &Path, layer: Layer) -> Result<Option<String>, RuleFault> {
     text_of(opened).map_err(|why| fault(&why)).map(Some)
 }
 
-/// Without waiting: a FIFO in a project is not to hang us.
+/// Non-blocking: a FIFO in a project must not hang this process.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 fn open_here(file: &Path) -> rustix::io::Result<File> {
@@ -42,14 +42,14 @@ fn open_here(file: &Path) -> rustix::io::Result<File> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let directory = openat(CWD, directory, READ | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
     let directory = directory.map_err(|error| match error {
-        // The kernel says this of a link, too.
+        // The kernel returns this error for a link, too.
         Errno::NOTDIR if file.parent().is_some_and(Path::is_symlink) => Errno::LOOP,
         error => error,
     })?;
     openat(directory, name, READ | OFlags::NOFOLLOW, Mode::empty()).map(File::from)
 }
 
-/// All of an open file, within the bound.
+/// Reads all of an open file, up to the size limit.
 pub(super) fn text_of(file: File) -> Result<String, String> {
     let mut text = String::new();
     let read = file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);

@@ -1,4 +1,4 @@
-//! Adds a rule to the user's file: under a lock, and in one step, so that nobody ever reads half of it.
+//! Adds a rule to the user's rule file: under a lock and atomically, so that no reader sees a partial file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,37 +7,37 @@ use policy::rules::{Added, Layer, NewRule, RuleFault, add};
 
 use crate::own_file::OwnFile;
 
-/// Where a rule now stands.
+/// The location of a saved rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     /// The file, with links resolved.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// It had been there before.
+    /// True if the rule existed before.
     pub was_there: bool,
 }
 
-/// Why a rule was not saved. What was there before is still there.
+/// The reason why a rule was not saved. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveFault {
-    /// The file holds something else than rules, or the rule cannot be added to it.
+    /// The file does not parse as rules, or the rule cannot be added to it.
     #[error("the rule was not saved: {0}")]
     Rules(#[from] RuleFault),
-    /// Somebody else has been saving all the time.
+    /// Another process held the lock for too long.
     #[error("the rule was not saved: another program holds `{}`; try again when it has ended", .0.display())]
     Held(PathBuf),
-    /// The machine does not let us.
+    /// The system call failed.
     #[error("the rule was not saved to `{}`: {source}", file.display())]
     Machine {
         /// The file.
         file: PathBuf,
-        /// What it says.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// Adds `rule` to the user's rules in `file`, which is made if it is not there. A link stays one: what it points to is written.
+/// Adds `rule` to the user's rules in `file`, which is created if missing. A symlink is kept: its target is written.
 pub fn save(file: &Path, rule: &NewRule) -> Result<Saved, SaveFault> {
     let machine = |source: io::Error| SaveFault::Machine { file: file.to_owned(), source };
     let place = OwnFile::of(file).map_err(machine)?;

@@ -1,9 +1,9 @@
-//! Whose a unix socket is, before anybody connects to it.
+//! Finds the owner of a unix socket before a confined process connects to it.
 //!
-//! The kernel lists the sockets of a network namespace, and says of each which file it is bound to (`sock_diag`). What is listed
-//! in a network of the cell's own was bound in the cell. Where the network is the machine's, each `bind` of the cell's processes is
-//! noted first, by the number that the kernel gives a socket and never gives again. Either way nobody is connected to before that is
-//! known: a program outside does not even see that somebody tried.
+//! The kernel lists the sockets of a network namespace, and the file that each is bound to (`sock_diag`). A socket
+//! listed in the cell's own network was bound in the cell. In the machine's network, each `bind` of the cell's
+//! processes is recorded first, by the socket's cookie, which the kernel never reuses. In both cases the owner is
+//! known before the connection: a program outside does not even see the attempt.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,41 +14,42 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// Whose a socket is.
+/// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// A process of the cell has bound it.
     Ours,
-    /// Somebody else has, or nobody knows.
+    /// A process outside the cell has bound it, or the owner is unknown.
     Others,
-    /// It is bound in no network that can be seen from here: whoever had it is gone, or is in a sandbox of their own.
+    /// It is bound in no visible network: its owner is gone, or is in another sandbox.
     Nobodys,
 }
 
-/// What a keeper knows of sockets that are bound.
+/// The bound sockets that a supervisor knows.
 #[derive(Debug)]
 pub(crate) struct BoundSockets {
-    /// Whether the network is the cell's own: whatever is listed in it is the cell's too.
+    /// True if the cell has its own network: every socket listed in it belongs to the cell.
     own_network: bool,
-    /// Asks about the network that the cell was made in, if anybody may ask. All keepers share it, and use it one at a time.
+    /// Netlink socket into the network that the cell was created in, if the kernel allows it. All supervisors share
+    /// it, one at a time.
     outside: Option<OwnedFd>,
-    /// The numbers of sockets that were bound where the network is not its own; and what keepers lock.
+    /// The cookies of sockets bound in a shared network. Supervisors also use this file as their lock.
     notes: OwnedFd,
 }
 
-/// How many sockets are noted; those that are gone make room for others.
+/// The maximum number of recorded sockets. Closed ones are evicted.
 const MAX_NOTED: u64 = 1 << 16;
-/// The length of a number.
+/// The size of a cookie in bytes.
 const NUMBER: u64 = 8;
 
 impl BoundSockets {
-    /// To be made before the cell enters a network of its own.
+    /// Must be created before the cell enters its own network.
     pub(crate) fn new(own_network: bool) -> Result<Self> {
         let notes = memfd_create("toolgate-sockets", MemfdFlags::CLOEXEC)?;
         Ok(Self { own_network, outside: asking().ok(), notes })
     }
 
-    /// Whether the kernel lists sockets here.
+    /// Returns true if the kernel lists sockets here.
     pub(crate) fn works(&self) -> bool {
         self.outside().and_then(|outside| listed(outside, |_| ())).is_ok()
     }
@@ -57,7 +58,7 @@ impl BoundSockets {
         self.outside.as_ref().ok_or(Errno::AFNOSUPPORT)
     }
 
-    /// Whose the socket is that is bound to the file `file`.
+    /// Returns the owner of the socket that is bound to `file`.
     pub(crate) fn whose(&self, file: &OwnedFd) -> Whose {
         self.look(file).unwrap_or(Whose::Others)
     }
@@ -76,14 +77,14 @@ impl BoundSockets {
             return Ok(Whose::Nobodys);
         }
         let noted = if self.own_network { Vec::new() } else { self.noted()? };
-        // A file is bound once. What else is listed with it are connections that were accepted there, which nobody binds.
+        // A file is bound once. Other sockets listed with it are accepted connections, which are never bound.
         let ours = outside.iter().any(|number| noted.contains(number));
         Ok(if ours { Whose::Ours } else { Whose::Others })
     }
 
-    /// Notes that a process of the cell is about to bind `socket`.
+    /// Records that a process of the cell is about to bind `socket`.
     pub(crate) fn note(&self, socket: &OwnedFd) {
-        // What is not noted cannot be connected to.
+        // A socket that is not recorded cannot be connected to.
         let _not_noted = self.add(socket);
     }
 
@@ -118,7 +119,7 @@ impl BoundSockets {
     }
 }
 
-/// Keeps other keepers away. The lock is one of a process: it goes with it.
+/// Excludes other supervisors. The lock belongs to the process and ends with it.
 struct Locked<'a>(&'a OwnedFd);
 
 impl<'a> Locked<'a> {
@@ -134,11 +135,11 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// A file, as lists of sockets name it.
+/// The identity of a file as socket lists state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SocketFile {
     number: u32,
-    /// The device of the file system. Some file systems tell those who ask about a file another one.
+    /// The device of the file system. Some file systems report another device in `stat`.
     device: u32,
 }
 
@@ -147,14 +148,14 @@ impl SocketFile {
         let stat = fstat(file)?;
         let device =
             device_of_mount(file).unwrap_or((rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev)));
-        // The kernel's own way to write a device.
+        // The kernel's encoding of a device number.
         let device = device.0 << 20 | device.1 & 0xf_ffff;
         #[expect(clippy::cast_possible_truncation, reason = "lists of sockets have the low half only")]
         Ok(Self { number: stat.st_ino as u32, device })
     }
 }
 
-/// The device of the file system that `file` is on, as its mount tells it.
+/// Returns the device of the file system that `file` is on, according to its mount.
 fn device_of_mount(file: &OwnedFd) -> Option<(u32, u32)> {
     let about = text(&format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
@@ -180,19 +181,19 @@ fn text(path: &str) -> Option<String> {
     None
 }
 
-/// A way to ask the kernel about the sockets of this network.
+/// Opens a netlink socket for queries about the sockets of this network.
 fn asking() -> Result<OwnedFd> {
     let kind = Some(netlink::SOCK_DIAG);
     socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, kind)
 }
 
-/// A socket of a list.
+/// A socket in a list.
 struct ListedSocket {
     number: u64,
     file: Option<SocketFile>,
 }
 
-/// The numbers of the sockets that are bound to `file`.
+/// Returns the cookies of the sockets that are bound to `file`.
 fn numbers(talk: &OwnedFd, file: &SocketFile) -> Result<Vec<u64>> {
     let mut numbers = Vec::new();
     listed(talk, |socket| numbers.extend((socket.file == Some(*file)).then_some(socket.number)))?;
@@ -204,20 +205,20 @@ const REQUEST: u16 = 1;
 const ALL: u16 = 0x300;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// The header of a message, that of an answer, that of one of its parts.
+/// Sizes of the headers of a message, an answer and an attribute.
 const HEADER: usize = 16;
 const ANSWER: usize = 16;
 const PART: usize = 4;
-/// The part that says which file a socket is bound to; and how it is asked for.
+/// The attribute with the file that a socket is bound to, and the flag that requests it.
 const FILE: u16 = 1;
 const SHOW_FILE: u32 = 2;
-/// The kernel answers in so many pieces at most.
+/// The maximum number of answers of the kernel.
 const ANSWERS: usize = 1 << 16;
 
-/// Has `hear` hear of every unix socket.
+/// Calls `hear` with every unix socket.
 fn listed(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
     let mut bytes = vec![0; 32 << 10];
-    // What somebody before did not read to its end.
+    // Discards the rest of an unfinished earlier answer.
     while recv(talk, &mut bytes[..], RecvFlags::DONTWAIT).is_ok_and(|(_, read)| read > 0) {}
     send(talk, &question(), SendFlags::empty())?;
     // ends: with the list, which has an end
@@ -237,7 +238,7 @@ fn listed(talk: &OwnedFd, mut hear: impl FnMut(ListedSocket)) -> Result<()> {
     Err(Errno::IO)
 }
 
-/// Asks for all unix sockets in whatever state, with the file that each is bound to.
+/// Builds a request for all unix sockets in any state, with the file that each is bound to.
 fn question() -> Vec<u8> {
     const LENGTH: u32 = 40;
     const UNIX: u8 = 1;
@@ -245,7 +246,7 @@ fn question() -> Vec<u8> {
     question.extend(LENGTH.to_ne_bytes());
     question.extend(BY_FAMILY.to_ne_bytes());
     question.extend((REQUEST | ALL).to_ne_bytes());
-    // A number and a sender, which nobody needs.
+    // Sequence number and sender, which are not needed.
     question.extend([0; 8]);
     question.extend([UNIX, 0, 0, 0]);
     for field in [u32::MAX, 0, SHOW_FILE, u32::MAX, u32::MAX] {
@@ -254,7 +255,7 @@ fn question() -> Vec<u8> {
     question
 }
 
-/// The kind and the body of the first message, and what comes after it.
+/// Returns the kind and the body of the first message, and the remaining bytes.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = usize::try_from(number(bytes, 0)?).ok()?;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
@@ -281,7 +282,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Messages and their parts begin at multiples of four.
+/// Messages and attributes are aligned to four bytes.
 fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -310,7 +311,7 @@ mod tests {
         sockets.note(&listener);
         assert_eq!(sockets.whose(&named(&own)), Whose::Ours);
         assert_eq!(sockets.whose(&named(&other)), Whose::Others);
-        // Another name is the same file.
+        // Another name of the same file.
         std::fs::hard_link(&own, place.path().join("link")).unwrap();
         assert_eq!(sockets.whose(&named(&place.path().join("link"))), Whose::Ours);
         drop(listener);
@@ -329,7 +330,7 @@ mod tests {
     }
 
     proptest! {
-        /// Law: no answer makes a keeper panic, or wait.
+        /// Law: no answer makes a supervisor panic or block.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _what_is_it = (message(&bytes), socket(&bytes));

@@ -1,7 +1,7 @@
-//! An assembler for classic BPF, the language of seccomp filters.
+//! Assembler for classic BPF, the language of seccomp filters.
 //!
-//! A program is written from its end to its beginning: what a jump leads to is there before the jump, so that every
-//! distance is known when it is needed. Jumps only lead forward, so every program ends.
+//! A program is written from its end to its beginning: the target of a jump exists before the jump, so every distance
+//! is known. Jumps only lead forward, so every program terminates.
 
 #[cfg(test)]
 pub(crate) mod machine;
@@ -13,38 +13,38 @@ use libc::{
     BPF_W,
 };
 
-/// One instruction, as the kernel reads it.
+/// One instruction, in the kernel's layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instruction {
-    /// What is done.
+    /// The operation.
     pub(crate) code: u16,
-    /// How many instructions are left out if the test holds.
+    /// The number of instructions to skip if the test holds.
     pub(crate) jt: u8,
-    /// How many are left out if it does not.
+    /// The number of instructions to skip if it does not.
     pub(crate) jf: u8,
-    /// What it is done with.
+    /// The operand.
     pub(crate) k: u32,
 }
 
-/// A question about the accumulator.
+/// A condition on the accumulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// It is this number.
+    /// It equals this number.
     Is(u32),
     /// It is at least this number.
     AtLeast(u32),
     /// It is more than this number.
     Above(u32),
-    /// It has one of these bits.
+    /// It has one of these bits set.
     Has(u32),
 }
 
-/// How many instructions a jump may leave out when it is planned. It can leave out 255, but one may still come between
-/// to make the other side of the same question near.
+/// The maximum planned jump distance. A jump can skip 255 instructions, but one more may be inserted to bring the
+/// other branch into reach.
 const REACH: usize = 254;
 
-/// A place in a [`Program`]: how many instructions come after it.
+/// A position in a [`Program`], counted from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
@@ -55,7 +55,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Ends with `value`. One answer serves all that are near enough.
+    /// Emits a return of `value`. A return within reach is reused.
     pub(crate) fn answer(&mut self, value: u32) -> Label {
         let answer = Instruction { code: code(BPF_RET | BPF_K), jt: 0, jf: 0, k: value };
         let near = self.backwards.len().saturating_sub(REACH);
@@ -65,19 +65,19 @@ impl Program {
         }
     }
 
-    /// Loads the word at `offset` of what the kernel tells about a call, then goes on at `next`.
+    /// Emits a load of the word at `offset` of the kernel's call data, then continues at `next`.
     pub(crate) fn load(&mut self, offset: u32, next: Label) -> Label {
         self.before(next);
         self.push(code(BPF_LD | BPF_W | BPF_ABS), offset)
     }
 
-    /// Leaves only the bits of `mask`, then goes on at `next`.
+    /// Emits a bitwise AND of the accumulator with `mask`, then continues at `next`.
     pub(crate) fn mask(&mut self, mask: u32, next: Label) -> Label {
         self.before(next);
         self.push(code(BPF_ALU | BPF_AND | BPF_K), mask)
     }
 
-    /// Goes on at `yes` or at `no`.
+    /// Emits a conditional jump to `yes` or to `no`.
     pub(crate) fn ask(&mut self, question: Question, yes: Label, no: Label) -> Label {
         let (test, k) = match question {
             Question::Is(k) => (BPF_JEQ, k),
@@ -91,22 +91,22 @@ impl Program {
         self.last()
     }
 
-    /// The instructions in the order in which the kernel takes them, beginning at `first`.
+    /// Returns the instructions in the kernel's order, beginning at `first`.
     pub(crate) fn finish(mut self, first: Label) -> Vec<Instruction> {
         self.before(first);
         self.backwards.reverse();
         self.backwards
     }
 
-    /// Sees to it that the next instruction that is written is followed by `next`.
+    /// Ensures that the next emitted instruction is followed by `next`.
     fn before(&mut self, next: Label) {
         if next != self.last() {
             self.bridge(next);
         }
     }
 
-    /// A place that means the same as `label` and is within [`REACH`]. Repeats an answer instead of going there: it is
-    /// one instruction either way.
+    /// Returns an equivalent of `label` within [`REACH`]. Repeats a return instead of jumping to it: each is one
+    /// instruction.
     fn near(&mut self, label: Label) -> Label {
         if self.distance(label) <= REACH {
             return label;
@@ -115,7 +115,7 @@ impl Program {
         if target.code == code(BPF_RET | BPF_K) { self.answer(target.k) } else { self.bridge(label) }
     }
 
-    /// Goes to `label`, however far.
+    /// Emits a jump to `label` at any distance.
     fn bridge(&mut self, label: Label) -> Label {
         let distance = u32::try_from(self.distance(label)).expect("a program is far shorter");
         self.push(code(BPF_JMP | BPF_JA), distance)
@@ -130,7 +130,7 @@ impl Program {
         Label(self.backwards.len().saturating_sub(1))
     }
 
-    /// How many instructions the one that is written next must leave out to get to `label`.
+    /// Returns the number of instructions that the next emitted one must skip to reach `label`.
     fn distance(&self, label: Label) -> usize {
         self.backwards.len() - 1 - label.0
     }

@@ -1,8 +1,9 @@
-//! Judges the few system calls that a filter cannot: to whom a socket connects. Notes what was refused.
+//! Broker for the few system calls that a filter cannot judge: it decides to which address a socket connects. Records
+//! refusals.
 //!
-//! The caller's memory is read once and its socket is taken once, and the connection is made here, for the caller: whatever
-//! it writes there or puts in the socket's place meanwhile changes nothing. Letting the call itself go on would let the
-//! kernel look at both again.
+//! The broker reads the caller's memory once, takes its socket once, and connects on behalf of the caller. Later
+//! changes to the memory or the descriptor have no effect. Letting the call itself continue would let the kernel read
+//! both again (TOCTOU).
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -27,24 +28,24 @@ use super::refusal::Refusal;
 use super::sys::{self, Answer, Asked};
 use super::writes;
 
-/// How many refusals of a run are told.
+/// The maximum number of refusals reported for a run.
 const MAX_TOLD: usize = 16;
-/// The longest address of a socket.
+/// The maximum length of a socket address.
 const MAX_ADDRESS: usize = 128;
-/// How many connections of a run wait at a time: each holds a descriptor here.
+/// The maximum number of pending connections of a run: each holds a descriptor here.
 const MAX_WAITING: usize = 128;
-/// How soon a connection that is on its way is looked at, and how often then.
+/// The delay before the first check of a pending connection, and the interval afterwards.
 const SOON: Duration = Duration::from_micros(200);
 const AGAIN: Duration = Duration::from_millis(2);
 
-/// Answers for one run.
+/// Answers the system calls of one run.
 pub(crate) struct Broker {
     listener: OwnedFd,
     told: BTreeSet<Refusal>,
     news: Vec<Refusal>,
-    /// Connections that are on their way, or wait for room in a queue.
+    /// Connections in progress, or waiting for room in a listener's backlog.
     waiting: Vec<Waiting>,
-    /// The hosts that may be reached beside what the network is, if there are any.
+    /// The allowed hosts beyond the network setting, if there are any.
     pub(crate) outside: Option<Outside>,
 }
 
@@ -52,22 +53,22 @@ struct Waiting {
     asked: Asked,
     socket: OwnedFd,
     to: Vec<u8>,
-    /// What the address names, if that is a descriptor.
+    /// The socket file, if the address refers to it by descriptor.
     _held: Option<OwnedFd>,
-    /// How the socket was set before.
+    /// The file status flags before the call.
     flags: OFlags,
-    /// Whether it is on its way, and not just to be tried again.
+    /// True if the connection is in progress; false if it has to be tried again.
     begun: bool,
     again: Instant,
 }
 
-/// What a keeper knows of its plan.
+/// The plan and the network facts that a supervisor judges by.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     pub(crate) plan: Plan,
-    /// Whether the loopback is its own, and abstract sockets too.
+    /// True if the cell has its own loopback and abstract socket namespace.
     pub(crate) own_network: bool,
-    /// Whose a socket is.
+    /// Finds the owner of a socket.
     pub(crate) bound: BoundSockets,
 }
 
@@ -76,22 +77,22 @@ impl Broker {
         Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new(), outside }
     }
 
-    /// Can be read when a call waits.
+    /// Returns the descriptor that is readable when a call waits.
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 
-    /// When somebody wants to be tried again.
+    /// Returns the time of the next retry.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.iter().map(|waiting| waiting.again).min()
     }
 
-    /// What was refused since the last time.
+    /// Returns the refusals since the last call.
     pub(crate) fn news(&mut self) -> Vec<Refusal> {
         std::mem::take(&mut self.news)
     }
 
-    /// Answers one call.
+    /// Answers one system call.
     pub(crate) fn serve(&mut self, bounds: &Bounds) {
         let Ok(asked) = sys::asked(&self.listener) else { return };
         let answer = match i64::from(asked.number) {
@@ -112,7 +113,7 @@ impl Broker {
         }
     }
 
-    /// Tries again those whose time has come.
+    /// Retries the connections that are due.
     pub(crate) fn again(&mut self) {
         let now = Instant::now();
         for mut waiting in std::mem::take(&mut self.waiting) {
@@ -137,7 +138,7 @@ impl Broker {
                     self.waiting.push(waiting);
                 }
                 outcome => {
-                    // Before the caller goes on with it.
+                    // Restored before the caller continues.
                     let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
                     let answer = outcome.map_or_else(Answer::Fails, |()| Answer::Done);
                     sys::answer(&self.listener, &waiting.asked, answer);
@@ -146,20 +147,20 @@ impl Broker {
         }
     }
 
-    /// Notes what the relay has refused.
+    /// Records the refusals that the relay reports.
     pub(crate) fn hear(&mut self) {
         let heard = self.outside.as_mut().map(Outside::heard).unwrap_or_default();
         heard.into_iter().for_each(|refusal| self.tell(refusal));
     }
 
-    /// Notes what was refused, once.
+    /// Records a refusal, once.
     pub(crate) fn tell(&mut self, refusal: Refusal) {
         if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
             self.news.push(refusal);
         }
     }
 
-    /// `None`: it is answered later.
+    /// Decides about a `connect`. Returns `None` if the answer comes later.
     fn connect(&mut self, asked: &Asked, bounds: &Bounds) -> Option<Answer> {
         let mut bytes = [0; MAX_ADDRESS];
         let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS).min(MAX_ADDRESS);
@@ -171,7 +172,7 @@ impl Broker {
             Err(errno) => return Some(Answer::Fails(errno)),
         };
         let bytes = &bytes[..length];
-        // It is the socket that says who can be reached with it, and this one is ours now.
+        // The family of the socket decides who can be reached with it. This descriptor is the broker's own copy.
         let is_unix = socket_domain(&socket) == Ok(AddressFamily::UNIX);
         match (target(bytes), is_unix) {
             (Target::Internet(to), false) => match self.way(to, &socket, &bounds.plan) {
@@ -193,10 +194,10 @@ impl Broker {
         }
     }
 
-    /// How `to` is reached, if at all.
+    /// Returns the route to `to`.
     fn way(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &Plan) -> Way {
         let outside = self.outside.as_mut().and_then(|outside| {
-            // Whatever is no stream is not relayed.
+            // Only streams are relayed.
             let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
             outside.way(to, kind, &plan.hosts)
         });
@@ -253,7 +254,7 @@ impl Broker {
         };
         match whose {
             Whose::Ours => {}
-            // As if it had been connected to: nobody listens.
+            // As if the connection had been tried: no process listens.
             Whose::Nobodys if writes::may_write(&real, plan) => {
                 return Some(Answer::Fails(Errno::CONNREFUSED));
             }
@@ -284,7 +285,7 @@ impl Broker {
         if waits && self.waiting.len() >= MAX_WAITING {
             return Some(Answer::Fails(Errno::NOBUFS));
         }
-        // Whoever waits, it is not this process.
+        // The caller may block, but the broker must not.
         let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
         let outcome = sys::connect(&socket, &to);
         if waits && matches!(outcome, Err(Errno::AGAIN | Errno::INPROGRESS)) {
@@ -301,7 +302,8 @@ impl Broker {
     }
 }
 
-/// Notes that the caller is about to bind a socket. Whichever it binds in its place afterwards, if it changes it, is not noted.
+/// Records that the caller is about to bind a socket. If the caller swaps the descriptor afterwards, the other socket
+/// is not recorded.
 fn note(asked: &Asked, bound: &BoundSockets) {
     if let Ok(socket) = socket_of(asked)
         && socket_domain(&socket) == Ok(AddressFamily::UNIX)
@@ -310,7 +312,7 @@ fn note(asked: &Asked, bound: &BoundSockets) {
     }
 }
 
-/// Whether a connection that is on its way has arrived, or how it failed.
+/// Checks whether a pending connection is established, or has failed.
 fn arrived(socket: &OwnedFd) -> Result<()> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&now))? {
@@ -319,13 +321,13 @@ fn arrived(socket: &OwnedFd) -> Result<()> {
     }
 }
 
-/// The address of a unix socket, as the kernel reads it.
+/// Encodes the address of a unix socket.
 fn unix_address(name: &[u8]) -> Vec<u8> {
     const UNIX: u16 = 1;
     [&UNIX.to_ne_bytes(), name].concat()
 }
 
-/// An address of this machine, for a socket of this family.
+/// Encodes an address of this machine for a socket of this family.
 fn inet_address(to: SocketAddrV4, family: Result<AddressFamily>) -> Vec<u8> {
     let port = to.port().to_be_bytes();
     match family {
@@ -340,14 +342,14 @@ fn inet_address(to: SocketAddrV4, family: Result<AddressFamily>) -> Vec<u8> {
 const INET: u16 = 2;
 const INET6: u16 = 10;
 
-/// The socket that the caller means.
+/// Returns a copy of the socket that the caller passed.
 fn socket_of(asked: &Asked) -> Result<OwnedFd> {
     let process = leader(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let number = i32::try_from(asked.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
     pidfd_getfd(pidfd_open(process, PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())
 }
 
-/// The process that a thread belongs to.
+/// Returns the process that a thread belongs to.
 fn leader(thread: u32) -> Option<i32> {
     let status =
         openat(CWD, format!("/proc/{thread}/status"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -367,7 +369,7 @@ pub(crate) fn read_memory(pid: u32, at: u64, bytes: &mut [u8]) -> Result<()> {
     }
 }
 
-/// Whom an address means.
+/// The target of a socket address.
 #[derive(Debug, PartialEq, Eq)]
 enum Target<'a> {
     Internet(SocketAddr),
@@ -400,13 +402,13 @@ fn target(address: &[u8]) -> Target<'_> {
 fn may_connect(to: SocketAddr, network: Network) -> bool {
     match network {
         Network::On => true,
-        // The address that means none means this machine.
+        // The unspecified address means this machine.
         Network::Loopback => to.ip().is_loopback() || to.ip().is_unspecified(),
         Network::Off => false,
     }
 }
 
-/// Where the link at `path` leads.
+/// Returns the target of the link at `path`.
 pub(crate) fn link(path: &str) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
     Some(super::plan::to_path(to.into_bytes()))

@@ -1,12 +1,13 @@
-//! A cell: the process that makes a place once, out of which keepers come that start confined programs.
+//! Cell: the process that builds a sandbox once and then forks supervisors, which start confined programs.
 //!
 //! ```text
 //! spawner ── cell        user, mount, network and IPC namespaces; the file system of its plan
-//!              └── keeper   process 1 of a process namespace with its own /proc; used again
+//!              └── supervisor   process 1 of a process namespace with its own /proc; reused
 //!                    └── program   no capabilities, no new rights, Landlock, seccomp
 //! ```
 //!
-//! A cell and its keepers run no code of others. Whatever cannot be put on is an error before anything runs.
+//! A cell and its supervisors run no foreign code. A protection that cannot be applied is an error before anything
+//! runs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -31,43 +32,44 @@ use super::{landlock, loopback, relay};
 use crate::process::bytes::Out;
 use crate::process::{confined, link};
 
-/// What a keeper puts on the programs that it starts.
+/// The confinement that a supervisor applies to the programs that it starts.
 #[derive(Debug)]
 pub(crate) struct Inside {
     pub(crate) bounds: Bounds,
-    /// The version of Landlock that keepers put on.
+    /// The Landlock version in use.
     pub(crate) landlock: Option<u32>,
     pub(crate) filter: Vec<Instruction>,
-    /// Whether calls are judged that the filter cannot judge.
+    /// True if the broker judges calls that the filter cannot.
     pub(crate) brokered: bool,
-    /// Keepers are process 1 of a namespace.
+    /// True if supervisors are process 1 of a process namespace.
     pub(crate) own_processes: bool,
-    /// There are mounts of its own, on which layers can be put.
+    /// True if the cell has its own mount namespace, in which layers can be mounted.
     pub(crate) own_mounts: bool,
     pub(crate) gaps: BTreeSet<Gap>,
     /// The private directory of the session, as it is outside.
     pub(crate) scratch: Option<OwnedFd>,
-    /// Whether a control group limits memory.
+    /// True if a control group limits memory.
     pub(crate) memory_is_limited: bool,
-    /// To who reaches hosts outside, if any may be reached.
+    /// The socket to the relay, if any host may be reached.
     pub(crate) relay: Option<OwnedFd>,
 }
 
 impl Inside {
-    /// Landlock's rules for what is where now; none where there is no Landlock.
+    /// Builds the Landlock ruleset for the current files; `None` without Landlock.
     pub(crate) fn rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
         let make = |version| landlock::ruleset(&self.bounds.plan.writable, self.own_mounts, version);
         self.landlock.map(make).transpose()
     }
 
-    /// Whether names are answered here, because nobody else could.
+    /// Returns true if the supervisors run a DNS stub, because the cell can reach no other DNS server.
     pub(crate) fn has_names(&self) -> bool {
         let has_loopback = self.bounds.plan.network == Network::Loopback || self.relay.is_some();
         self.own_mounts && self.brokered && has_loopback
     }
 }
 
-/// Becomes the cell of `plan`, in `group` if there is one, and serves the host at the other end of `control`.
+/// Becomes the cell of `plan`, in the control group `group` if there is one. Serves the host at the other end of
+/// `control`.
 pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits: confined::Limits) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
@@ -112,11 +114,11 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
         let mut fds = Vec::new();
         let got = link::receive(open, &mut [0; 1], &mut fds);
         let Some(keeper) = got.ok().filter(|&got| got > 0).and_then(|_| fds.pop()) else {
-            // The spare one goes too.
+            // The spare supervisor exits too.
             (host, wanted, spare, inside.relay) = (None, false, None, None);
             continue;
         };
-        // If none can be made, the host sees its end close, and says so.
+        // If none can be created, the host sees its end of the socket close, and reports it.
         if let Some(ready) = spare.take().or_else(|| Spare::make(&inside, limits).ok()) {
             ready.employ(&keeper);
         }
@@ -124,22 +126,22 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
     }
 }
 
-/// How long nobody needs a keeper before the next one is made: a program that runs one command needs no other.
+/// The idle time before the next spare supervisor is created: a host that runs one command needs no other.
 const SPARE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 
-/// A keeper that is there and waits for the host that it will serve.
+/// A supervisor that waits for the host that it will serve.
 struct Spare(OwnedFd);
 
-/// What a spare keeper says first.
+/// The first byte that a spare supervisor sends.
 const MADE: u8 = 0;
 const MADE_WITHOUT_LIMIT: u8 = 1;
 
 impl Spare {
-    /// Makes one. It says how that went: see [`Spare::outcome`].
+    /// Creates a spare supervisor. It reports its state: see [`Spare::outcome`].
     fn make(inside: &Inside, limits: confined::Limits) -> rustix::io::Result<Self> {
         let namespaces = match inside.own_processes {
             true => Namespaces::PID.and(Namespaces::MOUNT),
-            // Layers are put on where no other keeper sees them.
+            // In its own mount namespace, so that no other supervisor sees its layers.
             false if inside.own_mounts => Namespaces::MOUNT,
             false => Namespaces::NONE,
         };
@@ -158,7 +160,7 @@ impl Spare {
             false => MADE,
         };
         let mut fds = Vec::new();
-        // A keeper that is needed at once is employed before it has said anything, and nobody listens then.
+        // A supervisor that is needed at once is employed before it has written this byte, and the byte is not read.
         let _in_a_hurry = link::write(&theirs, &[made]);
         let employed = link::receive(&theirs, &mut [0; 1], &mut fds);
         match fds.pop().filter(|_| employed.is_ok()) {
@@ -170,20 +172,20 @@ impl Spare {
         }
     }
 
-    /// What it said; `None` if it could not be made.
+    /// Returns the byte that the supervisor sent, or `None` if it could not be created.
     fn outcome(&self) -> Option<u8> {
         let mut word = [0; 1];
         let got = link::receive(&self.0, &mut word, &mut Vec::new()).ok()?;
         (got == 1).then_some(word[0])
     }
 
-    /// Has it serve whoever holds the other end of `control`.
+    /// Makes the supervisor serve the process at the other end of `control`.
     fn employ(self, control: &OwnedFd) {
         let _gone = link::send(&self.0, &[0], &[control.as_fd()]);
     }
 }
 
-/// The words of a cell that is there.
+/// Encodes the message of a cell that is ready.
 fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
     let mut out = Out::new();
     out.byte(0);
@@ -192,7 +194,7 @@ fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
     out.done()
 }
 
-/// The words of a cell that cannot be.
+/// Encodes the message of a cell that could not be built.
 fn unable(fault: &Fault) -> Vec<u8> {
     let (kind, doing, errno) = match fault {
         Fault::Machine(doing, errno) => (1, doing, errno),
@@ -205,7 +207,7 @@ fn unable(fault: &Fault) -> Vec<u8> {
     out.done()
 }
 
-/// Where the host opens terminals for what runs here, so that they have a name here.
+/// Opens the devpts mount in which the host opens terminals for programs of the cell, so that they have a name there.
 fn terminals() -> Option<OwnedFd> {
     directory("/dev/pts".as_ref()).ok()
 }
@@ -218,7 +220,7 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != Network::On;
-    // It stays where this process is now.
+    // The relay stays in the namespaces that this process is in now.
     let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
     let scratch = directory(&plan.scratch).ok();
     let bound = BoundSockets::new(own_network)
@@ -265,10 +267,10 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     Ok((inside, spare))
 }
 
-/// Puts the namespaces of `plan` around this process, and gives up what it could do with them.
+/// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
 fn enclose(plan: &mut Plan, gaps: &mut BTreeSet<Gap>) -> Result<(), Fault> {
     if plan.tier < Tier::Namespaces {
-        // Only root has some to give up.
+        // Only root has capabilities to drop.
         let _has_none = sys::forget_capabilities();
         gaps.extend(without_namespaces(plan));
         return Ok(());
@@ -283,7 +285,7 @@ fn enclose(plan: &mut Plan, gaps: &mut BTreeSet<Gap>) -> Result<(), Fault> {
     sys::forget_capabilities().map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))
 }
 
-/// Makes the first keeper, which shows what keepers can be here.
+/// Creates the first supervisor, which shows what supervisors can do on this machine.
 fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> Result<Option<Spare>, Fault> {
     let spare =
         Spare::make(inside, limits).map_err(|errno| Fault::Machine("making a keeper".to_owned(), errno))?;
@@ -292,7 +294,7 @@ fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> R
         Some(_) => {
             inside.gaps.insert(Gap::ProcessLimit);
         }
-        // Some containers let nobody have a `/proc`: then there is no process namespace either.
+        // Some containers forbid mounting `/proc`: then there is no process namespace either.
         None if inside.own_mounts => {
             inside.own_processes = false;
             inside.filter = filter(FilterRules { namespaces: false, ..rules });
@@ -307,7 +309,7 @@ fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> R
     Ok(Some(spare))
 }
 
-/// What does not hold without them.
+/// Returns the gaps in protection without namespaces.
 fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
     let mut gaps =
         BTreeSet::from([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::Caches]);
@@ -325,7 +327,8 @@ fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
     gaps
 }
 
-/// The version of Landlock that there is. With mounts of its own it is a second layer: all but named pipes is held by them too.
+/// Returns the available Landlock version. With own mounts, Landlock is a second layer: mounts enforce everything
+/// except named pipes too.
 fn landlock_version(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<u32>, Fault> {
     let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
@@ -345,7 +348,7 @@ fn landlock_version(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> 
     Ok(Some(version))
 }
 
-/// Enters namespaces of its own, in which this user is who they were.
+/// Enters new namespaces, in which the user keeps the same ids.
 fn enter(plan: &Plan) -> Result<(), Fault> {
     let at = |doing: &str| {
         let doing = doing.to_owned();
@@ -358,14 +361,14 @@ fn enter(plan: &Plan) -> Result<(), Fault> {
         all = all.and(Namespaces::NETWORK);
     }
     sys::unshare(all).map_err(at("making namespaces"))?;
-    // Its own files in /proc are not its own otherwise.
+    // Otherwise this process does not own its files in /proc.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at("naming users"))?;
     write("/proc/self/setgroups", "deny").map_err(at("naming groups"))?;
     let (user, group) = (user.as_raw(), group.as_raw());
     write("/proc/self/uid_map", &format!("{user} {user} 1\n")).map_err(at("naming users"))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1\n")).map_err(at("naming groups"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
-    // Hosts that may be reached are reached over it.
+    // Allowed hosts are reached over the loopback.
     if plan.network == Network::Loopback || plan.is_relayed() {
         loopback::up().map_err(at("starting the loopback network"))?;
     }
@@ -378,10 +381,10 @@ fn write(path: &str, text: &str) -> rustix::io::Result<()> {
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Tries whether calls can be judged here: only one sandbox around a process can.
+/// Tests whether a seccomp listener can be installed here: only one sandbox around a process can have one.
 fn can_listen() -> Result<bool, Fault> {
     const NO_FILTER: i32 = 2;
-    // Who is under no filter is in no other sandbox.
+    // A process without a filter is in no other sandbox.
     if rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .and_then(|status| {
             let mut text = [0; 4096];

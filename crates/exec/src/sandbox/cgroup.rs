@@ -1,7 +1,7 @@
-//! Limits for all processes of a cell together: a control group (cgroup v2), where this user may make one.
+//! Limits for all processes of a cell together: a control group (cgroup v2), where this user may create one.
 //!
-//! They may where the system has handed a part of the hierarchy to them, as systemd does for whoever is logged in. A group is
-//! made beside the one that this process is in, or below it; whatever is in the way of that, the other limits hold all the same.
+//! The user may where the system has delegated a part of the hierarchy, as systemd does for logged-in users. The
+//! group is created beside the one that this process is in, or below it. If that fails, the other limits still hold.
 
 use std::path::{Path, PathBuf};
 
@@ -11,25 +11,25 @@ use rustix::io::{Errno, Result};
 
 use super::plan::to_path;
 
-/// What a cell needs for itself.
+/// The number of processes that a cell needs for itself.
 const OURS: u64 = 32;
-/// What our groups are called, before the number of the process that made them.
+/// The prefix of group names, before the pid of their creator.
 const NAME: &str = "toolgate-";
-/// More than the kernel says about one process's groups and mounts.
+/// More than the kernel writes about the groups and mounts of one process.
 const MAX_TEXT: usize = 1 << 20;
 
-/// A group for one cell.
+/// The control group of one cell.
 #[derive(Debug)]
 pub(crate) struct Group {
     path: PathBuf,
-    /// Whether it limits the number of processes.
+    /// True if it limits the number of processes.
     pub(crate) processes: bool,
-    /// Whether it limits memory.
+    /// True if it limits memory.
     pub(crate) memory: bool,
 }
 
 impl Group {
-    /// Makes one with `limits`, if there are any and it can be.
+    /// Creates a group with `limits`, if there are any and the system allows it.
     pub(crate) fn make(limits: &Limits) -> Option<Self> {
         let wanted = Wanted { processes: limits.processes, memory: limits.memory, most: most_memory() };
         if wanted.controllers().is_empty() {
@@ -39,24 +39,24 @@ impl Group {
         places(&groups, &mounts).into_iter().find_map(|place| make_in(&place, wanted))
     }
 
-    /// Moves this process into it: all that come of it are in it too.
+    /// Moves this process into the group. Its descendants inherit it.
     pub(crate) fn enter(&self) -> Result<()> {
         write(&self.path.join("cgroup.procs"), "0")
     }
 
-    /// Kills what is left in it and removes it; says whether it is gone.
+    /// Kills the remaining processes and removes the group. Returns true if it is gone.
     pub(crate) fn remove(&self) -> bool {
         let _old_kernel = write(&self.path.join("cgroup.kill"), "1");
         matches!(rmdir(&self.path), Ok(()) | Err(Errno::NOENT))
     }
 }
 
-/// What a group is to limit.
+/// The limits of a group.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     processes: Option<u64>,
     memory: Option<u64>,
-    /// What memory is limited to whatever is said about it.
+    /// The upper bound of memory, independent of the configured limit.
     most: Option<u64>,
 }
 
@@ -67,12 +67,12 @@ impl Wanted {
     }
 }
 
-/// Where a group can be made, the best first: beside our own, then below it. Only the top of the hierarchy can hold
-/// processes and groups with limits at once.
+/// Returns the directories where a group can be created, the best first: beside the own group, then below it. Only
+/// the top of the hierarchy can hold both processes and groups with limits.
 fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
     let Some(own) = lines(groups).find_map(|line| line.strip_prefix(b"0::/")) else { return Vec::new() };
     let Some((root, at)) = lines(mounts).find_map(mounted) else { return Vec::new() };
-    // What is mounted may be a part of the hierarchy only.
+    // The mount may show only a part of the hierarchy.
     let own = Path::new("/").join(to_path(own.to_vec()));
     let Ok(below) = own.strip_prefix(&root) else { return Vec::new() };
     if below.components().any(|part| part.as_os_str() == "..") {
@@ -83,7 +83,7 @@ fn places(groups: &[u8], mounts: &[u8]) -> Vec<PathBuf> {
     beside.into_iter().chain([own]).collect()
 }
 
-/// The part of the hierarchy, and where it is, if this line of `mountinfo` is about one.
+/// Returns root and mount point, if this line of `mountinfo` is a cgroup2 mount.
 fn mounted(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
     let mut fields = line.split(|&byte| byte == b' ');
     let (root, at) = (fields.nth(3)?, fields.next()?);
@@ -103,7 +103,7 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     let enabled = place.join("cgroup.subtree_control");
     for name in &controllers {
         if !has(&read(&enabled)?, name) {
-            // Groups beside ours are counted too then, and limited by nothing; only a place without processes allows it.
+            // Sibling groups are then counted too, but not limited. Only a group without processes allows it.
             let _not_here = write(&enabled, &format!("+{name}"));
         }
     }
@@ -117,13 +117,13 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     let set = |file: &str, value: u64| write(&path.join(file), &value.to_string()).is_ok();
     let processes = wanted.processes.is_some_and(|most| set("pids.max", most.saturating_add(OURS)));
     if wanted.memory.is_some() {
-        // What is swapped out counts too.
+        // Swapped-out memory counts too.
         set("memory.swap.max", 0);
     }
     let memory = wanted.memory.into_iter().chain(wanted.most).min();
     let memory = memory.is_some_and(|most| set("memory.max", most));
     let group = Group { path, processes, memory };
-    // Whether processes can be moved there is seen when one is.
+    // Whether processes can be moved there is known only when one is moved.
     if processes || memory {
         return Some(group);
     }
@@ -131,7 +131,7 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     None
 }
 
-/// A number that no group of this process has.
+/// Returns a number that no group of this process has.
 fn next(place: &Path) -> Option<u64> {
     let name = |number: u64| format!("{NAME}{}-{number}", rustix::process::getpid().as_raw_nonzero());
     (0..1_000).find(|&number| {
@@ -139,7 +139,7 @@ fn next(place: &Path) -> Option<u64> {
     })
 }
 
-/// Removes what programs left that were killed: a group that holds processes cannot be.
+/// Removes the groups of killed programs. A group that holds processes cannot be removed.
 fn sweep(place: &Path) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(Ok(entries)) = open(place, flags, Mode::empty()).map(Dir::read_from) else { return };
@@ -159,7 +159,7 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Four fifths of the machine's memory: a build does not need the rest, and everybody else does.
+/// Returns four fifths of the machine's memory: a build does not need the rest, and other programs do.
 fn most_memory() -> Option<u64> {
     let text = read("/proc/meminfo".as_ref())?;
     let all = lines(&text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
@@ -208,7 +208,7 @@ mod tests {
             ("9:pids:/x\n0::/\n", mounts, &["/sys/fs/cgroup"]),
             ("0::/kubepods/x\n", part, &["/sys/fs/cgroup"]),
             ("0::/kubepods/x/y\n", part, &["/sys/fs/cgroup/", "/sys/fs/cgroup/y"]),
-            // Outside of what is mounted here.
+            // Outside the mounted part.
             ("0::/elsewhere\n", part, &[]),
             ("0::/../elsewhere\n", mounts, &[]),
             ("9:pids:/x\n", mounts, &[]),

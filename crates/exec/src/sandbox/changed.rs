@@ -1,8 +1,8 @@
-//! Finds files that take effect on the user's machine and that a run has made or changed.
+//! Finds files that take effect on the user's machine and that a run has created or changed.
 //!
-//! The walk that a cell is made with knows the files and directories that were there. This one looks for new ones when a run
-//! is over. It lists the upper directories of each root, those below that have changed, and all of a directory that is new in
-//! its place, so a large tree costs little.
+//! The scan at the creation of a cell knows the files and directories that existed. This one looks for new ones when
+//! a run is over. It lists the upper directories of each root, deeper ones that have changed, and all of a directory
+//! that is new in its place. So a large tree costs little.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
@@ -17,40 +17,40 @@ use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 use super::git::sys;
 use super::look::{is_installed, is_of_others};
 
-/// Directories that are listed after a run.
+/// The maximum number of directories listed after a run.
 const MAX_DIRECTORIES: usize = 2_000;
-/// Entries that are looked at after a run.
+/// The maximum number of entries checked after a run.
 const MAX_ENTRIES: usize = 50_000;
-/// How deep a directory is listed that was there before.
+/// The depth to which a known directory is listed.
 pub(super) const DEPTH: usize = 2;
-/// How deep a directory is listed that the run has made or changed.
+/// The depth to which a directory is listed that the run has created or changed.
 const NEW_DEPTH: usize = 12;
-/// The kernel's clock for files is a little behind.
+/// The kernel's clock for files lags a little.
 const BEHIND: Duration = Duration::from_millis(10);
 
-/// Directories of the writable roots that were seen, and which ones they were: by this a directory that was made or moved is
-/// told from one that has changed.
+/// The identities of known directories in the writable roots. They distinguish a created or moved directory from a
+/// changed one.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryIndex {
     seen: HashMap<PathBuf, (u64, u64)>,
-    /// Not all files that are told of were noted.
+    /// True if not all reported files were recorded.
     pub(super) lacks_files: bool,
 }
 
 impl DirectoryIndex {
-    /// Knows of none, and takes none for new.
+    /// Creates an index that knows no directory and treats none as new.
     pub(super) fn unknown() -> Self {
         Self { lacks_files: true, ..Self::default() }
     }
 
-    /// Notes the directory at `path`, among the first ones.
+    /// Adds the directory at `path`, up to the limit.
     pub(super) fn add(&mut self, path: &Path, stat: &Stat) {
         if self.seen.len() < MAX_DIRECTORIES {
             self.seen.insert(path.to_owned(), (stat.st_dev, stat.st_ino));
         }
     }
 
-    /// Returns whether the directory is new in its place, as far as that is known.
+    /// Returns whether the directory is new in its place, as far as known.
     fn is_new(&self, path: &Path, stat: &Stat) -> bool {
         match self.seen.get(path) {
             Some(known) => *known != (stat.st_dev, stat.st_ino),
@@ -59,7 +59,7 @@ impl DirectoryIndex {
     }
 }
 
-/// Files that take effect on the user's machine and were changed since a moment.
+/// Finds files that take effect on the user's machine and were changed since a point in time.
 #[derive(Debug)]
 pub(crate) struct ChangedSince {
     roots: Vec<PathBuf>,
@@ -68,23 +68,23 @@ pub(crate) struct ChangedSince {
     since: (i64, i64),
 }
 
-/// A directory that is to be listed.
+/// A directory to list.
 struct ListedNext {
     below: PathBuf,
-    /// Returns whether the path lies in a directory that is new in its place.
+    /// True if the path lies in a directory that is new in its place.
     in_new: bool,
 }
 
 impl ChangedSince {
-    /// Remembers the moment for the writable `roots`, with the `directories` in them.
+    /// Records the current time for the writable `roots`, with the known `directories` in them.
     pub(crate) fn now(roots: &[PathBuf], directories: Arc<Mutex<DirectoryIndex>>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(BEHIND);
         let since = (i64::try_from(now.as_secs()).unwrap_or(i64::MAX), i64::from(now.subsec_nanos()));
         Self { roots: roots.to_vec(), directories, since }
     }
 
-    /// Returns the files, no more than the bounds of the walk let be seen. Among them are all files in directories that are new
-    /// in their place: whoever moves a directory changes no file in it.
+    /// Returns the changed files, within the limits of the walk. This includes all files in directories that are new
+    /// in their place: moving a directory changes no file in it.
     pub(crate) fn look(&self) -> Vec<(PathBuf, HostFile)> {
         let mut found = Vec::new();
         let mut index = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +129,7 @@ impl ChangedSince {
         found
     }
 
-    /// The directories further down in `root` that have changed.
+    /// Returns the deeper directories in `root` that have changed.
     fn changed_directories(&self, root: &Path, index: &DirectoryIndex) -> Vec<ListedNext> {
         let below = index.seen.keys().filter_map(|path| path.strip_prefix(root).ok());
         let deep = below.filter(|below| below.components().count() > DEPTH);
@@ -146,8 +146,8 @@ impl ChangedSince {
     }
 }
 
-/// The part that a file plays whose changes are told: `below` is its path in a root. Configuration at the top of a root is held
-/// or set aside instead. Of code that others have written only configuration is told.
+/// Returns the role of a file whose changes are reported; `below` is its path in a root. Configuration at the top of
+/// a root is held or set aside instead. Of third-party code, only configuration is reported.
 pub(super) fn told_by_name(below: &Path) -> Option<HostFile> {
     let file = host_file_by_name(below)?;
     let first = below.components().next()?;
@@ -174,7 +174,7 @@ mod tests {
         }
         std::thread::sleep(BEHIND * 5);
         let since = ChangedSince::now(std::slice::from_ref(&at), Arc::default());
-        // What was there is known from the walk that a cell is made with.
+        // The scan at the creation of a cell knows the existing files.
         let mut index = since.directories.lock().unwrap();
         for name in ["old", "a"] {
             index.add(&at.join(name), &rustix::fs::stat(at.join(name)).unwrap());

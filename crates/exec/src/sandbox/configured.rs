@@ -1,7 +1,7 @@
-//! Finds where the configuration of a root really lies, and which files it names.
+//! Finds the real locations of a root's configuration, and the files that it names.
 //!
-//! A link in `.vscode` or `.claude`, or one that is called `AGENTS.md`, leads to a file that takes effect as if it were there.
-//! Commands are kept from such files, and file tools ask about them: both look here.
+//! A symlink in `.vscode` or `.claude`, or one named `AGENTS.md`, leads to a file that takes effect as if it were
+//! there. Commands cannot write such files, and file tools ask before writing them: both use this module.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -23,22 +23,22 @@ use super::named_files::{ConfigurationText, CountedFiles};
 use super::plan::to_path;
 use super::stamp::FileStamp;
 
-/// Entries of one piece of configuration that are looked at.
+/// The maximum number of entries checked in one piece of configuration.
 const MAX_ENTRIES: usize = 2_000;
 /// The depth to which a piece of configuration is searched.
 const DEPTH: usize = 6;
-/// How many links lead from one to the next, as the kernel has it.
+/// The maximum number of consecutive links, as in the kernel.
 const MAX_LINKS: usize = 40;
-/// Places that links lead to; each may become a mount.
+/// The maximum number of link targets; each may become a mount.
 const MAX_PLACES: usize = 1_000;
-/// Files that configuration names and whose changes are told.
+/// The maximum number of files that configuration names and whose changes are reported.
 const MAX_CODE: usize = 400;
-/// Files that are read, and the largest of them.
+/// The maximum number of texts that are read, and the maximum size of one.
 const MAX_TEXTS: usize = 200;
 const MAX_TEXT: u64 = 128 * 1024;
-/// Directories whose changes are noticed before the next command.
+/// The maximum number of directories whose changes are noticed before the next command.
 const MAX_STAMPS: usize = 500;
-/// Code that names other files in its commands.
+/// Code files that name other files in their commands.
 const READ_CODE: &[&str] = &[
     "package.json",
     ".npmrc",
@@ -66,7 +66,7 @@ const READ_CODE: &[&str] = &[
     ".cargo/config.toml",
     ".cargo/config",
 ];
-/// Start-up files of shells in a home, which name others that they run.
+/// Start-up files of shells in a home directory, which name other files that they run.
 const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -92,24 +92,24 @@ const START_UP: &[&str] = &[
     ".vimrc",
 ];
 
-/// The real places of the configuration of one root, and the files that it names.
+/// The real locations of the configuration of one root, and the files that it names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfiguredRoot {
-    /// Symbolic links on the way to configuration and the places that they lead to, with the action that makes them take
-    /// effect. Places that are held anyway are left out.
+    /// Symlinks on the way to configuration and their targets, with the user action that makes them take effect.
+    /// Paths that are protected anyway are left out.
     pub(crate) places: BTreeMap<PathBuf, String>,
-    /// Files that are run because configuration or code names them, with the same.
+    /// Files that are executed because configuration or code names them, with the user action.
     pub(crate) code: BTreeMap<PathBuf, String>,
-    /// There is more than was looked at.
+    /// True if the limits cut the search short.
     pub(crate) unread: bool,
-    /// Links and directories, as they were.
+    /// Links and directories, with their state when they were read.
     walked: Vec<(PathBuf, Option<FileStamp>)>,
-    /// Files that were read, or would have been, as they were.
+    /// Texts that were read or are missing, with their state.
     texts: Vec<(PathBuf, Option<FileStamp>)>,
 }
 
 impl ConfiguredRoot {
-    /// Looks at the configuration of `root`, one of the roots that commands may write.
+    /// Searches the configuration of `root`, one of the writable roots.
     pub(crate) fn of(root: &Path, confinement: &Confinement) -> Self {
         let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
         walk.project();
@@ -122,43 +122,43 @@ impl ConfiguredRoot {
         found
     }
 
-    /// Whether the links that this was read from are the same.
+    /// Returns true if the links and directories are unchanged.
     pub(crate) fn is_current(&self) -> bool {
         self.walked.iter().all(|(path, before)| FileStamp::of(path) == *before)
     }
 
-    /// Whether the texts that this was read from are the same.
+    /// Returns true if the texts are unchanged.
     pub(crate) fn has_current_texts(&self) -> bool {
         self.texts.iter().all(|(path, before)| FileStamp::of(path) == *before)
     }
 
-    /// Whether all places of `other` are in this too.
+    /// Returns true if all locations of `other` are in this too.
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
         other.places.keys().all(|place| self.places.contains_key(place))
     }
 
-    /// The configuration that `path` belongs to by a link.
+    /// Returns the configuration that `path` belongs to through a link.
     pub(crate) fn configuration_at(&self, path: &Path) -> Option<HostFile> {
         path.ancestors().find_map(|above| self.places.get(above)).map(HostFile::configuration)
     }
 
-    /// The part of `path` if configuration names it.
+    /// Returns the role of `path` if configuration names it.
     pub(crate) fn code_at(&self, path: &Path) -> Option<HostFile> {
         self.code.get(path).map(HostFile::code)
     }
 
-    /// The files that configuration names, as code.
+    /// Returns the files that configuration names, as code.
     pub(crate) fn told(&self) -> impl Iterator<Item = (PathBuf, HostFile)> {
         self.code.iter().map(|(path, when)| (path.clone(), HostFile::code(when)))
     }
 }
 
-/// A piece of configuration that is looked into.
+/// A piece of configuration to search.
 struct HeldPiece<'a> {
-    /// Its own path: all below it is held.
+    /// The path of the piece: everything below it is protected.
     top: &'a Path,
     when: &'a str,
-    /// Whether texts in it are read.
+    /// True if its texts are read.
     reads: bool,
 }
 
@@ -166,12 +166,12 @@ struct ConfigurationWalk<'a> {
     root: &'a Path,
     confinement: &'a Confinement,
     found: ConfiguredRoot,
-    /// Directories that were looked into.
+    /// Directories that were searched.
     seen: BTreeSet<PathBuf>,
 }
 
 impl ConfigurationWalk<'_> {
-    /// Looks at the configuration at the top of the root.
+    /// Searches the configuration at the top of the root.
     fn project(&mut self) {
         let names = names(self.root);
         let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
@@ -192,7 +192,7 @@ impl ConfigurationWalk<'_> {
         }
     }
 
-    /// Looks at the configuration of a home in the root.
+    /// Searches the configuration of a home directory in the root.
     fn home(&mut self, home: &Path) {
         let named = HOME_CONFIGURATION.iter().map(|name| home.join(name));
         let listed = HOME_LISTED.iter().flat_map(|below| {
@@ -206,7 +206,7 @@ impl ConfigurationWalk<'_> {
             {
                 let unread = self.found.unread;
                 self.piece(&HeldPiece { top: &path, when: &when, reads: false });
-                // Version managers and extensions of editors are large, and have no links out.
+                // Version managers and editor extensions are large, and have no links to the outside.
                 self.found.unread = unread;
             }
         }
@@ -221,7 +221,7 @@ impl ConfigurationWalk<'_> {
         let end = self.follow(piece.top, piece);
         let mut next = VecDeque::from_iter(self.is_below_root(&end).then_some((end, 0)));
         let mut left = MAX_ENTRIES;
-        // ends: each directory is listed once, and only so many entries are looked at
+        // ends: each directory is listed once, and only so many entries are read
         while let Some((path, depth)) = next.pop_front() {
             match sys::kind_of(&path) {
                 Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, CountedFiles::All),
@@ -239,12 +239,12 @@ impl ConfigurationWalk<'_> {
         }
     }
 
-    /// Whether a place is looked into: a link to the root itself leads nowhere else.
+    /// Returns true if a location is searched: a link to the root itself adds nothing.
     fn is_below_root(&self, place: &Path) -> bool {
         place != self.root && place.starts_with(self.root)
     }
 
-    /// The files, the directories and the ends of links in a directory of configuration.
+    /// Returns the files, directories and link targets in a directory of configuration.
     fn entries(&mut self, directory: &Path, piece: &HeldPiece<'_>, left: &mut usize) -> Vec<PathBuf> {
         self.stamp(directory);
         let Ok(open) = sys::root(directory) else { return Vec::new() };
@@ -270,7 +270,7 @@ impl ConfigurationWalk<'_> {
         entries
     }
 
-    /// Notes the links that lead from `path` to where it really is. Returns that.
+    /// Records the links that lead from `path` to its real location, and returns that location.
     fn follow(&mut self, path: &Path, piece: &HeldPiece<'_>) -> PathBuf {
         let (links, end) = trail(self.root, path);
         if links.is_empty() {
@@ -279,7 +279,7 @@ impl ConfigurationWalk<'_> {
         let is_held = |place: &Path| place != piece.top && place.starts_with(piece.top);
         for place in links.iter().chain([&end]) {
             let writable = self.confinement.writable.iter();
-            // A place that holds a root would take the root away.
+            // A location that contains a root would make the whole root read-only.
             let holds_root = writable.clone().any(|root| root.starts_with(place));
             let is_in_root = writable.clone().any(|root| place.starts_with(root));
             if is_in_root && !holds_root && !is_held(place) {
@@ -300,7 +300,7 @@ impl ConfigurationWalk<'_> {
         }
     }
 
-    /// Takes in the files that the text at `path` names.
+    /// Records the files that the text at `path` names.
     fn read(&mut self, path: &Path, when: &str, counts: CountedFiles) {
         if self.found.texts.len() >= MAX_TEXTS || !is_read(path) {
             return;
@@ -324,13 +324,13 @@ impl ConfigurationWalk<'_> {
     }
 }
 
-/// Whether a file of configuration is read: those of an IDE list every open file.
+/// Returns true if a configuration file is read: those of an IDE list every open file.
 fn is_read(path: &Path) -> bool {
     let in_idea = path.iter().any(|name| name == ".idea");
     !in_idea || path.iter().any(|name| name == "runConfigurations" || name == "watcherTasks.xml")
 }
 
-/// The text of a small file.
+/// Reads a small text file.
 fn text(path: &Path) -> Option<Vec<u8>> {
     let path = crate::fs::real(path).ok()?;
     let directory = sys::root(path.parent()?).ok()?;
@@ -342,7 +342,7 @@ fn text(path: &Path) -> Option<Vec<u8>> {
     Some(text).filter(|text| !text.contains(&0))
 }
 
-/// The names in a directory; none if it cannot be listed.
+/// Returns the names in a directory; none if it cannot be listed.
 fn names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
     let mut names = BTreeSet::new();
     if let Ok(open) = sys::root(directory) {
@@ -354,8 +354,8 @@ fn names(directory: &Path) -> BTreeSet<std::ffi::OsString> {
     names
 }
 
-/// The symbolic links that lead from `path` to where it really is, and that place, whether or not it is there. The directory
-/// `root` is free of links.
+/// Returns the symlinks that lead from `path` to its real location, and that location, which need not exist. The
+/// directory `root` is free of links.
 fn trail(root: &Path, path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let (mut links, mut path) = (Vec::new(), path.to_owned());
     // ends: after so many links at the latest, as the kernel does

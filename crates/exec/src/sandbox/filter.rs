@@ -1,9 +1,10 @@
-//! The seccomp filter: which system calls a contained program can make, compiled for the kernel.
+//! Seccomp filter: compiles the table of allowed and refused system calls into a BPF program.
 //!
-//! It closes what neither namespaces nor Landlock close: families of sockets, other ways into the kernel, and calls
-//! that only administrators and exploits make. What it refuses fails with an error that programs know how to live with.
-//! The table is in `policy`; here it becomes a program that finds a call by binary search. Calls without rules about
-//! their arguments are decided by their number alone, so that since 5.11 the kernel remembers that they are allowed.
+//! The filter closes gaps that neither namespaces nor Landlock close: socket families, other entry points into the
+//! kernel, and calls that only administrators and exploits make. A refused call fails with an error that programs can
+//! handle. The table is in `policy`; here it becomes a program that finds a call by binary search. Calls without
+//! rules about their arguments are decided by their number alone, so that since 5.11 the kernel caches that they are
+//! allowed.
 
 mod calls;
 mod policy;
@@ -14,12 +15,13 @@ use super::bpf::{Instruction, Label, Program, Question};
 use calls::{LAST, arch};
 use policy::{Action, Condition, Policy, Rule, Word, policy};
 
-/// On what the filter depends.
+/// The parameters of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilterRules {
-    /// Sockets of the internet families may be made (there is a network namespace, or the network is on).
+    /// Internet sockets may be created (there is a network namespace, or the network is on).
     pub(crate) inet: bool,
-    /// There is a network namespace: sockets that are bound in it are known by that. Else `bind` is told to the supervisor too.
+    /// There is a network namespace: sockets bound in it are known by that. Otherwise the supervisor is notified of
+    /// `bind` too.
     pub(crate) own_network: bool,
     /// A process and an IPC namespace are in force.
     pub(crate) namespaces: bool,
@@ -27,23 +29,23 @@ pub(crate) struct FilterRules {
     pub(crate) landlock: bool,
     /// The effective user is root.
     pub(crate) root: bool,
-    /// `connect` is judged by a supervisor (SECCOMP_RET_USER_NOTIF). Without one, unix sockets can be made in pairs
+    /// A supervisor judges `connect` (SECCOMP_RET_USER_NOTIF). Without one, unix sockets can be created in pairs
     /// only.
     pub(crate) brokered: bool,
-    /// Calls that change files by path are told to the supervisor too.
+    /// The supervisor is also notified of calls that change files by path.
     pub(crate) recorded: bool,
 }
 
-/// Where the kernel puts what it tells about a call (`struct seccomp_data`).
+/// Offsets in the kernel's description of a call (`struct seccomp_data`).
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// The number a tracer writes to have a call left out. It leads nowhere; to refuse it would overwrite the result that
-/// the tracer gives instead.
+/// The number that a tracer writes to skip a call. It executes nothing. Refusing it would overwrite the result that
+/// the tracer provides.
 const LEFT_OUT: u32 = u32::MAX;
 
-/// The program for `rules`, at most a few hundred instructions.
+/// Compiles the program for `rules`, at most a few hundred instructions.
 pub(crate) fn filter(rules: FilterRules) -> Vec<Instruction> {
     let policy = policy(rules);
     let mut writer = Writer { program: Program::default(), written: Vec::new() };
@@ -51,7 +53,7 @@ pub(crate) fn filter(rules: FilterRules) -> Vec<Instruction> {
     let program = &mut writer.program;
     let absent = program.answer(value(Action::Fail(libc::ENOSYS)));
     let allowed = program.answer(value(Action::Allow));
-    // Above the last are also all calls of the x32 architecture, which has the same name but a bit set.
+    // Numbers above the last include all calls of the x32 architecture, which has the same name but a bit set.
     let unknown = program.ask(Question::Is(LEFT_OUT), allowed, absent);
     let known = program.ask(Question::Above(LAST), unknown, found);
     let number = program.load(NUMBER, known);
@@ -60,10 +62,10 @@ pub(crate) fn filter(rules: FilterRules) -> Vec<Instruction> {
     writer.program.finish(start)
 }
 
-/// Calls from this number on, to where the next range begins, and their rules.
+/// System calls from this number up to the start of the next range, and their rules.
 type Range<'a> = (u32, &'a [Rule]);
 
-/// All numbers from 0 on; neighbours differ in their rules.
+/// Covers all numbers from 0 on; neighbouring ranges differ in their rules.
 fn ranges(policy: &Policy) -> Vec<Range<'_>> {
     let mut ranges: Vec<Range<'_>> = vec![(0, &[])];
     let mut next = 0;
@@ -84,12 +86,12 @@ fn ranges(policy: &Policy) -> Vec<Range<'_>> {
 
 struct Writer<'a> {
     program: Program,
-    /// Rules that are there already, for calls with the same.
+    /// Rules that are already emitted, for reuse by calls with equal rules.
     written: Vec<(&'a [Rule], Label)>,
 }
 
 impl<'a> Writer<'a> {
-    /// Finds the range of the number that is loaded, and goes by its rules.
+    /// Emits a binary search for the range of the loaded number, and its rules.
     fn search(&mut self, ranges: &[Range<'a>]) -> Label {
         match ranges {
             [] => self.rules(&[]),
@@ -145,7 +147,7 @@ fn value(action: Action) -> u32 {
     }
 }
 
-/// Both architectures store the low half first.
+/// Returns the offset of a half of an argument. Both architectures store the low half first.
 fn offset(word: Word) -> u32 {
     match word {
         Word::Low(argument) => ARGUMENTS + 8 * u32::from(argument),

@@ -1,7 +1,8 @@
-//! Keeps the configuration that programs of the user's obey as it is, in every writable root: agents, editors, shells and git.
+//! Protects configuration that the user's programs obey, in every writable root: agents, editors, shells and git.
 //!
-//! `policy` has the names; git's configuration and hooks name the rest. What is there becomes a read-only mount. The place of
-//! what is missing is held by an empty directory, or watched: what a command makes there is set aside.
+//! `policy` has the names; git's configuration and hooks name further files. An existing file becomes a read-only
+//! mount. The path of a missing one is held by an empty directory, or watched: a file that a command creates there is
+//! set aside.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -24,40 +25,40 @@ use super::scratch::Scratch;
 use super::survey::exists;
 use crate::fs::{real, real_to_be};
 
-/// Below the home: where each version of Python has a directory whose files it runs at each start.
+/// Below the home: each version of Python has a directory there whose files it runs at each start.
 const PYTHON: &str = ".local/lib";
-/// How many links lead from one to the next, as the kernel has it.
+/// The maximum number of consecutive links.
 const HOPS: usize = 8;
-/// How many mounts may guard files: the kernel has a limit for all of them.
+/// The maximum number of protective mounts: the kernel limits all mounts together.
 const MAX_MOUNTS: usize = 20_000;
 
-/// What was found in writable roots.
+/// The findings in writable roots.
 #[derive(Default)]
 pub(super) struct Guarded {
     pub(super) repositories: Vec<Repository>,
-    /// Empty directories that hold a place.
+    /// Empty directories that hold a path.
     pub(super) held: Vec<PathBuf>,
-    /// What must not be moved.
+    /// Paths that must not be moved.
     pub(super) pinned: Vec<PathBuf>,
-    /// Configuration that is missing, with the action that makes it take effect.
+    /// Missing configuration, with the user action that makes it take effect.
     pub(super) missing: Vec<(PathBuf, String)>,
-    /// Files that take effect on the user's machine and whose changes are told.
+    /// Files that take effect on the user's machine and whose changes are reported.
     pub(super) told: Vec<(PathBuf, HostFile)>,
-    /// The files that git obeys in each repository.
+    /// The files that git obeys, by repository.
     pub(super) obeyed: Vec<(Repository, GitObeyed)>,
-    /// The real places of the configuration of each root, and the files that it names.
+    /// The real locations of the configuration of each root, and the files that it names.
     pub(super) configured: Vec<(PathBuf, ConfiguredRoot)>,
-    /// Git directories that are read-only, since there are too many to have a layer for each.
+    /// Git directories that are read-only, because there are too many for a layer each.
     pub(super) read_only: Vec<PathBuf>,
-    /// Not everything is guarded: there is too much of it.
+    /// True if not everything is protected, because there is too much of it.
     pub(super) cut: bool,
-    /// The repositories whose configuration could not be read to its end, with the reason.
+    /// The repositories whose configuration could not be read completely, with the reason.
     pub(super) unread: Vec<(PathBuf, String)>,
-    /// Some links in configuration were not followed: there is too much of it.
+    /// True if some links in configuration were not followed, because there is too much of it.
     pub(super) unfollowed: bool,
 }
 
-/// Guards the roots of one policy.
+/// Protects the roots of one policy.
 pub(super) struct RootGuard<'a> {
     pub(super) confinement: &'a Confinement,
     pub(super) scratch: &'a Scratch,
@@ -66,7 +67,7 @@ pub(super) struct RootGuard<'a> {
 }
 
 impl RootGuard<'_> {
-    /// Keeps what the policy closes inside a root.
+    /// Protects the paths that the policy makes read-only inside a root.
     pub(super) fn read_only_paths(&mut self) {
         for path in &self.confinement.read_only {
             if let Some(place) = self.is_in_root(path).then(|| self.placed(path)).flatten() {
@@ -76,7 +77,7 @@ impl RootGuard<'_> {
         }
     }
 
-    /// Keeps the configuration of agents, editors and git in a writable root.
+    /// Protects the configuration of agents, editors and git in a writable root.
     pub(super) fn root(&mut self, root: &Path, trees: &[PathBuf]) {
         for (name, missing, when) in HOST_CONFIGURATION {
             self.keep(&root.join(name), *missing, when);
@@ -89,7 +90,7 @@ impl RootGuard<'_> {
         self.repositories(root, trees);
     }
 
-    /// Keeps the places that links in configuration lead to, and notes the files that it names.
+    /// Protects the targets of links in configuration, and records the files that it names.
     fn configured(&mut self, root: &Path) {
         let configured = ConfiguredRoot::of(root, self.confinement);
         for (place, when) in &configured.places {
@@ -97,7 +98,7 @@ impl RootGuard<'_> {
             match exists(place) {
                 _ if given => {}
                 None => self.missing(place, when),
-                // What a link leads to is a place of its own.
+                // The target of a link is a separate path.
                 Some(_) => self.close(place.clone()),
             }
         }
@@ -105,7 +106,7 @@ impl RootGuard<'_> {
         self.found.configured.push((root.to_owned(), configured));
     }
 
-    /// Keeps the start-up files and the configuration of the user's home where it lies in a root.
+    /// Protects the start-up files and the configuration of the user's home where it lies in a root.
     pub(super) fn home(&mut self) {
         let homes = self.confinement.homes().filter(|_| self.confinement.holds_home());
         let of_home = |home: &Path| {
@@ -122,13 +123,13 @@ impl RootGuard<'_> {
         }
     }
 
-    /// Keeps one piece of configuration as it is, whether or not it is there.
+    /// Protects one piece of configuration, existing or not.
     fn keep(&mut self, path: &Path, missing: WhenMissing, when: &str) {
-        // Somebody has given it.
+        // The user has made it writable.
         if self.confinement.writable.iter().any(|root| root == path) {
             return;
         }
-        // Behind a link on the way: `configured` has the place that it leads to, and the link.
+        // Behind a link on the way: `configured` has the target and the link.
         if path.parent().is_some_and(|above| real(above).is_ok_and(|real| real != above)) {
             return;
         }
@@ -139,7 +140,7 @@ impl RootGuard<'_> {
             {
                 self.places.tree(path, false);
                 self.found.held.push(path.to_owned());
-                // The user may remove it, and a command then make another.
+                // The user may remove it, and a command could then create another.
                 self.found.missing.push((path.to_owned(), when.to_owned()));
             }
             (None, _) => self.missing(path, when),
@@ -148,14 +149,14 @@ impl RootGuard<'_> {
         }
     }
 
-    /// Notes configuration that is missing. What lies in a directory that lets nobody look may be there, and be the user's.
+    /// Records missing configuration. A file in an inaccessible directory may exist and belong to the user.
     fn missing(&mut self, path: &Path, when: &str) {
         if statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::ACCESS) {
             self.found.missing.push((path.to_owned(), when.to_owned()));
         }
     }
 
-    /// Keeps what is at `place`, and the way to it.
+    /// Makes `place` read-only, and pins the path to it.
     fn close(&mut self, place: PathBuf) {
         if self.found.pinned.len() >= MAX_MOUNTS {
             self.found.cut = true;
@@ -165,7 +166,7 @@ impl RootGuard<'_> {
         self.found.pinned.push(place);
     }
 
-    /// Keeps configuration whose name only ends as such names do, at the top of a root, and notes the code there.
+    /// Protects configuration at the top of a root whose name only ends like such names, and records the code there.
     fn by_name(&mut self, root: &Path) {
         let is_known = |name: &OsStr| HOST_CONFIGURATION.iter().any(|(known, _, _)| name == *known);
         let found = names(root).into_iter().filter_map(|path| {
@@ -188,7 +189,7 @@ impl RootGuard<'_> {
         let at = root.join(".git");
         let outer = git::outer_repositories(root, is_ours);
         if self.scratch.placeholder(&at) {
-            // A directory of a repository: git looks upwards.
+            // The root lies inside a repository: git searches upwards.
             let repositories = &mut self.found.repositories;
             let above = outer.first().filter(|above| repositories.iter().all(|known| known.at != above.at));
             repositories.extend(above.cloned().into_iter().collect::<Vec<_>>());
@@ -213,9 +214,9 @@ impl RootGuard<'_> {
         }
     }
 
-    /// Keeps the configuration and the hooks of a git directory that has no working tree here.
+    /// Protects the configuration and the hooks of a git directory without a working tree here.
     fn bare(&mut self, at: PathBuf) {
-        // Git does not bear a directory in the place of a file.
+        // Git does not tolerate a directory in place of a file.
         for name in ["config", "config.worktree", "commondir"] {
             self.follow(&at.join(name), WhenMissing::SetAside, "use git here");
         }
@@ -223,7 +224,7 @@ impl RootGuard<'_> {
         self.obeyed(Repository { root: at.clone(), at });
     }
 
-    /// Keeps the files that git obeys in `repository`, and notes the scripts that its hooks call.
+    /// Protects the files that git obeys in `repository`, and records the scripts that its hooks call.
     fn obeyed(&mut self, repository: Repository) {
         if self.found.obeyed.iter().any(|(known, _)| *known == repository) {
             return;
@@ -237,7 +238,7 @@ impl RootGuard<'_> {
         let code = obeyed.code.iter().filter(|path| self.is_in_root(path));
         let code: Vec<_> = code.map(|path| (path.clone(), HostFile::code("commit or push here"))).collect();
         self.found.told.extend(code);
-        // Whoever renames such a directory could put a link in its place.
+        // A command that renames such a directory could put a link in its place.
         let turns = obeyed.turns.iter().filter(|turn| self.is_in_root(turn) && exists(turn).is_some());
         let turns: Vec<PathBuf> = turns.map(|turn| turn.join("..")).collect();
         self.found.pinned.extend(turns);
@@ -245,16 +246,16 @@ impl RootGuard<'_> {
         self.found.obeyed.push((repository, obeyed));
     }
 
-    /// Keeps what is at `path`, and what it leads to in a writable root if it is a link.
+    /// Protects `path`, and its target in a writable root if it is a link.
     fn follow(&mut self, path: &Path, missing: WhenMissing, when: &str) {
         let mut path = path.to_owned();
         // ends: after so many links at the latest, as the kernel does
         for _ in 0..HOPS {
             let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
-            // What is not there yet will be where its directory really is.
+            // A missing file would be created where its directory really is.
             let above = real(above).unwrap_or_else(|_| real_to_be(above));
             path = above.join(name);
-            // What a root in it lets be done stays as it is.
+            // A writable root in it keeps its permissions.
             if self.confinement.writable.contains(&path) || !self.is_in_root(&path) {
                 return;
             }
@@ -270,8 +271,8 @@ impl RootGuard<'_> {
         }
     }
 
-    /// Where nobody is to write for `path` to stay as it is: the path itself, or the first directory on the way that is
-    /// missing, which is then held.
+    /// Returns the path to make read-only so that `path` stays unchanged: itself, or the first missing directory on
+    /// the way, which is then held.
     fn placed(&self, path: &Path) -> Option<PathBuf> {
         if exists(path).is_some() {
             return Some(path.to_owned());
@@ -287,7 +288,7 @@ impl RootGuard<'_> {
     }
 }
 
-/// The files below `home` that Python runs at each start, and could.
+/// Returns the files below `home` that Python runs at each start, or would run.
 fn python_startup(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for version in names(&home.join(PYTHON)) {
@@ -299,7 +300,7 @@ fn python_startup(home: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The paths of what is in a directory; nothing if it cannot be listed.
+/// Returns the paths of the entries of a directory; none if it cannot be listed.
 fn names(directory: &Path) -> Vec<PathBuf> {
     let mut names = Vec::new();
     if let Ok(opened) = git::sys::root(directory) {
@@ -311,7 +312,7 @@ fn names(directory: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// Whether a directory belongs to this user: git does not look into those of others either.
+/// Returns true if a directory belongs to this user: git does not enter those of others either.
 fn is_ours(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())

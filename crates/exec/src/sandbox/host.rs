@@ -1,4 +1,5 @@
-//! The host's side of cells: one for each policy of a session, made when it is needed, in the strongest tier there is.
+//! Pool of cells on the host side: one for each policy of a session, created on demand in the strongest available
+//! tier.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,28 +23,28 @@ use super::{landlock, mounts, remedy, sys};
 use crate::process::bytes::{In, LENGTH, Out};
 use crate::process::{SpawnFault, Spawner, link};
 
-/// Keepers that wait for the next run.
+/// The maximum number of idle supervisors of a cell.
 const MAX_IDLE: usize = 8;
-/// How long a cell may take to be made. Far more than it takes; a machine may be busy.
+/// The time limit for creating a cell. It is far more than needed; a machine may be busy.
 const MADE: Duration = Duration::from_secs(20);
-/// How much longer each mount in it may take.
+/// The additional time for each mount.
 const MOUNTED: Duration = Duration::from_millis(5);
-/// The longest that a cell says of itself.
+/// The maximum size of a cell's first message.
 const MAX_WORDS: usize = 64 << 10;
 
 /// All cells of a spawner.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    /// Locked while one is made: whoever needs the same waits for it.
+    /// Locked while a cell is created: another request for the same cell waits for it.
     all: tokio::sync::Mutex<Vec<Arc<Cell>>>,
     lent: Mutex<Vec<Weak<Scratch>>>,
 }
 
-/// A place that commands of one policy run in.
+/// A sandbox for the commands of one policy.
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub(crate) control: StdStream,
-    /// Keepers that wait for the next run.
+    /// Supervisors that wait for the next run.
     idle: Mutex<Vec<Idle>>,
     reach: Arc<Reach>,
     confinement: Arc<Confinement>,
@@ -51,14 +52,15 @@ pub(crate) struct Cell {
     survey: Survey,
     tier: Tier,
     pub(crate) enforcement: Enforcement,
-    /// Where terminals are opened that have a name in there.
+    /// The devpts mount in which terminals are opened that have a name in the cell.
     pub(crate) terminals: Option<OwnedFd>,
 }
 
-/// A keeper, and the layer that it has for each git directory: what did not land stays in there, for the next run.
+/// An idle supervisor, and the name of its layer for each git directory. Files that did not land stay in the layer
+/// for the next run.
 type Idle = (StdStream, Vec<String>);
 
-/// A layer that a run has.
+/// A layer in use by a run.
 #[derive(Debug)]
 pub(crate) struct Borrowed {
     pub(crate) wanted: Wanted,
@@ -66,17 +68,17 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
-    /// Whether there is anything to land.
+    /// Returns true if there may be changes to land.
     pub(crate) fn has_to_land(&mut self) -> bool {
         self.layer.has_to_land()
     }
 
-    /// Lands what may be landed, while the run goes on.
+    /// Lands the allowed changes while the run continues.
     pub(crate) fn land(&mut self) -> Landed {
         self.layer.land()
     }
 
-    /// The run is over, and the layer is off if it was `touched`: lands what is in it.
+    /// Lands the changes after the run. The layer was unmounted if it was `touched`.
     pub(crate) fn finish(self, touched: bool) -> Landed {
         if touched { self.layer.finish() } else { Landed::default() }
     }
@@ -90,7 +92,7 @@ impl Cells {
         lent.push(Arc::downgrade(scratch));
     }
 
-    /// The cell for what `permit` confines a command to; none if there can be none and the policy makes do with that.
+    /// Returns the cell for this confinement, or `None` if there can be none and the policy accepts that.
     pub(crate) async fn find(
         &self,
         spawner: &Spawner,
@@ -98,7 +100,7 @@ impl Cells {
         confinement: &Arc<Confinement>,
     ) -> Result<Option<Arc<Cell>>, SpawnFault> {
         let mut all = self.all.lock().await;
-        // Nobody can ask for these any more.
+        // No permit refers to these cells any more.
         all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
         let same = |cell: &&Arc<Cell>| {
             Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
@@ -107,7 +109,7 @@ impl Cells {
             if !cell.is_stale() {
                 return Ok(Some(Arc::clone(cell)));
             }
-            // Commands that run go on where they are.
+            // Running commands continue in the old cell.
             let stale = Arc::clone(cell);
             all.retain(|cell| !Arc::ptr_eq(cell, &stale));
         }
@@ -123,7 +125,7 @@ impl Cells {
         }
     }
 
-    /// Lets go of a cell that is gone.
+    /// Drops a cell that is gone.
     pub(crate) async fn forget(&self, gone: &Arc<Cell>) {
         self.all.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
     }
@@ -138,7 +140,7 @@ impl Cells {
     }
 }
 
-/// Makes a cell in the strongest tier that this machine has.
+/// Creates a cell in the strongest tier that this machine supports.
 async fn strongest(
     spawner: &Spawner,
     reach: &Arc<Reach>,
@@ -183,7 +185,7 @@ async fn strongest(
     Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
 }
 
-/// The reason why a cell with this survey would not protect everything.
+/// Returns the reason why a cell with this survey would not protect everything.
 fn unprotected(survey: &Survey) -> Option<SpawnFault> {
     let unread = survey
         .unread
@@ -192,7 +194,7 @@ fn unprotected(survey: &Survey) -> Option<SpawnFault> {
     if survey.cut { Some(SpawnFault::TooMuch) } else { unread }
 }
 
-/// Looks at the machine where it holds up nobody.
+/// Surveys the machine on a blocking thread.
 async fn look(
     reach: &Arc<Reach>,
     confinement: &Arc<Confinement>,
@@ -205,14 +207,14 @@ async fn look(
     looking.await.map_err(io::Error::other)
 }
 
-/// A cell that was made.
+/// A cell that was created.
 struct Made {
     control: StdStream,
     gaps: Vec<Gap>,
     terminals: Option<OwnedFd>,
 }
 
-/// Asks the spawner for a cell; what it could not do if it could not.
+/// Requests a cell from the spawner. The inner error names the step that failed.
 async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>, SpawnFault> {
     let mut order = Out::new();
     survey.plan.write(&mut order);
@@ -241,7 +243,7 @@ async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>
             let why = format!("{}: {}", doing.ok_or_else(gone)?, io::Error::from(errno));
             match kind {
                 1 => Ok(Err(why)),
-                // A weaker tier would not hold what the policy says about it either.
+                // A weaker tier would not enforce the policy for this path either.
                 _ => Err(io::Error::other(format!("the sandbox could not be built: {why}")).into()),
             }
         }
@@ -253,7 +255,7 @@ fn gap(code: u8) -> Option<Gap> {
     Gap::ALL.into_iter().find(|gap| *gap as u8 == code)
 }
 
-/// What a cell says first, and the descriptor that comes with it.
+/// Receives the first message of a cell, and the descriptor that comes with it.
 async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     let (mut words, mut fds) = (Vec::new(), Vec::new());
     // ends: with a whole message, or when the cell is gone
@@ -284,12 +286,12 @@ async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 }
 
 impl Cell {
-    /// Where `path` of the host is in there.
+    /// Returns the path in the cell of the host's `path`.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         self.scratch.inside(path, self.tier)
     }
 
-    /// A watch over one run for files that take effect on the user's machine.
+    /// Begins to watch one run for files that take effect on the user's machine.
     pub(crate) fn watch(&self) -> HostWatch {
         let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
         let known = self.survey.told_now(&self.confinement);
@@ -298,7 +300,8 @@ impl Cell {
         HostWatch::begin(strays, watched, scratch)
     }
 
-    /// Whether other files take effect by now than those that are guarded: the user has changed git's configuration, or a link.
+    /// Returns true if unprotected files take effect by now, because the user has changed git's configuration or a
+    /// link.
     fn is_stale(&self) -> bool {
         let home = self.confinement.home.as_deref();
         let by_git = self.survey.obeyed.iter().any(|(repository, known)| {
@@ -307,37 +310,37 @@ impl Cell {
         by_git || self.survey.is_configured_anew(&self.confinement)
     }
 
-    /// Git directories that commands in there cannot write, since there are too many.
+    /// Returns the git directories that are read-only because there are too many.
     pub(crate) fn read_only_repositories(&self) -> Arc<[PathBuf]> {
         Arc::clone(&self.survey.read_only)
     }
 
-    /// Variables that commands in there get beside their own.
+    /// Returns the additional environment variables of commands in the cell.
     pub(crate) fn variables(&self) -> &[(&'static str, PathBuf)] {
         &self.survey.variables
     }
 
-    /// What its commands are confined to.
+    /// Returns the confinement of its commands.
     pub(crate) fn confinement(&self) -> &Arc<Confinement> {
         &self.confinement
     }
 
-    /// What its commands may read.
+    /// Returns the readable paths of its commands.
     pub(crate) fn reach(&self) -> &Arc<Reach> {
         &self.reach
     }
 
-    /// A keeper that waits, and its layers.
+    /// Takes an idle supervisor with the names of its layers.
     pub(crate) fn idle(&self) -> Option<Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Layers for a keeper that is being made.
+    /// Returns the names of layers for a new supervisor.
     pub(crate) fn new_layers(&self) -> Vec<String> {
         self.survey.repositories.iter().map(|_| self.scratch.new_layer()).collect()
     }
 
-    /// A keeper waits again.
+    /// Returns a supervisor to the idle list.
     pub(crate) fn rest(&self, keeper: StdStream, names: Vec<String>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE {
@@ -345,7 +348,7 @@ impl Cell {
         }
     }
 
-    /// The layers of a keeper, for one run.
+    /// Returns the layers of a supervisor, for one run.
     pub(crate) fn layers(&self, names: &[String]) -> Vec<Borrowed> {
         let all = self.scratch.path().join("layers");
         let borrow = |(repository, name): (&Repository, &String)| {
@@ -361,7 +364,7 @@ impl Cell {
         self.survey.repositories.iter().zip(names).filter_map(borrow).collect()
     }
 
-    /// What is where, for people.
+    /// Describes the mounts for people.
     pub(crate) fn places(&self) -> Vec<(PathBuf, &'static str)> {
         let mut places = mounts::places(&self.survey.plan);
         let git = self.survey.repositories.iter().map(|git| &git.at);
@@ -373,22 +376,22 @@ impl Cell {
         places
     }
 
-    /// Its tier.
+    /// Returns the tier.
     pub(crate) fn tier(&self) -> Tier {
         self.tier
     }
 }
 
-/// What this machine can do.
+/// The support of one tier on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Able {
-    /// A tier.
+    /// The tier.
     pub tier: Tier,
-    /// What it does not enforce, or why there is no such tier.
+    /// The gaps of the tier, or the reason why it is not available.
     pub outcome: Result<Vec<Gap>, String>,
 }
 
-/// Tries every tier, as a command would be confined; and what would mend what is missing.
+/// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
 pub async fn probe(spawner: &Spawner) -> Result<(Vec<Able>, Option<String>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
     let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
@@ -407,7 +410,7 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<Able>, Option<String>), Spa
     Ok((able, fix))
 }
 
-/// What holds for a command that runs with `permit` and no cell.
+/// Returns the enforcement for a command that runs with `permit` and without a cell.
 pub(crate) fn unconfined(permit: &Permit) -> Enforcement {
     let why = match permit.sandbox() {
         policy::SandboxPolicy::External => Why::External,

@@ -1,4 +1,5 @@
-//! Rules for files that the kernel keeps for a process and all that come of it, whatever mounts say.
+//! Landlock rulesets: file access rules that the kernel enforces for a process and its descendants, independent of
+//! mounts.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,12 @@ use rustix::io::{Errno, Result};
 
 use super::sys;
 
-/// The oldest version that will do: it knows `truncate`, which is a write.
+/// The oldest sufficient version: it handles `truncate`, which is a write.
 pub(crate) const OLDEST: u32 = 3;
-/// The oldest version that does not get in the way: before it, nothing could be moved to another directory.
+/// The oldest usable version: before it, no file could be moved to another directory.
 pub(crate) const USEFUL: u32 = 2;
-/// From this version on devices are protected from `ioctl`, and sockets and signals stay among the confined.
+/// From this version on devices are protected from `ioctl`, and sockets and signals are scoped to the confined
+/// processes.
 pub(crate) const WHOLE: u32 = 6;
 
 const EXECUTE: u64 = 1;
@@ -22,17 +24,18 @@ const READ_DIR: u64 = 1 << 3;
 const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEV: u64 = 1 << 15;
 const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
-/// What makes sense for something that is no directory.
+/// The rights that apply to a file that is not a directory.
 const OF_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV;
 /// Abstract sockets, signals.
 const SCOPES: u64 = 0b11;
 
 /// Devices that can be written.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Those of a `/dev` of its own.
+/// Devices of a private `/dev`.
 const OWN_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
-/// Everything may be read, and written below `writable`. `own_devices`: `/dev` is a private one.
+/// Creates a ruleset: everything may be read, and files below `writable` may be written. `own_devices`: `/dev` is
+/// private.
 pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> Result<OwnedFd> {
     let known = match version {
         0..=2 => (1 << 14) - 1,
@@ -44,7 +47,7 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
     allow(&rules, Path::new("/"), READ & known)?;
     for root in writable {
         match allow(&rules, root, known) {
-            // Somebody has removed it: there is nothing to write.
+            // A process has removed it: there is nothing to write.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(errno),
         }
@@ -53,18 +56,18 @@ pub(crate) fn ruleset(writable: &[PathBuf], own_devices: bool, version: u32) -> 
     if own_devices {
         devices.extend(OWN_DEVICES);
     }
-    // Of its own, or else a gap: without it, programs that share memory do not work.
+    // Private, or else a known gap: without it, programs that share memory do not work.
     let _not_there = allow(&rules, Path::new("/dev/shm"), known);
     for device in devices {
         let rights = (READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known;
-        // A system may have none of this kind.
+        // A system may lack the device.
         let _not_there = allow(&rules, Path::new(device), rights);
     }
     Ok(rules)
 }
 
-/// Lets files that a program is given be opened again by their descriptors, e.g. as `/dev/stdout`, as they were opened.
-/// Says whether there are any.
+/// Allows a program to reopen files that it was given, e.g. as `/dev/stdout`, with the same access. Returns true if
+/// there are any.
 pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) -> bool {
     let mut any = false;
     for fd in given {
@@ -73,7 +76,7 @@ pub(crate) fn allow_given(rules: &OwnedFd, given: &[OwnedFd]) -> bool {
         let again = rustix::fs::fstat(fd).is_ok_and(is_file) || rustix::termios::isatty(fd);
         if again && rustix::fs::fcntl_getfl(fd).is_ok_and(is_written) {
             any = true;
-            // Older kernels do not know the last ones; then it goes without.
+            // Older kernels do not know the last right, so it is omitted there.
             let _as_it_is = sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
                 .or_else(|_| sys::landlock_allow(rules, fd, READ_FILE | WRITE_FILE | TRUNCATE));
         }

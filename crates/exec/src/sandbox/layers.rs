@@ -1,8 +1,9 @@
-//! A keeper's layers over git directories: put on before they are needed, and left on as long as nobody wrote to them.
+//! Overlays of a supervisor over git directories: mounted ahead of time, and left mounted as long as nothing was
+//! written to them.
 //!
-//! An overlay keeps what it has once seen of the directory beneath, which the host may change between two runs. Making a new one
-//! for every run takes a while, and taking one off takes long, so it is made to forget what it has seen, when nobody waits. Only
-//! one that was written to is taken off: what is in it is about to be landed.
+//! An overlay caches the directory beneath, which the host may change between two runs. Creating a new one for every
+//! run takes a while, and unmounting takes long. So its cache is dropped between runs, while no call waits. Only an
+//! overlay that was written to is unmounted: its content is about to land.
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,19 +20,19 @@ use super::plan::{What, to_path};
 use super::scratch;
 use crate::process::bytes::{In, Out};
 
-/// What git ignores in a repository, beside what the repository says.
+/// The ignore file of a repository that is not part of its content.
 const EXCLUDE: &str = "info/exclude";
-/// A longer one is left as it is.
+/// A larger file is left unchanged.
 const MAX_EXCLUDE: usize = 1 << 20;
 
-/// A layer that a run wants.
+/// A layer that a run needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Over this directory.
+    /// The directory that it covers.
     pub(crate) at: PathBuf,
-    /// With what is written in a directory of this name.
+    /// The name of the directory that receives the writes.
     pub(crate) name: String,
-    /// What git is to ignore in it: directories of ours, which nobody can remove.
+    /// Lines for git's ignore file: Toolgate's placeholder directories, which no command can remove.
     pub(crate) ignored: Vec<u8>,
 }
 
@@ -48,40 +49,40 @@ impl Wanted {
     }
 }
 
-/// One that is on.
+/// A mounted layer.
 #[derive(Debug)]
 struct On {
     wanted: Wanted,
-    /// What we wrote into it ourselves, and what that was made from.
+    /// The state of the ignore file that Toolgate wrote into it, and of its source.
     ours: Option<Stamps>,
-    /// It remembers nothing of the directory beneath.
+    /// True if it caches nothing of the directory beneath.
     fresh: bool,
 }
 
-/// What git ignores, in the layer and beneath it: how long each is and when it was changed.
+/// State of the ignore file in the layer, and beneath it: size and modification time.
 type Stamps = (Stamp, Option<Stamp>);
 type Stamp = (i64, i64);
 
-/// How the layers that were wanted came to be on.
+/// The outcome of mounting the requested layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Put {
-    /// They were.
+    /// All were mounted before.
     Before,
-    /// One was put on now.
+    /// At least one was mounted now.
     Now,
-    /// One could not be.
+    /// At least one could not be mounted.
     Failed,
 }
 
-/// What lies over git directories.
+/// The overlays over git directories.
 #[derive(Debug)]
 pub(crate) struct Layers {
-    /// Whether there are mounts of its own to put them on.
+    /// True if there is a private mount namespace.
     own_mounts: bool,
     on: RefCell<Vec<On>>,
-    /// What lies beneath all of them.
+    /// The directories beneath the layers.
     beneath: RefCell<Vec<(PathBuf, OwnedFd)>>,
-    /// What must be hidden in them again.
+    /// Paths that must be hidden again inside layers.
     hidden: Vec<PathBuf>,
 }
 
@@ -98,9 +99,9 @@ impl Layers {
         }
     }
 
-    /// Puts on what is not on yet.
+    /// Mounts the requested layers that are not mounted yet.
     pub(crate) fn put(&self, wanted: &[Wanted]) -> Put {
-        // Each, whatever became of the others.
+        // Each one, even if another fails.
         let put = wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.put_new(wanted));
         put.max().unwrap_or(Put::Before)
     }
@@ -120,13 +121,13 @@ impl Layers {
         self.put_one(wanted.clone()).map_or(Put::Failed, |()| Put::Now)
     }
 
-    /// What was here is gone, with what lay on it.
+    /// Forgets the layers at `places`, which were unmounted with their mount points.
     pub(crate) fn lost(&self, places: &[PathBuf]) {
         self.on.borrow_mut().retain(|on| !places.contains(&on.wanted.at));
         self.beneath.borrow_mut().retain(|(at, _)| !places.contains(at));
     }
 
-    /// Whether what we wrote into it would be written again.
+    /// Returns true if the ignore file would be written again with the same content.
     fn is_made_from(&self, on: &On) -> bool {
         let Some((_, beneath)) = on.ours else { return true };
         let lowers = self.beneath.borrow();
@@ -150,21 +151,21 @@ impl Layers {
         Ok(())
     }
 
-    /// Whether anything was written to one.
+    /// Returns true if any layer was written to.
     pub(crate) fn touched(&self) -> bool {
         self.on.borrow().iter().any(|on| !on.is_pristine())
     }
 
-    /// Takes all of them off; says whether that was done.
+    /// Unmounts all layers. Returns true if that succeeded.
     pub(crate) fn take_off(&self) -> bool {
         let off: Vec<bool> = self.on.borrow_mut().drain(..).map(On::take_off).collect();
         !off.contains(&false)
     }
 
-    /// Makes ready for the next run: what the last one saw is forgotten.
+    /// Prepares for the next run: drops the caches of the overlays.
     pub(crate) fn rest(&self) {
         for on in self.on.borrow_mut().iter_mut() {
-            // What is mounted in it is never forgotten.
+            // The cache of an overlay with mounts inside is never dropped.
             let free = !self.hidden.iter().any(|hidden| hidden.starts_with(&on.wanted.at));
             on.fresh = free && mounts::refresh_layer(&on.wanted.at).is_ok();
         }
@@ -172,7 +173,7 @@ impl Layers {
 }
 
 impl On {
-    /// Whether it holds nothing but what we wrote.
+    /// Returns true if it contains only Toolgate's own file.
     fn is_pristine(&self) -> bool {
         let upper = upper(&self.wanted.name);
         match self.ours {
@@ -185,21 +186,21 @@ impl On {
         }
     }
 
-    /// Takes it off, and what we wrote out of it: the next one gets its own.
+    /// Unmounts the layer, and removes Toolgate's own file: the next layer gets its own.
     fn take_off(self) -> bool {
         let off = mounts::take_layer(&self.wanted.at).is_ok();
         let upper = upper(&self.wanted.name);
         if off && self.ours.is_some_and(|(ours, _)| stamp(CWD, upper.join(EXCLUDE)) == Ok(ours)) {
-            // More may lie beside it.
+            // Other files may lie beside it.
             let _stays = unlink(upper.join(EXCLUDE)).and_then(|()| rmdir(upper.join("info")));
         }
         off
     }
 }
 
-/// Has git ignore more than the repository says; unless the layer has its own word on that from before.
+/// Adds lines to git's ignore file in the layer, unless the layer already has one from before.
 fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<Stamps> {
-    // Only a repository has anything to ignore.
+    // Only a repository has an ignore file.
     statat(&lower, "HEAD", AtFlags::SYMLINK_NOFOLLOW)?;
     let upper = upper(&wanted.name);
     let beneath = stamp(&lower, EXCLUDE).ok();
@@ -227,7 +228,7 @@ fn read(lower: impl AsFd) -> Result<Vec<u8>> {
     if read == MAX_EXCLUDE { Err(Errno::FBIG) } else { Ok(text) }
 }
 
-/// How long a file is, and when it was last changed.
+/// Returns size and modification time of a file.
 fn stamp(directory: impl AsFd, path: impl Arg) -> Result<Stamp> {
     let stat = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((

@@ -1,4 +1,5 @@
-//! One walk through the roots of a policy: what may not be read in them, and where git directories are.
+//! Scans the roots of a policy once: finds denied files, git directories, and files that take effect on the user's
+//! machine.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -15,28 +16,29 @@ use super::changed::{DirectoryIndex, told_by_name};
 use super::git::{is_git, sys};
 use crate::fs::real;
 
-/// How many entries are looked at. A cell is made once in a session.
+/// The maximum number of entries. A cell is created once in a session.
 const MAX_ENTRIES: usize = 5_000_000;
-/// How many paths are hidden; each is a mount.
+/// The maximum number of hidden paths; each is a mount.
 const MAX_HIDDEN: usize = 20_000;
-/// A directory whose path is longer than so many bytes is hidden as a whole: a file too deep for a path could not be.
+/// A directory with a longer path is hidden as a whole: a file too deep for a path could not be hidden.
 const LONGEST_PATH: usize = 3_000;
-/// How many working trees are told of.
+/// The maximum number of working trees.
 const MAX_TREES: usize = 20_000;
-/// How many files below the top of a root are watched for changes that are told.
+/// The maximum number of files below the top of a root whose changes are reported.
 const MAX_TOLD: usize = 1_000;
-/// How many files are watched in a directory that a link with the name of configuration leads to.
+/// The maximum number of files in a directory that a link named like configuration leads to.
 const MAX_BEHIND_LINK: usize = 100;
-/// Directories that are large, and whose files others have written.
+/// Large directories with third-party files.
 const OF_OTHERS: &[&str] = &["node_modules", "target", "vendor", ".venv", "venv", "site-packages"];
-/// Names in a git directory, of which each has two at least.
+/// Names in a git directory, of which each has at least two.
 const IN_GIT: &[&str] = &["HEAD", "objects", "refs", "commondir"];
 
-/// Directories of the system, no file of which is a secret by the name of a link.
+/// System directories: a link with the name of a secret does not make a file there secret.
 const OF_SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/proc", "/sys", "/dev", "/run", "/nix"];
 
-/// When what is at `path` was made, which nobody can set; the same for all where the file system does not say.
+/// Returns the birth time of `path`, which no program can set. It is equal for all files where the file system lacks
+/// it.
 fn born(path: &Path) -> (i64, u32) {
     let stat = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
     let known = stat.ok().filter(|stat| stat.stx_mask & StatxFlags::BTIME.bits() != 0);
@@ -47,39 +49,39 @@ fn depth(path: &Path) -> usize {
     path.components().count()
 }
 
-/// Whether what was opened belongs to this user, who can change its mode.
+/// Returns true if the opened file belongs to this user, who can change its mode.
 fn is_own(opened: Result<OwnedFd>) -> bool {
     opened.and_then(fstat).is_ok_and(|stat| stat.st_uid == geteuid().as_raw())
 }
 
-/// Whether nothing in a directory is told of: package managers and builds write it.
+/// Returns true if no file in a directory is reported: package managers and builds write it.
 pub(super) fn is_installed(name: &OsStr) -> bool {
     is_of_others(name) && name != "vendor"
 }
 
-/// Whether a directory is large and holds files that others have written.
+/// Returns true if a directory is large and holds third-party files.
 pub(super) fn is_of_others(name: &OsStr) -> bool {
     OF_OTHERS.iter().any(|other| name == *other)
 }
 
-/// What was found.
+/// The findings of the scan.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// What globs say may not be read.
+    /// Paths that deny-read globs match.
     pub(crate) hidden: BTreeSet<PathBuf>,
-    /// Directories with something in them that is called `.git`, and those that are git directories of another name.
+    /// Directories that contain `.git`, and git directories of another name.
     pub(crate) trees: Vec<PathBuf>,
-    /// Files below the top of a root that take effect on the user's machine. Their changes are told.
+    /// Files below the top of a root that take effect on the user's machine. Their changes are reported.
     pub(crate) told: Vec<(PathBuf, HostFile)>,
     /// The first directories that commands can change.
     pub(crate) directories: DirectoryIndex,
-    /// There is more than was looked at.
+    /// True if the limits cut the scan short.
     pub(crate) cut: bool,
-    /// Only what lies here can change.
+    /// The writable roots: only files in them can change.
     writable: Vec<PathBuf>,
 }
 
-/// Looks at all that lies below `roots`, of which commands can change what is `writable`. Git directories are not looked into.
+/// Scans everything below `roots`, of which commands can change the `writable` ones. Git directories are not scanned.
 pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> Seen {
     let mut seen = Seen { writable: writable.to_vec(), ..Seen::default() };
     let mut left = MAX_ENTRIES;
@@ -90,7 +92,7 @@ pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf
             walked.push(root);
         }
     }
-    // Only so many repositories can be written. Those that were there first are the user's rather than a command's.
+    // Only so many repositories can be writable. The oldest belong to the user rather than to a command.
     seen.trees.sort_by_cached_key(|tree| {
         (!walked.contains(tree), born(&tree.join(".git")), depth(tree), tree.clone())
     });
@@ -100,14 +102,14 @@ pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf
 impl Seen {
     fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
         let Ok(top) = sys::root(root) else {
-            // A command that owns it could open it again.
+            // A command that owns it could make it accessible again.
             self.cut |= is_own(sys::place(root));
             return;
         };
         let mut next = VecDeque::from([PathBuf::new()]);
-        // What is large and seldom holds either waits until everything else has been seen.
+        // Large directories that seldom hold either are scanned last.
         let mut last = VecDeque::new();
-        // ends: every entry is looked at once, and only so many are
+        // ends: every entry is read once, and only so many are
         while let Some(below) = next.pop_front().or_else(|| last.pop_front()) {
             let Some(directory) = self.open(root, top.as_fd(), &below) else { continue };
             let mut of_git = 0;
@@ -117,7 +119,7 @@ impl Seen {
                 self.directories.add(&at, &stat);
             }
             let tells = is_watched && self.told.len() < MAX_TOLD;
-            // A directory that cannot be listed to its end is taken for what was seen of it.
+            // For a directory that cannot be listed completely, the entries read so far count.
             let _seen = sys::list(directory.as_fd(), |name, kind| {
                 if *left == 0 {
                     self.cut = true;
@@ -149,8 +151,8 @@ impl Seen {
         }
     }
 
-    /// Opens a directory for its list. One of the user's own that cannot be looked into is hidden as a whole: a command could
-    /// change its mode, and find what nobody has looked at.
+    /// Opens a directory for listing. An inaccessible one of the user's own is hidden as a whole: a command could
+    /// change its mode, and find files that were not scanned.
     fn open(&mut self, root: &Path, top: BorrowedFd<'_>, below: &Path) -> Option<OwnedFd> {
         let directory = sys::beneath(top, below, sys::LIST);
         let is_closed = match &directory {
@@ -168,8 +170,8 @@ impl Seen {
         None
     }
 
-    /// Hides the file that a link with the name of a secret leads to. Files of the system stay: a link that a command has made
-    /// must not take a program away from the next session.
+    /// Hides the target of a link with the name of a secret. System files stay: a link that a command has created
+    /// must not hide a program from the next session.
     fn hide_target(&mut self, link: &Path) {
         let Ok(target) = real(link) else { return };
         let is_system = OF_SYSTEM.iter().any(|system| target.starts_with(system));
@@ -192,13 +194,13 @@ impl Seen {
         }
     }
 
-    /// Whether changes are told of files in the directory at `path`, which is `below` a root.
+    /// Returns true if changes of files in the directory at `path` are reported; `below` is its path in a root.
     fn is_told_of(&self, path: &Path, below: &Path) -> bool {
         self.writable.iter().any(|root| path.starts_with(root)) && !below.iter().any(is_installed)
     }
 
-    /// Notes a file that takes effect by its name, which is `below` a root, and what a link of such a name leads to. They are
-    /// told, not held.
+    /// Records a file that takes effect by its name, `below` a root, and the target of such a link. They are
+    /// reported, not protected.
     fn note_told(&mut self, path: &Path, below: &Path, kind: FileType) {
         let Some(file) = told_by_name(below) else { return };
         let mut found = vec![path.to_owned()];
@@ -276,7 +278,7 @@ mod tests {
         let seen = look([root.clone()], &[], &deny);
         modes.iter().for_each(|(name, _)| set(name, 0o755));
         let mut hidden = BTreeSet::from([outside, root.join("open/.env")]);
-        // Root can look into them.
+        // Root can read them.
         if !geteuid().is_root() {
             hidden.extend(modes.map(|(name, _)| root.join(name)));
         }

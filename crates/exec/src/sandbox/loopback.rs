@@ -1,4 +1,4 @@
-//! The loopback device of a new network namespace, switched on.
+//! Brings up the loopback device of a new network namespace.
 
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
@@ -10,17 +10,17 @@ const UP: u32 = 1;
 const LOOPBACK: u32 = 1;
 /// A header and a description of a device, of 16 bytes each.
 const LENGTH: u32 = 32;
-/// Where the answer says how it went.
+/// The position of the result in the answer.
 const OUTCOME: std::ops::Range<usize> = 16..20;
 
-/// Switches it on; the kernel gives it its addresses.
+/// Brings the device up; the kernel assigns its addresses.
 pub(crate) fn up() -> Result<()> {
     let talk = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut message = Vec::new();
     message.extend(LENGTH.to_ne_bytes());
     message.extend(NEW_LINK.to_ne_bytes());
     message.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
-    // A number and a sender, which nobody needs; then any family, any kind of device.
+    // Sequence number and sender, which are not needed; then any family, any kind of device.
     message.extend([0; 8]);
     message.extend([0; 4]);
     for field in [LOOPBACK, UP, UP] {

@@ -1,7 +1,8 @@
-//! Confinement on Linux: what a policy says about commands, enforced by the kernel in as many layers as it has.
+//! Confinement on Linux: the kernel enforces a policy for commands, in as many layers as it supports.
 //!
-//! The host makes a `plan::Plan` out of a policy (`survey`); a `cell` carries it out once; its keepers put what is
-//! left on each program they start. What cannot be decided by mounts and filters is decided by the `broker`.
+//! The host turns a policy into a `plan::Plan` (`survey`); a `cell` carries it out once. Its supervisors apply the
+//! remaining layers to each program they start. The `broker` decides about calls that mounts and filters cannot
+//! judge.
 
 mod bound;
 pub(crate) mod bpf;

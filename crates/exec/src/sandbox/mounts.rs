@@ -1,7 +1,7 @@
-//! A plan → a file system of its own: everything read-only, and the few places that are not put on top.
+//! Builds the file system of a plan in a mount namespace: everything read-only, with the exceptions mounted on top.
 //!
-//! Paths are opened without following links, and what is mounted is what was opened: nobody can swap a directory
-//! between the two.
+//! Paths are opened without following links, and the opened file is mounted: no process can swap a directory between
+//! the two steps.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use rustix::mount::{
 use super::plan::{Mount, Plan, What};
 use super::sys::{self, MountFlags};
 
-/// What only keepers can enter: they have the right to pass a directory whose mode lets nobody in.
+/// A directory that only supervisors can enter: they have the capability to pass a directory without permissions.
 const OURS: &str = "/dev/.toolgate";
-/// A file that nobody can read, to be put over others.
+/// An unreadable file, mounted over others to hide them.
 const INERT: &str = "/dev/.toolgate/inert";
-/// Where keepers find what layers are made of.
+/// The directory in which supervisors find the layers.
 pub(crate) const LAYERS: &str = "/dev/.toolgate/layers";
 
-/// Directories that are replaced by ones of ours.
+/// Directories that are replaced by private ones.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 const LINKS: &[(&str, &str)] = &[
@@ -34,7 +34,7 @@ const LINKS: &[(&str, &str)] = &[
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
-/// What the kernel tells about itself and others that no command needs.
+/// Files of `/proc` about the kernel and other processes that no command needs.
 const MASKED: &[&str] = &[
     "acpi",
     "allocinfo",
@@ -55,7 +55,7 @@ const MASKED: &[&str] = &[
     "timer_stats",
     "vmallocinfo",
 ];
-/// The same of `/sys`. Most of it is closed to everybody but root, and a command may run as root.
+/// Directories of `/sys` that no command needs. Most are accessible only to root, but a command may run as root.
 const MASKED_SYS: &[&str] = &[
     "/sys/firmware",
     "/sys/fs/bpf",
@@ -65,12 +65,12 @@ const MASKED_SYS: &[&str] = &[
     "/sys/kernel/tracing",
 ];
 
-/// What went wrong.
+/// The reason why the file system could not be built.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// This machine does not let it be done: there are weaker ways.
+    /// This machine does not support a step: a weaker tier may work.
     Machine(String, Errno),
-    /// Something about a path that the policy names: nothing is run before that is mended.
+    /// A path that the policy names causes the error: nothing is run until it is fixed.
     Path(String, Errno),
 }
 
@@ -78,7 +78,7 @@ fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Resu
     result.map_err(|errno| Fault::Machine(doing(), errno))
 }
 
-/// The same for a place that is on the list.
+/// Maps an error about a path of the plan.
 fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, Fault> {
     let is_system = REPLACED.iter().any(|system| place == Path::new(system));
     let fault = if is_system { Fault::Machine } else { Fault::Path };
@@ -89,13 +89,13 @@ fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Res
 pub(super) struct Ready<'a> {
     at: &'a Path,
     tree: OwnedFd,
-    /// Becomes read-only when all is in its place.
+    /// True if it becomes read-only when all mounts are attached.
     seal: bool,
     is_directory: bool,
     devices: bool,
 }
 
-/// Builds the file system of `plan` in this mount namespace. Says which overlays could not be had.
+/// Builds the file system of `plan` in this mount namespace. Returns the overlays that are not available.
 pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
@@ -107,7 +107,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     for mount in &plan.mounts {
         match prepare(mount, &mut shared) {
             Ok(mount) => ready.push(mount),
-            // Nothing is there any more, so there is nothing to hide or to protect.
+            // The file no longer exists, so there is nothing to hide or to protect.
             Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
             Err(Errno::ACCESS) if mount.what == What::Hidden && is_closed(&mount.at) => {}
             Err(_) if matches!(mount.what, What::Overlay { .. }) => missing.push(mount.at.clone()),
@@ -119,7 +119,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     }
     at(sys::restrict_mounts(&root, MountFlags::READ_ONLY_TREE), || "making `/` read-only".to_owned())?;
     for mount in &ready {
-        // Places in what we have put there ourselves; never in a directory of the host's.
+        // Mount points are created only in private directories, never in a directory of the host.
         if plan.is_ours(mount.at) && open(mount.at, OFlags::NOFOLLOW).is_err() {
             at_place(make(mount.at, mount.is_directory), "making", mount.at)?;
         }
@@ -142,7 +142,8 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     Ok(missing)
 }
 
-/// Overlays of which several places are parts are `shared`: each is attached over its own files until all is prepared.
+/// Prepares a mount. An overlay of which several mounts are parts is `shared`: it is attached over its own files
+/// until all are prepared.
 pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Result<Ready<'a>> {
     let ready = |tree, seal| {
         let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
@@ -156,7 +157,7 @@ pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Resul
             ready(tree, false)
         }
         What::Empty | What::Devices => ready(tmpfs("0755")?, true),
-        // A file is hidden by one of ours, which is there when all is in its place.
+        // A file is hidden by the unreadable file, which exists when all mounts are attached.
         What::Hidden => match kind(&open(&mount.at, OFlags::NOFOLLOW)?)? {
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
@@ -173,14 +174,14 @@ pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Resul
     })
 }
 
-/// Puts an overlay over `lower` at `at`.
+/// Attaches an overlay over `lower` at `at`.
 fn attach_overlay(at: &Path, lower: &OwnedFd, layer: &Path) -> Result<()> {
     let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
     attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
 }
 
 pub(super) fn attach(mount: &Ready<'_>) -> Result<()> {
-    // A link is put over a link: it leads where it did, and nobody can remove it.
+    // A link is mounted over a link: its target stays the same, and no command can remove it.
     let is_link = kind(&mount.tree).is_ok_and(|kind| kind == FileType::Symlink);
     let flags = if is_link { OFlags::NOFOLLOW } else { OFlags::empty() };
     let target = open(mount.at, flags)?;
@@ -188,13 +189,13 @@ pub(super) fn attach(mount: &Ready<'_>) -> Result<()> {
     move_mount(&mount.tree, "", &target, "", flags)
 }
 
-/// Makes what is missing of a place to mount on; only what we mounted ourselves can be written here.
+/// Creates a missing mount point; only private mounts are writable here.
 fn make(path: &Path, is_directory: bool) -> Result<()> {
     let above: Vec<&Path> = path.ancestors().skip(1).collect();
     for directory in above.into_iter().rev().chain(is_directory.then_some(path)) {
         match rustix::fs::mkdir(directory, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
-            // It is there, or what follows says so.
+            // It exists, or the next step reports the error.
             Err(Errno::ROFS | Errno::ACCESS) => {}
             Err(errno) => return Err(errno),
         }
@@ -209,14 +210,14 @@ fn make(path: &Path, is_directory: bool) -> Result<()> {
     Ok(())
 }
 
-/// A device of the host: what is written to it goes there, but its mode and times stay as they are.
+/// Clones a device of the host: writes reach it, but its mode and times are read-only.
 fn device(name: &'static str) -> Option<(&'static str, OwnedFd)> {
     let device = clone(format!("/dev/{name}")).ok()?;
     sys::restrict_mount(&device, MountFlags::READ_ONLY_TREE).ok()?;
     Some((name, device))
 }
 
-/// Puts into the fresh `/dev` what belongs there.
+/// Fills the new `/dev`.
 fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str) -> Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     let directory = |path: &str, mode| rustix::fs::mkdir(path, Mode::from_raw_mode(mode));
@@ -233,7 +234,7 @@ fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str)
     fsconfig_set_string(&terminals, "ptmxmode", "0666")?;
     fsconfig_set_string(&terminals, "mode", "0620")?;
     fsconfig_create(&terminals)?;
-    // These are devices.
+    // These are devices, so `nodev` is not set.
     let terminals = fsmount(&terminals, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOSUID)?;
     move_mount(terminals, "", CWD, "/dev/pts", flags)?;
     directory("/dev/shm", 0o1777)?;
@@ -248,7 +249,7 @@ fn populate(devices: &[(&str, OwnedFd)], layers: Option<&OwnedFd>, shared: &str)
     rustix::fs::chmod(OURS, Mode::empty())
 }
 
-/// Puts the file that nobody can read over the file at `path`, if there is one.
+/// Mounts the unreadable file over the file at `path`, if it exists.
 fn hide(path: &Path) -> Result<()> {
     let target = match open(path, OFlags::NOFOLLOW) {
         Ok(target) if kind(&target)? != FileType::Directory => target,
@@ -260,7 +261,8 @@ fn hide(path: &Path) -> Result<()> {
     move_mount(clone(INERT)?, "", &target, "", flags)
 }
 
-/// Whether a directory of another user keeps everybody of ours from `path`, commands included: `/root`. One of their own they could open.
+/// Returns true if a directory of another user, such as `/root`, denies this user and its commands access to `path`.
+/// The user could open a directory of its own.
 fn is_closed(path: &Path) -> bool {
     let look = |above: &Path| rustix::fs::statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).ok();
     let innermost = path.ancestors().skip(1).find_map(look);
@@ -268,10 +270,11 @@ fn is_closed(path: &Path) -> bool {
     innermost.is_some_and(|above| above.st_uid != own || own == NOBODY)
 }
 
-/// Whose files all are in a user namespace that belong to nobody in it: whoever is this user cannot tell them from their own.
+/// The owner of all files whose owner is not mapped in a user namespace. A user with this id cannot distinguish them
+/// from its own.
 const NOBODY: u32 = 65_534;
 
-/// Hides what is at `path`, a file or a directory with all that is in it.
+/// Hides `path`, a file or a directory with its contents.
 pub(crate) fn hide_all(path: &Path) -> Result<()> {
     match open(path, OFlags::NOFOLLOW).and_then(|found| kind(&found)) {
         Ok(FileType::Directory) => {
@@ -286,12 +289,12 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
     }
 }
 
-/// Gives this process namespace its own `/proc`, in which nothing can be written.
+/// Mounts a read-only `/proc` for this process namespace. Returns true if the process limit is in force.
 pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let proc = mounted(&proc)?;
     let limited = match processes {
-        // Each number is a process or a thread, and some are never given out.
+        // Each pid is a process or a thread, and some are never assigned.
         Some(processes) if limits_are_of_namespaces() => {
             let most = processes.saturating_add(RESERVED).to_string();
             rustix::fs::openat(&proc, "sys/kernel/pid_max", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
@@ -309,22 +312,22 @@ pub(crate) fn own_proc(processes: Option<u64>) -> Result<bool> {
     Ok(limited)
 }
 
-/// Whether the largest number of a process is one of each namespace. Before that, root would set it for the whole machine.
+/// Returns true if `pid_max` is per namespace. In older kernels, root would set it for the whole machine.
 fn limits_are_of_namespaces() -> bool {
     is_since(&rustix::system::uname().release().to_string_lossy(), (6, 14))
 }
 
-/// Whether a kernel that calls itself `release` is this one or a later one. Whoever cannot be read is older.
+/// Returns true if the kernel `release` is at least this version. An unreadable release counts as older.
 fn is_since(release: &str, (major, minor): (u32, u32)) -> bool {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
     let (Some(Ok(first)), Some(Ok(second))) = (numbers.next(), numbers.next()) else { return false };
     (first, second) >= (major, minor)
 }
 
-/// How many numbers the kernel never gives to a process.
+/// The number of pids that the kernel never assigns to a process.
 const RESERVED: u64 = 301;
 
-/// Puts the file `from` over the one at `at`, or where that leads.
+/// Mounts the file `from` over the one at `at`, or over its target.
 pub(crate) fn put_file(from: &Path, at: &Path) -> Result<()> {
     let target = rustix::fs::open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let file = clone(from)?;
@@ -333,54 +336,54 @@ pub(crate) fn put_file(from: &Path, at: &Path) -> Result<()> {
     move_mount(file, "", &target, "", flags)
 }
 
-/// Names the directory at `path`, to be what lies beneath layers.
+/// Opens the directory at `path`, to be the lower directory of layers.
 pub(crate) fn named(path: &Path) -> Result<OwnedFd> {
     open(path, OFlags::DIRECTORY)
 }
 
-/// Lets what is written below `at`, which is `lower`, go to a layer of ours instead.
+/// Mounts a layer over `at`, whose directory is `lower`: writes go to the layer.
 pub(crate) fn put_layer(at: &Path, lower: &OwnedFd, layer: &str) -> Result<()> {
     let layer = Path::new(LAYERS).join(layer);
-    // The mark of one that was never written out. It matters after a crash, and this directory does not outlive one.
+    // The mark of an overlay that was never synced. It matters after a crash, which this directory does not survive.
     let mark = layer.join("work/work/incompat/volatile");
     let _is_new = unlink(mark.join("dirty")).and_then(|()| rmdir(mark));
     attach_overlay(at, lower, &layer)
 }
 
-/// Has the layer forget what it has seen of the directory beneath: the kernel drops it whenever a file system is configured anew.
+/// Drops the layer's cache of the lower directory: the kernel does so whenever a file system is reconfigured.
 pub(crate) fn refresh_layer(at: &Path) -> Result<()> {
     let flags =
         FsPickFlags::FSPICK_CLOEXEC | FsPickFlags::FSPICK_SYMLINK_NOFOLLOW | FsPickFlags::FSPICK_NO_AUTOMOUNT;
     fsconfig_reconfigure(fspick(CWD, at, flags)?)
 }
 
-/// Takes the layer off again.
+/// Unmounts the layer.
 pub(crate) fn take_layer(at: &Path) -> Result<()> {
-    // With what is hidden in it.
+    // Including the mounts inside it.
     unmount(at, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH)
 }
 
 fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let (upper, work) = (named(upper)?, named(work)?);
-    // By descriptor: a path may be long and hold what separates layers.
+    // By descriptor: a path may be long and contain the separator of layers.
     for (key, directory) in [("lowerdir", lower), ("upperdir", &upper), ("workdir", &work)] {
         fsconfig_set_string(&context, key, format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
     }
     fsconfig_set_flag(&context, "userxattr")?;
-    // Taking it off would otherwise write out all that the whole file system of the host has to write.
+    // Otherwise an unmount would sync the host's whole file system.
     let _old_kernel = fsconfig_set_flag(&context, "volatile");
     mounted(&context)
 }
 
-/// How large `/dev/shm` may become, as the kernel reads it: it is memory, and counts as such.
+/// Returns the size limit of `/dev/shm` in the kernel's syntax: it is memory, and counts as such.
 fn shared_memory(limits: &policy::Limits) -> String {
     let said = limits.shared_memory.into_iter().chain(limits.memory).min();
     said.map_or_else(|| "25%".to_owned(), |most| most.to_string())
 }
 
 fn tmpfs(mode: &str) -> Result<OwnedFd> {
-    // What we put there ourselves, and then seal.
+    // For Toolgate's own files; sealed afterwards.
     sized_tmpfs(mode, "1m")
 }
 
@@ -397,7 +400,7 @@ fn mounted(context: &OwnedFd) -> Result<OwnedFd> {
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
 }
 
-/// A second mount of what is at `path` and below.
+/// Clones the mount tree at `path`.
 fn clone(path: impl AsRef<Path>) -> Result<OwnedFd> {
     let from = open(path.as_ref(), OFlags::NOFOLLOW)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -407,11 +410,11 @@ fn clone(path: impl AsRef<Path>) -> Result<OwnedFd> {
     open_tree(&from, "", flags)
 }
 
-/// Names what is at `path`, on whose way there must be no link.
+/// Opens `path` with `O_PATH`. The path to it must be free of links.
 fn open(path: impl AsRef<Path>, flags: OFlags) -> Result<OwnedFd> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     let resolve = if flags.contains(OFlags::NOFOLLOW) {
-        // A link may be named, but not followed: the last part alone may be one.
+        // A link may be opened, but not followed: only the last component may be one.
         return open_link(path.as_ref(), flags);
     } else {
         ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
@@ -431,7 +434,7 @@ fn kind(fd: impl AsFd) -> Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode))
 }
 
-/// Where the plan puts things, for `--explain`.
+/// Describes the mounts of the plan, for `--explain`.
 pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
     let word = |what: &What| match what {
         What::Tree { writable: true, .. } => "writable",
@@ -441,7 +444,7 @@ pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
         What::Devices => "devices",
         What::Overlay { .. } => "private changes",
     };
-    // What may not be read if it ever comes to be is not there yet.
+    // A denied path that does not exist yet is left out.
     let is_there = |mount: &&Mount| mount.what != What::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
     plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
 }

@@ -1,7 +1,7 @@
 //! Finds the files that the text of configuration names: `scripts/x.sh` in `.mcp.json`, `.envrc` or `package.json`.
 //!
-//! No format is parsed. The text is split into words, and a word counts if a file of that name is in the workspace. A word
-//! behind a variable (`${workspaceFolder}/x.sh`) counts from the root.
+//! No format is parsed. The text is split into words, and a word counts if a file of that name is in the workspace. A
+//! word after a variable (`${workspaceFolder}/x.sh`) is resolved against the root.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,15 +11,16 @@ use std::path::{Path, PathBuf};
 use policy::normal;
 use rustix::fs::{FileType, stat};
 
-/// Words of one text that are looked up.
+/// The maximum number of words of one text.
 const MAX_WORDS: usize = 2_000;
-/// The longest word that is taken for a path.
+/// The maximum length of a word that may be a path.
 const LONGEST_WORD: usize = 300;
-/// Directories that a text names and that its words count from too (`cd tools`, `"cwd": "tools"`).
+/// The maximum number of directories in a text that its words are also resolved against (`cd tools`, `"cwd":
+/// "tools"`).
 const MAX_BASES: usize = 8;
-/// Bytes that end a word, beside white space.
+/// Bytes that end a word, besides whitespace.
 const SEPARATORS: &[u8] = b"\"'`,;=()[]{}<>|&\\:";
-/// How names of scripts end.
+/// File extensions of scripts.
 const SCRIPTS: &[&str] = &[
     "sh", "bash", "zsh", "fish", "ksh", "py", "js", "mjs", "cjs", "ts", "mts", "cts", "rb", "pl", "php",
     "lua", "ps1", "mk", "just", "exs", "jl", "R",
@@ -49,10 +50,10 @@ const RUNNERS: &[&str] = &[
     "include",
     "-include",
 ];
-/// Parts of `package.json` that hold commands.
+/// Keys of `package.json` that hold commands.
 const COMMANDS: &[&str] = &["scripts", "husky", "lint-staged", "simple-git-hooks", "gitHooks", "pre-commit"];
 
-/// The files that a text may mean.
+/// The files that a text may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedFiles {
     /// Every file that is named.
@@ -61,7 +62,7 @@ pub(super) enum CountedFiles {
     Scripts,
 }
 
-/// One text of configuration, and the directories that its words count from.
+/// One text of configuration, and the directories that its words are resolved against.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConfigurationText<'a> {
     pub(super) file: &'a Path,
@@ -90,7 +91,7 @@ impl ConfigurationText<'_> {
                 continue;
             }
             let places = self.places(path, &bases);
-            // A command may make it.
+            // A command may create it.
             let mut missing = places.first().filter(|_| path.contains(&b'/') && is_script(path)).cloned();
             for place in places {
                 let Ok(stat) = stat(&place) else { continue };
@@ -111,7 +112,7 @@ impl ConfigurationText<'_> {
         found
     }
 
-    /// The places below the root that a word may mean.
+    /// Returns the paths below the root that a word may refer to.
     fn places(self, word: &[u8], bases: &[PathBuf]) -> Vec<PathBuf> {
         let at_home = word.strip_prefix(b"~/");
         let below = at_home.unwrap_or(word);
@@ -119,14 +120,14 @@ impl ConfigurationText<'_> {
         let as_written = (word.starts_with(b"/") && at_home.is_none()).then(|| Path::new("/").join(below));
         let places = match at_home {
             Some(_) => self.home.iter().map(|home| home.join(below)).collect::<Vec<_>>(),
-            // `/x.sh` may be what was behind a variable.
+            // `/x.sh` may have followed a variable.
             None => as_written.into_iter().chain(bases.iter().map(|base| base.join(below))).collect(),
         };
         let places = places.iter().map(|place| normal(place));
         places.filter(|place| place.starts_with(self.root) && place != self.root).collect()
     }
 
-    /// The part of the text that says what is run.
+    /// Returns the part of the text that contains commands.
     fn commands(self) -> Vec<u8> {
         let name = self.file.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let lines = || self.text.split(|&byte| byte == b'\n');
@@ -146,12 +147,12 @@ impl ConfigurationText<'_> {
     }
 }
 
-/// Whether a file without an ending holds prose for a model.
+/// Returns true if a file without an extension holds prose for a model.
 fn is_prose(name: &str) -> bool {
     name.contains("rules") || name.contains("hints") || name.contains("guidelines")
 }
 
-/// The imports (`@docs/x.md`) and commands (`` !`x.sh` ``) in prose.
+/// Returns the imports (`@docs/x.md`) and commands (`` !`x.sh` ``) in prose.
 fn imports(text: &[u8]) -> Vec<u8> {
     let mut found = Vec::new();
     for word in text.split(u8::is_ascii_whitespace).filter(|word| word.starts_with(b"@")) {
@@ -170,7 +171,7 @@ fn imports(text: &[u8]) -> Vec<u8> {
     found
 }
 
-/// The texts in the parts of a `package.json` that hold commands.
+/// Returns the strings in the parts of a `package.json` that hold commands.
 fn package_commands(text: &[u8]) -> Vec<u8> {
     let (mut depth, mut key, mut is_command) = (0_usize, Vec::new(), false);
     let (mut found, mut string, mut escaped) = (Vec::new(), None::<Vec<u8>>, false);
@@ -212,7 +213,7 @@ fn is_script(path: &[u8]) -> bool {
     ending.is_some_and(|ending| SCRIPTS.contains(&ending))
 }
 
-/// A word such as `$top/lint.sh` as a path of the tree.
+/// Returns a word such as `$top/lint.sh` as a path of the tree.
 fn without_variable(word: &[u8]) -> &[u8] {
     match word.iter().position(|&byte| byte == b'/') {
         Some(slash) if word.starts_with(b"$") || word.starts_with(b"%") => &word[slash + 1..],

@@ -1,8 +1,9 @@
-//! Names that commands ask for where there is no network: each is answered at once, with "there is no such name", and noted; or,
-//! if the host may be reached, with the address that stands for it.
+//! DNS stub inside a sandbox: answers every query at once, with "no such name" or with the loopback address of an
+//! allowed host. Records refused names.
 //!
-//! Without this a refusal would say the address of a name server, and not the host that the command wanted. Each keeper listens
-//! on an address of the cell's own loopback that only its programs ask: their `/etc/resolv.conf` says so.
+//! Without this a refusal would state the address of a DNS server, and not the host that the command wanted. Each
+//! supervisor listens on its own address of the cell's loopback: the `/etc/resolv.conf` of its programs names that
+//! address.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,29 +21,29 @@ use rustix::net::{
 use super::mounts;
 use super::outside::{self, Outside};
 
-/// The port that questions go to.
+/// The DNS port.
 pub(crate) const PORT: u16 = 53;
-/// How many addresses are tried: each keeper of a cell has one.
+/// The number of addresses to try: each supervisor of a cell has one.
 const ADDRESSES: u8 = 250;
-/// The longest question. Nobody asks for a name with more.
+/// The maximum size of a query. Real names are shorter.
 const MAX_QUESTION: usize = 1024;
-/// What comes before the question: a number, what is wanted, and how much follows.
+/// The size of a DNS header: an id, flags, and counts.
 const HEADER: usize = 12;
-/// How much of `/etc/hosts` is read.
+/// The maximum size of `/etc/hosts` that is read.
 const MAX_HOSTS_FILE: usize = 1 << 20;
-/// The longest name.
+/// The maximum length of a name.
 const MAX_NAME: usize = 253;
 
-/// Answers the programs of one keeper.
+/// The DNS server for the programs of one supervisor.
 #[derive(Debug)]
 pub(crate) struct Names {
     socket: OwnedFd,
-    /// Of this keeper, among those of the cell.
+    /// The number of this supervisor in the cell.
     number: u8,
 }
 
 impl Names {
-    /// Listens, and has the programs of this keeper ask here, for `hosts` too.
+    /// Listens, and configures the programs of this supervisor to query this server, for `hosts` too.
     pub(crate) fn open(hosts: &Hosts) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
@@ -56,23 +57,23 @@ impl Names {
         if hosts.is_empty() {
             put?;
         } else {
-            // Hosts can be reached by their addresses all the same.
+            // Allowed hosts can still be reached by their addresses.
             let _not_there = put_hosts(hosts);
         }
         Ok(Self { socket, number })
     }
 
-    /// Which keeper of the cell this is, counted from 1.
+    /// Returns the number of the supervisor in the cell, counted from 1.
     pub(crate) fn number(&self) -> u8 {
         self.number
     }
 
-    /// Can be read when somebody asks.
+    /// Returns the socket, which is readable when a query waits.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Answers one question; says which host was asked for, if it is one and may not be reached.
+    /// Answers one query. Returns the name if it is a host that may not be reached.
     pub(crate) fn serve(&self, outside: Option<(&mut Outside, &Hosts)>) -> Option<String> {
         let mut packet = [0; MAX_QUESTION];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
@@ -86,21 +87,21 @@ impl Names {
         (found == Found::Nobody && is_host(&name)).then_some(name)
     }
 
-    /// Forgets what was asked by programs that are gone.
+    /// Discards queries of programs that are gone.
     pub(crate) fn drain(&self) {
-        // ends: nobody asks while nothing runs
+        // ends: no program queries while nothing runs
         while recvfrom(&self.socket, &mut [0; 1], RecvFlags::DONTWAIT).is_ok() {}
     }
 }
 
-/// Where the keeper with this number answers.
+/// Returns the listening address of the supervisor with this number.
 pub(crate) fn address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 53, 0, number)
 }
 
-/// Puts a file with this text over the one `at`.
+/// Mounts a file with this text over the one `at`.
 fn put(text: &str, at: &Path) -> Result<()> {
-    // Keepers of other cells have theirs in the same place: whoever has the same name has the same text.
+    // Supervisors of other cells use the same directory: equal names have equal text.
     let mut name = DefaultHasher::new();
     text.hash(&mut name);
     let path = Path::new(mounts::LAYERS).join(format!("names-{:016x}", name.finish()));
@@ -110,7 +111,7 @@ fn put(text: &str, at: &Path) -> Result<()> {
     mounts::put_file(&path, at)
 }
 
-/// Has programs ask for `hosts`, also where a file says where those are.
+/// Removes `hosts` from `/etc/hosts`, so that programs query for them.
 fn put_hosts(hosts: &Hosts) -> Result<()> {
     let at = Path::new("/etc/hosts");
     let file = openat(CWD, at, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -120,7 +121,7 @@ fn put_hosts(hosts: &Hosts) -> Result<()> {
     put(&text, at)
 }
 
-/// The name that a packet asks for, and where the question is in it; nothing for what is no question.
+/// Parses a query: returns the name and the range of the question. Returns `None` if it is not a query.
 fn question(packet: &[u8]) -> Option<(String, Range<usize>)> {
     let header: [u8; HEADER] = *packet.first_chunk()?;
     let [_, _, flags, _, 0, 1, ..] = header else { return None };
@@ -136,23 +137,23 @@ fn question(packet: &[u8]) -> Option<(String, Range<usize>)> {
 const IS_ANSWER: u8 = 0x80;
 const KIND_AND_CLASS: usize = 4;
 
-/// What there is to say about a name.
+/// The result for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// There is no such name.
     Nobody,
     /// This address stands for it.
     At(Ipv4Addr),
-    /// It may be reached, but there are too many.
+    /// The host may be reached, but there are too many.
     NoRoom,
 }
 
-/// The answer: the address, if one was asked for, or why there is none.
+/// Builds the response: the address, if one was requested, or an error code.
 fn answer(packet: &[u8], question: Range<usize>, found: Found) -> Vec<u8> {
     const CAN_ASK_ON: u8 = 0x80;
-    /// An address of the internet.
+    /// Type A, class IN.
     const ADDRESS: [u8; KIND_AND_CLASS] = [0, 1, 0, 1];
-    /// The name of the question.
+    /// A pointer to the name in the question.
     const THAT_NAME: [u8; 2] = [0xc0, 12];
     const SECONDS: [u8; 4] = [0, 0, 0, 60];
     let asked = &packet[question];
@@ -169,7 +170,7 @@ fn answer(packet: &[u8], question: Range<usize>, found: Found) -> Vec<u8> {
     [&head, asked, &record.unwrap_or_default()].concat()
 }
 
-/// A name of parts, each after its length, up to one of none; and what follows it.
+/// Parses a name of length-prefixed labels, ended by an empty one. Also returns the rest.
 fn name(mut bytes: &[u8]) -> Option<(String, &[u8])> {
     let mut name = String::new();
     // ends: every round takes a part, or is the last
@@ -193,7 +194,8 @@ fn name(mut bytes: &[u8]) -> Option<(String, &[u8])> {
     }
 }
 
-/// Whether a name is that of another machine: programs ask for their own, and for what is not a name at all.
+/// Returns true if a name is that of another machine: programs also query for their own, and for words that are not
+/// names.
 fn is_host(name: &str) -> bool {
     let last = name.rsplit_once('.').map(|(_, last)| last);
     last.is_some_and(|last| !matches!(last, "arpa" | "localhost" | "local" | "internal" | "localdomain"))
@@ -205,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// As glibc asks for an address.
+    /// Builds a query as glibc does for an address.
     fn asks(parts: &[&str]) -> Vec<u8> {
         let mut packet = vec![0xab, 0xcd, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0];
         for part in parts {
@@ -286,7 +288,7 @@ mod tests {
     }
 
     proptest! {
-        /// Law: no packet makes a keeper panic, and no answer is longer than its question and an address.
+        /// Law: no packet makes a supervisor panic, and no response is longer than its query and an address.
         #[test]
         fn any_packet(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Some((_, answer)) = answered(&packet, Found::Nobody) {

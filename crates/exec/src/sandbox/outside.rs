@@ -1,7 +1,8 @@
-//! The hosts outside that a run may reach: each has an address on the cell's own loopback, where the relay answers for it.
+//! Egress of a run: each allowed host has an address on the cell's own loopback, where the relay answers for it.
 //!
-//! An address stands for a name as long as the run lasts. Where a program connects to one, or to an allowed address of the outside,
-//! a listener is opened in the cell and handed to the relay, and the program's own socket is connected to that.
+//! An address stands for a name during the whole run. When a program connects to one, or to an allowed outside
+//! address, a listener is opened in the cell and passed to the relay. The program's own socket is connected to that
+//! listener.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -18,49 +19,49 @@ use super::{names, relay};
 use crate::process::bytes::In;
 use crate::process::link;
 
-/// How many hosts a run reaches: each has an address.
+/// The maximum number of hosts of a run: each has an address.
 const MAX_HOSTS: u8 = 250;
-/// How many wait to be accepted.
+/// The backlog of a listener.
 const BACKLOG: i32 = 128;
-/// The longest that the relay says at a time.
+/// The maximum size of a message from the relay.
 const MAX_WORDS: usize = 256;
 
-/// What a run may reach, and has reached.
+/// The hosts that a run may reach, and has reached.
 #[derive(Debug)]
 pub(crate) struct Outside {
-    /// To the relay.
+    /// The socket to the relay.
     link: OwnedFd,
-    /// Which keeper this is, of those in the cell.
+    /// The number of this supervisor in the cell.
     number: u8,
-    /// This run's own word with the relay; there is none before it is needed.
+    /// This run's channel to the relay, opened on first use.
     channel: Option<OwnedFd>,
     /// Names and addresses; the first has the first address.
     hosts: Vec<String>,
-    /// Where is listened for which of them, by its port.
+    /// The listeners by host and port.
     doors: BTreeMap<(String, u16), SocketAddrV4>,
 }
 
-/// How a connection is made.
+/// The route of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As it was asked for.
+    /// Direct, as requested.
     Straight,
     /// Through the relay, which listens here.
     Door(SocketAddrV4),
-    /// Not at all.
+    /// Refused by the policy.
     Refused(Refusal),
-    /// It cannot be.
+    /// Failed with an error.
     Fails(Errno),
 }
 
 impl Outside {
-    /// For one run of the keeper with this number.
+    /// Creates the egress for one run of the supervisor with this number.
     pub(crate) fn new(link: &OwnedFd, number: u8) -> Option<Self> {
         let link = link.try_clone().ok()?;
         Some(Self { link, number, channel: None, hosts: Vec::new(), doors: BTreeMap::new() })
     }
 
-    /// The address that stands for `host`; none if there are too many.
+    /// Returns the address that stands for `host`, or `None` if there are too many.
     pub(crate) fn address(&mut self, host: &str) -> Option<Ipv4Addr> {
         let known = self.hosts.iter().position(|known| known == host);
         let at = u8::try_from(known.unwrap_or(self.hosts.len())).ok().filter(|at| *at < MAX_HOSTS)?;
@@ -70,7 +71,7 @@ impl Outside {
         Some(Ipv4Addr::new(127, RANGE, self.number, at + 1))
     }
 
-    /// How to connect to `to`; `None` if that is no matter of hosts. Only `streams` are relayed.
+    /// Returns the route to `to`, or `None` if it does not concern allowed hosts. Only streams are relayed.
     pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &Hosts) -> Option<Way> {
         let is_stream = kind == SocketType::STREAM;
         if to == SocketAddr::from((names::address(self.number), names::PORT)) {
@@ -80,7 +81,7 @@ impl Outside {
             && let [127, RANGE, ..] = address.octets()
         {
             return Some(match self.host_at(address) {
-                // Programs ask so where an address would lead. Nobody is there to hear it.
+                // Programs use a datagram socket to find the route to an address. No process receives anything.
                 Some(_) if !is_stream => Way::Straight,
                 Some(host) if hosts.may_reach(&host, to.port()) => self.through(&host, to.port()),
                 Some(host) => Way::Refused(Refusal::Name(format!("{host}:{}", to.port()))),
@@ -91,15 +92,15 @@ impl Outside {
         Some(self.through(&listed, to.port()))
     }
 
-    /// Can be read when the relay says something.
+    /// Returns the channel, which is readable when the relay sends a message.
     pub(crate) fn channel(&self) -> Option<BorrowedFd<'_>> {
         self.channel.as_ref().map(AsFd::as_fd)
     }
 
-    /// What the relay has refused; it knows where names lead.
+    /// Returns the refusals of the relay, which resolves the names.
     pub(crate) fn heard(&mut self) -> Vec<Refusal> {
         let mut refusals = Vec::new();
-        // ends: the relay says no more than it has connections, or is gone
+        // ends: the relay sends no more messages than it has connections, or is gone
         while let Some(channel) =
             self.channel.as_ref().filter(|channel| link::is_ready(channel).unwrap_or(false))
         {
@@ -137,7 +138,7 @@ impl Outside {
         let address = self.address(host).ok_or(Errno::NOBUFS)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        // A program may listen at this port at every address. Then it is another one.
+        // A program may listen on this port at every address. Then another port is used.
         bind(&listener, &SocketAddrV4::new(address, port))
             .or_else(|_| bind(&listener, &SocketAddrV4::new(address, 0)))?;
         listen(&listener, BACKLOG)?;
@@ -154,10 +155,11 @@ impl Outside {
     }
 }
 
-/// The second part of the addresses that stand for hosts.
+/// The second octet of the addresses that stand for hosts.
 const RANGE: u8 = 64;
 
-/// The host that somebody has allowed by this address. `localhost` is one that is found in a file, and never asked for.
+/// Returns the host that the user has allowed by this address. `localhost` is resolved from a file, and never
+/// queried.
 fn listed(to: SocketAddr, hosts: &Hosts) -> Option<String> {
     let address = to.ip().to_string();
     if hosts.may_reach(&address, to.port()) {
@@ -167,7 +169,7 @@ fn listed(to: SocketAddr, hosts: &Hosts) -> Option<String> {
     (to.ip().is_loopback() && hosts.may_reach(local, to.port())).then(|| local.to_owned())
 }
 
-/// What `/etc/hosts` says, without the hosts that may be reached: those are asked for, and get an address of ours.
+/// Returns `/etc/hosts` without the allowed hosts: programs query for those, and get a loopback address.
 pub(crate) fn without(text: &str, hosts: &Hosts) -> String {
     let mut kept = String::new();
     for line in text.lines() {

@@ -1,4 +1,5 @@
-//! Runs of a session that overlap: a file that one of them makes is not taken for the user's when the next one begins.
+//! Tracks overlapping runs of a session: a file that one run creates is not mistaken for the user's when the next one
+//! begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,36 +9,37 @@ use super::git::sys;
 use super::scratch;
 use super::stamp::FileStamp;
 
-/// How many changed files are remembered; told twice is better than forgotten.
+/// The maximum number of remembered changes; a repeated report is better than a missed one.
 const MAX_TOLD: usize = 10_000;
 
-/// The runs of one session, and the configuration that was missing when one of its cells was made.
+/// The runs of one session, and the configuration that was missing when one of its cells was created.
 #[derive(Debug, Default)]
 pub(crate) struct RunOverlap(Mutex<OverlapState>);
 
 #[derive(Debug, Default)]
 struct OverlapState {
-    /// Runs that have begun and are not over.
+    /// The number of runs in progress.
     running: usize,
-    /// Configuration that was missing once, with the action that makes it take effect.
+    /// Configuration that was missing once, with the user action that makes it take effect.
     missing: BTreeMap<PathBuf, String>,
-    /// The missing configuration that was there when the first of the running commands began: the user has made it since.
+    /// Missing configuration that existed when the first of the running commands began: the user has created it
+    /// since.
     accepted: BTreeSet<PathBuf>,
-    /// Changed files that answers have named, in the state in which they were.
+    /// Changed files that were reported, with their state.
     told: BTreeMap<PathBuf, FileStamp>,
 }
 
 impl RunOverlap {
-    /// Adds `missing` configuration of one more cell. Returns all that is known of the session: a file that a running command
-    /// has just made looks like the user's to the cell that is made next.
+    /// Adds the `missing` configuration of another cell, and returns all of the session. A file that a running
+    /// command has just created looks like the user's to the next cell.
     pub(crate) fn add_missing(&self, missing: Vec<(PathBuf, String)>) -> Vec<(PathBuf, String)> {
         let mut state = self.lock();
         state.missing.extend(missing);
         state.missing.iter().map(|(path, when)| (path.clone(), when.clone())).collect()
     }
 
-    /// A run begins. Returns the configuration that the user has made, which is what was there before the first of the runs
-    /// that overlap with this one.
+    /// Begins a run. Returns the configuration that the user has created, i.e. that existed before the first of the
+    /// overlapping runs.
     pub(crate) fn begin(&self) -> BTreeSet<PathBuf> {
         let mut state = self.lock();
         if state.running == 0 {
@@ -48,7 +50,7 @@ impl RunOverlap {
         state.accepted.clone()
     }
 
-    /// Notes that the change of `path` to `stamp` is told. Returns whether it is news.
+    /// Records that the change of `path` to `stamp` is reported. Returns true if it is new.
     pub(crate) fn tell(&self, path: &Path, stamp: FileStamp) -> bool {
         let mut state = self.lock();
         if state.told.len() >= MAX_TOLD {
@@ -57,7 +59,7 @@ impl RunOverlap {
         state.told.insert(path.to_owned(), stamp) != Some(stamp)
     }
 
-    /// A run is over.
+    /// Ends a run.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.running = state.running.saturating_sub(1);
@@ -68,7 +70,7 @@ impl RunOverlap {
     }
 }
 
-/// Whether there is something at `path` that is more than an empty directory of ours.
+/// Returns true if `path` exists and is more than an empty placeholder directory.
 pub(crate) fn is_made(path: &Path) -> bool {
     sys::is_there(path) && !scratch::is_placeholder(path)
 }
@@ -88,7 +90,7 @@ mod tests {
         assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));
         std::fs::write(&mcp, "of the first command").unwrap();
         assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));
-        // A cell that is made meanwhile knows of it, though it is there by now.
+        // A cell that is created meanwhile knows of it, though it exists by now.
         assert_eq!(overlap.add_missing(vec![(other, String::new())]).len(), 3);
         overlap.end();
         assert_eq!(overlap.begin(), BTreeSet::from([agents.clone()]));

@@ -1,4 +1,4 @@
-//! What a cell sees at which path.
+//! Mount table of a cell: the content at each path.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::plan::What;
 use super::scratch::Scratch;
 
-/// What is put where; sorted, so that what lies above comes first.
+/// The mounts, sorted so that ancestors come first.
 #[derive(Default)]
 pub(super) struct Places(pub(super) BTreeMap<PathBuf, What>);
 
@@ -19,12 +19,12 @@ impl Places {
         self.put(path, What::Tree { from: path.to_owned(), writable });
     }
 
-    /// What the innermost place that holds `path` is.
+    /// Returns the innermost mount that contains `path`.
     pub(super) fn innermost(&self, path: &Path) -> Option<&What> {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
-    /// Hides the scratch directories of all sessions, wherever they can be seen.
+    /// Hides the scratch directories of all sessions, wherever they are visible.
     pub(super) fn hide_scratch(&mut self, scratch: &Scratch) {
         let Some(all) = scratch.path().parent() else { return };
         let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
@@ -38,8 +38,8 @@ impl Places {
         }
     }
 
-    /// Makes every directory between each of `paths` and the outermost root a mount: nobody can rename one, and so put
-    /// another in the place of what lies in it. What it lets be done stays as it is.
+    /// Turns every directory between each of `paths` and the outermost root into a mount, so that no command can
+    /// rename it and substitute another. Its permissions stay the same.
     pub(super) fn pin(&mut self, paths: &[PathBuf], roots: &[PathBuf]) {
         let mut pins = Vec::new();
         for path in paths {

@@ -1,4 +1,4 @@
-//! What a cell is to be: a list of mounts and rules, made by the host, carried out by the cell.
+//! Plan of a cell: a list of mounts and rules, made by the host and carried out by the cell.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,51 +8,52 @@ use policy::{Host, Hosts, Limits, Network, Tier};
 
 use crate::process::bytes::{In, Out};
 
-/// What a cell is to be.
+/// The plan of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The layers to put on.
+    /// The tier, i.e. the layers to apply.
     pub(crate) tier: Tier,
     pub(crate) network: Network,
-    /// Who can be reached beside that.
+    /// The hosts that can be reached beyond the network setting.
     pub(crate) hosts: Hosts,
-    /// Sorted by path: what lies above comes first.
+    /// Sorted by path: ancestors come first.
     pub(crate) mounts: Vec<Mount>,
-    /// Where files may be written.
+    /// The writable paths.
     pub(crate) writable: Vec<PathBuf>,
-    /// Whose sockets may be connected to beside those that lie where may be written: paths, and `@` with names.
+    /// The sockets that may be connected to, besides those in writable paths: paths, and abstract names with `@`.
     pub(crate) sockets: Vec<Vec<u8>>,
     pub(crate) limits: Limits,
     /// The private directory of the session, as the host sees it.
     pub(crate) scratch: PathBuf,
-    /// Whether changes of files are noted.
+    /// True if refused file changes are recorded.
     pub(crate) recorded: bool,
 }
 
-/// One thing at its place.
+/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) at: PathBuf,
     pub(crate) what: What,
 }
 
-/// What is put there.
+/// The content of a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A directory or file of the host, and what is mounted below it.
+    /// A directory or file of the host, with the mounts below it.
     Tree { from: PathBuf, writable: bool },
     /// An empty directory.
     Empty,
-    /// Nothing that could be read, in place of a directory or a file.
+    /// Unreadable, in place of a directory or a file.
     Hidden,
-    /// The few devices that everybody needs, and terminals of its own.
+    /// The common devices, and private terminals.
     Devices,
-    /// What is there, with changes kept in a directory of ours: a part of the overlay over `of`, which lies at it or above.
+    /// The existing content, with changes kept in a private directory: a part of the overlay over `of`, which is this
+    /// path or an ancestor.
     Overlay { of: PathBuf, layer: PathBuf },
 }
 
 impl What {
-    /// Whether something can be written there.
+    /// Returns true if files in it can be written.
     pub(crate) fn is_writable(&self) -> bool {
         match self {
             Self::Tree { writable, .. } => *writable,
@@ -63,19 +64,19 @@ impl What {
 }
 
 impl Plan {
-    /// Whether hosts outside are reached one by one.
+    /// Returns true if outside hosts are reached one by one through the relay.
     pub(crate) fn is_relayed(&self) -> bool {
         self.tier >= Tier::Namespaces && self.network != Network::On && !self.hosts.is_empty()
     }
 
-    /// Where layers over git directories are kept, as the host sees it, if there can be some.
+    /// Returns the directory of the layers over git directories, as the host sees it, if the tier has layers.
     pub(crate) fn layers(&self) -> Option<PathBuf> {
         (self.tier >= Tier::Namespaces).then(|| self.scratch.join("layers"))
     }
 
-    /// Whether what holds `path` is nothing of the host's, or a directory of ours in its place.
+    /// Returns true if the innermost mount that contains `path` is private, not the host's own content.
     pub(crate) fn is_ours(&self, path: &Path) -> bool {
-        // They are sorted: thousands of secrets are as many mounts, and each asks.
+        // Binary search: thousands of secrets are as many mounts, and each one is looked up.
         let find = |above: &Path| self.mounts.binary_search_by(|mount| mount.at.as_path().cmp(above)).ok();
         let innermost = path.ancestors().skip(1).find_map(find).map(|at| &self.mounts[at]);
         innermost.is_some_and(|mount| match &mount.what {
@@ -158,7 +159,7 @@ impl Plan {
 }
 
 impl Mount {
-    /// Whether a layer is put over it for each run: it is read-only, and said to be writable.
+    /// Returns true if a layer is mounted over it for each run: it is read-only, and listed as writable.
     pub(crate) fn is_layered(&self, plan: &Plan) -> bool {
         matches!(self.what, What::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
     }
@@ -186,7 +187,7 @@ fn path(out: &mut Out, path: &Path) {
     out.bytes(path.as_os_str().as_bytes());
 }
 
-/// The path that these bytes are.
+/// Converts bytes to a path.
 pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
@@ -229,7 +230,7 @@ mod tests {
     }
 
     proptest! {
-        /// Law: no bytes make a cell panic.
+        /// Law: no input makes a cell panic.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _what_is_it = Plan::read(&mut In(&bytes));

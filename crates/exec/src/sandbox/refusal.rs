@@ -1,4 +1,4 @@
-//! What the kernel refused to a confined command, as a value.
+//! Actions that the kernel refused to a confined command, as a value.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,23 +9,23 @@ use policy::{Confinement, Denial, Excess};
 use super::plan::to_path;
 use crate::process::bytes::{In, Out};
 
-/// Something that a command tried and may not.
+/// An action that a command tried and is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// Connecting to this address.
     Connect(SocketAddr),
-    /// Finding the host of this name.
+    /// Resolving the host of this name.
     Name(String),
     /// Connecting to this socket: its path, or `@` and its name.
     Socket(String),
     /// Changing this file.
     Write(PathBuf),
-    /// Going on: it took too much.
+    /// Continuing: it exceeded a resource limit.
     Excess(Excess),
 }
 
 impl Refusal {
-    /// The denial that it is under `confinement`.
+    /// Converts it to the denial under `confinement`.
     pub fn denial(&self, confinement: &Confinement) -> Denial {
         match self {
             Self::Connect(to) => {

@@ -1,13 +1,13 @@
-//! The relay: a process outside, beside its cell, that carries bytes between what runs there and the hosts that may be reached.
+//! Relay: a process outside the cell that forwards bytes between confined programs and the allowed hosts.
 //!
-//! Nothing of the outside is ever given to a program, least of all a socket, which could be connected anew. A keeper listens in the
-//! cell's own network and hands the *listener* out here; whoever connects to it is carried to the one host that it stands for.
-//! Each run has a channel to the relay: when that closes, what it listened at goes, and all its connections once what its programs
-//! had sent is out, or half a second later.
+//! A program never receives anything from outside, least of all a socket, which it could reconnect. A supervisor
+//! listens in the cell's own network and passes the *listener* to the relay. Each connection to it is forwarded to
+//! the one host that it stands for. Each run has a channel to the relay. When the channel closes, its listeners are
+//! closed. Its connections end when their sent data is delivered, or half a second later.
 //!
 //! ```text
 //! program ── loopback of the cell ── listener ── relay ── the host, looked up and dialled here
-//!                     keeper ── channel ──────────┘
+//!                 supervisor ── channel ──────────┘
 //! ```
 
 mod carry;
@@ -29,28 +29,28 @@ use super::sys;
 use crate::process::bytes::{In, Out};
 use crate::process::{confined, link};
 
-/// How many connections there are at a time, of all runs of a cell. Whoever comes later waits to be accepted.
+/// The maximum number of connections, of all runs of a cell. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 256;
-/// How many listeners a run has.
+/// The maximum number of listeners of a run.
 pub(crate) const MAX_DOORS: usize = 250;
-/// The longest message: a name and a port.
+/// The maximum size of a message: a name and a port.
 const MAX_MESSAGE: usize = 512;
-/// How soon it is looked again whether there is room.
+/// The interval between checks for a free connection slot.
 const AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// How long what a run has sent may still be on its way when the run is over.
+/// The time for delivering sent data after the run is over.
 const LEAVING: Duration = Duration::from_millis(500);
-/// A thread that looks up names needs some.
+/// Resolving names needs some stack.
 const STACK: usize = 512 << 10;
 
-/// Starts one, outside of what this process is going to enter. Channels are handed to it through what this gives. It ends when
-/// nobody holds that any more, or when this process ends.
+/// Starts a relay outside the namespaces that this process is going to enter. Channels are passed through the
+/// returned socket. The relay exits when no process holds that socket any more, or when this process exits.
 pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let cell = getpid();
     match confined::fork() {
         Ok(confined::Fork::Parent(_)) => Ok(ours),
         Ok(confined::Fork::Child) => {
-            // Nothing else is for it to hold: others wait for these to close.
+            // The relay must not hold other descriptors: other processes wait for them to close.
             let taken = rustix::stdio::dup2_stdin(&theirs);
             confined::close_from(3);
             let _old_kernel = rustix::thread::set_name(c"toolgate-relay");
@@ -67,7 +67,7 @@ pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
     }
 }
 
-/// A keeper's word: whoever connects to `listener` wants this host.
+/// Tells the relay to forward connections to `listener` to this host.
 pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16) -> Result<()> {
     let mut out = Out::new();
     out.bytes(host.as_bytes());
@@ -76,14 +76,14 @@ pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16)
     sent.map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// What all connections know.
+/// The state shared by all connections.
 struct Outer {
     hosts: Hosts,
-    /// How many there are.
+    /// The number of connections.
     busy: AtomicUsize,
 }
 
-/// One run.
+/// The channel of one run.
 struct Channel {
     socket: Arc<OwnedFd>,
     doors: Vec<Door>,
@@ -98,7 +98,7 @@ struct Door {
 fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
     let mut channels: Vec<Channel> = Vec::new();
     let mut tired = false;
-    // ends: when the cell and all its keepers are gone
+    // ends: when the cell and all its supervisors are gone
     loop {
         let rests = tired || outer.busy.load(Ordering::Relaxed) >= MAX_CONNECTIONS;
         let woken = wait(link, &channels, rests);
@@ -107,7 +107,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
         tired = false;
         let doors = channels.iter().flat_map(|channel| channel.doors.iter().map(move |door| (channel, door)));
         for ((channel, door), _) in doors.zip(knocked).filter(|(_, knocked)| **knocked) {
-            // It would knock again at once.
+            // Otherwise it would be ready again at once.
             tired |= door.answer(channel, outer) == Answered::Unable;
         }
         let mut spoken = spoken.iter();
@@ -128,7 +128,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
     }
 }
 
-/// Ends, when what programs had sent before they ended is out.
+/// Exits when the data that programs sent before they ended is delivered.
 fn leave(channels: &[Channel], outer: &Arc<Outer>) -> ! {
     channels.iter().for_each(|channel| channel.answer_last(outer));
     let by = Instant::now() + LEAVING;
@@ -139,7 +139,8 @@ fn leave(channels: &[Channel], outer: &Arc<Outer>) -> ! {
     confined::exit(0)
 }
 
-/// Waits for somebody: whether it is the cell; which channels; which doors, unless nobody can be let in now.
+/// Waits for an event. Returns flags: the cell, each channel, each listener. Listeners are skipped if no connection
+/// can be accepted now.
 fn wait(link: BorrowedFd<'_>, channels: &[Channel], rests: bool) -> Vec<bool> {
     let doors = channels.iter().flat_map(|channel| &channel.doors).filter(|_| !rests);
     let mut all = vec![PollFd::from_borrowed_fd(link, PollFlags::IN)];
@@ -156,7 +157,7 @@ impl Channel {
         Self { socket: Arc::new(socket), doors: Vec::new() }
     }
 
-    /// One more door; `None` if the run is over.
+    /// Receives another listener. Returns `None` if the run is over.
     fn hear(&mut self) -> Option<()> {
         let (bytes, mut fds) = link::message(&self.socket, MAX_MESSAGE)?;
         let mut input = In(&bytes);
@@ -170,27 +171,27 @@ impl Channel {
         Some(())
     }
 
-    /// The run is over: lets those in who were there before.
+    /// Accepts the connections that were waiting when the run ended.
     fn answer_last(&self, outer: &Arc<Outer>) {
         let has_room = || outer.busy.load(Ordering::Relaxed) < MAX_CONNECTIONS;
         for door in &self.doors {
-            // ends: nobody is left who could knock
+            // ends: no program is left that could connect
             while has_room() && door.answer(self, outer) == Answered::One {}
         }
     }
 }
 
-/// How a door was answered.
+/// The outcome of accepting on a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answered {
     One,
     Nobody,
-    /// There is somebody, for whom there is no room.
+    /// A connection waits, but there is no room.
     Unable,
 }
 
 impl Door {
-    /// Lets one in.
+    /// Accepts one connection.
     fn answer(&self, channel: &Channel, outer: &Arc<Outer>) -> Answered {
         let inner = match self.listener.accept() {
             Ok((inner, _)) => inner,
@@ -231,7 +232,7 @@ fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, ho
             if let dial::Missed::Refused(refusal) = missed {
                 let mut out = Out::new();
                 refusal.write(&mut out);
-                // Before the caller sees it fail.
+                // Sent before the caller sees the failure.
                 let _run_is_over = link::send(channel, &out.done(), &[]);
             }
             carry::reset(inner);

@@ -1,25 +1,25 @@
-//! Why a machine does not let commands be confined, and the command that mends it.
+//! Finds out why a machine cannot confine commands, and the command that fixes it.
 
 use std::path::Path;
 
 use policy::{Missing, Tier};
 use rustix::fs::{Mode, OFlags};
 
-/// What a machine says about user namespaces.
+/// The machine's settings for user namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Ubuntu's: programs without a profile get none.
+    /// Ubuntu's setting: programs without an AppArmor profile get none.
     pub(crate) apparmor_restricts: bool,
-    /// How many there may be.
+    /// The maximum number of user namespaces is zero.
     pub(crate) none_allowed: bool,
-    /// Debian's and Arch's.
+    /// Debian's and Arch's setting: only root may create them.
     pub(crate) only_for_root: bool,
-    /// This is a container.
+    /// The process runs in a container.
     pub(crate) container: bool,
 }
 
 impl Facts {
-    /// Asks the kernel.
+    /// Reads the settings from the kernel.
     pub(crate) fn of_this_machine() -> Self {
         let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
         Self {
@@ -40,7 +40,7 @@ fn read(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&text[..read]).into_owned())
 }
 
-/// What would mend it, if anything is known to.
+/// Returns the command that fixes it, if one is known.
 pub(crate) fn remedy(missing: &[Missing], facts: &Facts) -> Option<String> {
     let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
     if !lacks(Tier::Namespaces) {

@@ -1,4 +1,4 @@
-//! Puts mounts back that are gone since the files below them were replaced on the host.
+//! Restores mounts that were lost because the files beneath them were replaced on the host.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use super::mounts::{attach, hide_all, prepare};
 use super::plan::{Plan, What};
 use super::scratch;
 
-/// Puts back what is gone because somebody outside has replaced what it lay on, as a save, a `git checkout` and a `git clean` do.
-/// Says where.
+/// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
+/// and a `git clean` do. Returns their paths.
 pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
     let mut renewed = Vec::new();
     for mount in &plan.mounts {
         match (&mount.what, mount_state(&mount.at)) {
             (_, MountState::Mounted) => continue,
-            // Most of what is to be hidden is not there.
+            // Most paths to be hidden do not exist.
             (What::Hidden, MountState::Absent) => continue,
             (_, MountState::Absent | MountState::Bare) => {}
         }
         match &mount.what {
             What::Hidden => hide_all(&mount.at)?,
             What::Tree { from, writable } if *from == mount.at => {
-                // What is read-only and gone is held, as it is when a cell is made.
+                // A missing read-only path is held, as at the creation of a cell.
                 if !writable && !scratch::hold(from)? {
                     continue;
                 }
@@ -39,24 +39,24 @@ pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
     Ok(renewed)
 }
 
-/// Hides what is to be hidden and is not.
+/// Hides the denied paths that are not hidden.
 pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
     let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
     let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
     bare.try_for_each(|mount| hide_all(&mount.at))
 }
 
-/// The state of a place that something is to be mounted on.
+/// The state of a mount point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MountState {
     Mounted,
-    /// Nothing is mounted there, or nobody can tell.
+    /// Nothing is mounted there, or the state cannot be read.
     Bare,
     /// There is no such file.
     Absent,
 }
 
-/// Looks whether something is mounted at `path`; older kernels do not say.
+/// Returns the state of the mount point `path`. On older kernels that do not report it, the path counts as mounted.
 fn mount_state(path: &Path) -> MountState {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     let is_root = StatxAttributes::MOUNT_ROOT;

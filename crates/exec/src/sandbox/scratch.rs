@@ -1,6 +1,7 @@
-//! A directory of ours for what is private to a session: its `/tmp`, what it changes in caches and git directories.
+//! Scratch: the private directory of a session, with its `/tmp` and its changes to caches and git directories.
 //!
-//! It goes with the session. What a killed program leaves is removed by the next one: a lock tells who is alive.
+//! It is removed with the session. The next session removes the leftovers of a killed one: a lock tells which
+//! sessions are alive.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,44 +20,45 @@ use rustix::io::Errno;
 
 use super::overlap::RunOverlap;
 
-/// How deep a tree is removed. What lies deeper was put there to be in the way.
+/// The depth of a recursive removal. A deeper tree was created to obstruct it.
 const MAX_DEPTH: usize = 300;
-/// How a directory is marked that only holds a place.
+/// The extended attribute that marks a placeholder directory.
 const MARK: &str = "user.toolgate.placeholder";
-/// Where it is noted what was made in places of others, to be removed again.
+/// The file that lists placeholders created outside, to be removed again.
 const NOTES: &str = "placeholders";
-/// Where it is noted at which places commands could make what a program of the user's obeys. It is touched while they run.
+/// The file that lists the locations where commands could plant files that a program of the user's obeys. It is
+/// touched while they run.
 const WATCHED: &str = "watched";
-/// What is read of such notes.
+/// The maximum size of such a file that is read.
 const MAX_NOTES: usize = 1 << 20;
-/// A file that was made so long after the notes were last touched was not made by a command.
+/// A file created this long after the last touch was not created by a command.
 const LATE: Duration = Duration::from_secs(2);
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
 
-/// The private directory of a session. Dropping it removes it.
+/// The private directory of a session. Dropping it removes the directory.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// Held as long as this lives.
+    /// Held as long as this value lives.
     _lock: OwnedFd,
     placeholders: Mutex<Vec<(PathBuf, OwnedFd)>>,
     may_hold: Mutex<BTreeSet<PathBuf>>,
-    /// How many layers there are, of all cells that use it.
+    /// The number of layers, of all cells that use the directory.
     layers: AtomicUsize,
-    /// What was found that a killed session had let be made.
+    /// Notes about files that were planted during a killed session.
     left: Mutex<Vec<String>>,
-    /// The runs that use it.
+    /// The runs that use the directory.
     pub(crate) overlap: RunOverlap,
 }
 
 impl Scratch {
-    /// Makes one, and removes those that nobody uses any more.
+    /// Creates a directory, and removes abandoned ones.
     pub fn new() -> io::Result<Self> {
         let all = ours()?;
-        // Until this one is locked, nobody takes it for one that was left.
+        // Prevents other sessions from sweeping the new directory before it is locked.
         let held = directory(&all)?;
-        // A command may hold it to be in the way, where it can see it: then nothing is swept.
+        // A command that sees the directory may hold its lock to obstruct this: then nothing is swept.
         let left = if lock(&held) { sweep(&all) } else { Vec::new() };
         // ends: some name is free
         for _ in 0..100 {
@@ -72,7 +74,7 @@ impl Scratch {
                 mkdir(path.join(name), Mode::RWXU)?;
             }
             for name in ["tmp", "var-tmp"] {
-                // Not what the mask of this process leaves of it.
+                // Independent of the umask of this process.
                 rustix::fs::chmod(path.join(name), Mode::from_raw_mode(0o1777))?;
             }
             return Ok(Self {
@@ -88,33 +90,33 @@ impl Scratch {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory that holds those of all sessions of this user.
+    /// Returns the directory that holds the scratch directories of all sessions of this user.
     pub fn all(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The name that [`Scratch::all`] would have, if something that is not this user's alone has taken it.
+    /// Returns the usual path of [`Scratch::all`], if a file that is not exclusively this user's has taken it.
     pub fn taken(&self) -> Option<PathBuf> {
         let known = self.all().with_file_name(known_name());
         (self.all() != known).then_some(known)
     }
 
-    /// What confined commands see as `/tmp`.
+    /// Returns the directory that confined commands see as `/tmp`.
     pub fn tmp(&self) -> PathBuf {
         self.path.join("tmp")
     }
 
-    /// What confined commands see as `/var/tmp`.
+    /// Returns the directory that confined commands see as `/var/tmp`.
     pub fn var_tmp(&self) -> PathBuf {
         self.path.join("var-tmp")
     }
 
-    /// Where `path` of the host is for commands: what they see as `/tmp` is in here.
+    /// Returns the path that commands see for the host's `path`: their `/tmp` is in this directory.
     pub(crate) fn inside(&self, path: &Path, tier: Tier) -> PathBuf {
         let places = [(self.tmp(), "/tmp"), (self.var_tmp(), "/var/tmp")];
         let spelled = places.iter().find_map(|(own, place)| {
@@ -124,48 +126,48 @@ impl Scratch {
         spelled.filter(|_| tier >= Tier::Namespaces).unwrap_or_else(|| path.to_owned())
     }
 
-    /// The name of one more layer. Several cells may use this directory, and no two overlays may have one layer.
+    /// Returns the name of a new layer. Several cells may use this directory, and no two overlays may share a layer.
     pub(crate) fn new_layer(&self) -> String {
         self.layers.fetch_add(1, Ordering::Relaxed).to_string()
     }
 
-    /// What was done about what a killed session had let be made, which is told once.
+    /// Takes the notes about a killed session, which are reported once.
     pub(crate) fn take_left(&self) -> Vec<String> {
         std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes `places` for the session after a kill.
+    /// Saves `places` for the session after a kill.
     pub(crate) fn watch(&self, places: &[u8]) {
         let _not_noted = append(&self.path.join(WATCHED), places);
     }
 
-    /// Notes that commands run.
+    /// Records that commands run.
     pub(crate) fn touch(&self) {
         let now = Timestamps { last_access: NOW, last_modification: NOW };
         let _not_noted = rustix::fs::utimensat(CWD, self.path.join(WATCHED), &now, AtFlags::empty());
     }
 
-    /// Keepers may hold these places later on: they are looked at when all is over.
+    /// Registers paths that supervisors may hold later: they are checked when the session ends.
     pub(crate) fn may_hold(&self, paths: impl IntoIterator<Item = PathBuf>) {
         self.may_hold.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
-    /// Makes an empty directory `path` that others are not to make, if there is nothing; it goes when nobody needs it any
-    /// more. Says whether there is one, made now or by another session.
+    /// Creates an empty placeholder directory at `path`, so that no command can create it. It is removed when no
+    /// session needs it any more. Returns true if there is one, created now or by another session.
     pub(crate) fn placeholder(&self, path: &Path) -> bool {
         let make = || mkdir(path, Mode::from_raw_mode(0o755));
-        // Whoever owns a directory can make it writable: so do we, for a moment.
+        // The owner of a directory can make it writable: so does this process, temporarily.
         let made = make()
             .or_else(|errno| if errno == Errno::ACCESS { opened(path, make) } else { Err(errno) })
             .is_ok();
         let Ok(held) = directory(path) else { return false };
         if made {
-            // Whoever finds it knows whose it is.
+            // Marked, so that other sessions recognize it.
             let _not_here = fsetxattr(&held, MARK, b"1", XattrFlags::empty());
         } else if !is_marked(&held) || !is_empty(path) {
             return false;
         }
-        // Another session may have made it, and is not to take it away from this one.
+        // Another session may have created it, and must not remove it while this one needs it.
         let _cannot = flock(&held, FlockOperation::NonBlockingLockShared);
         let mut placeholders = self.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
         if !placeholders.iter().any(|(known, _)| known == path) {
@@ -189,7 +191,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Waits for the lock on all scratch directories, but not for ever.
+/// Takes the lock on all scratch directories, with a limited number of tries.
 fn lock(all: &OwnedFd) -> bool {
     const TRIES: usize = 200;
     // ends: after so many tries at the latest
@@ -202,18 +204,18 @@ fn lock(all: &OwnedFd) -> bool {
     false
 }
 
-/// Removes an empty directory that nobody else holds.
+/// Removes an empty directory that no other session holds.
 fn give_up(path: &Path, held: &OwnedFd) {
     if flock(held, FlockOperation::NonBlockingLockExclusive).is_err() {
         return;
     }
-    // A command may have made what lies above read-only.
+    // A command may have made the parent read-only.
     if rustix::fs::rmdir(path) == Err(Errno::ACCESS) {
         let _not_empty = opened(path, || rustix::fs::rmdir(path));
     }
 }
 
-/// The same, if it is marked: whoever says that it is one of ours may be wrong.
+/// Removes a placeholder only if it is marked: the list may be wrong.
 fn give_up_marked(path: &Path) {
     if let Ok(held) = directory(path)
         && is_marked(&held)
@@ -226,12 +228,13 @@ fn is_marked(held: &OwnedFd) -> bool {
     fgetxattr(held, MARK, &mut [0; 1]).is_ok()
 }
 
-/// Whether `path` is a directory that holds a place, or was one: the user may have put files into it since.
+/// Returns true if `path` is an empty directory, or a marked placeholder, to which the user may have added files
+/// since.
 pub(crate) fn is_placeholder(path: &Path) -> bool {
     directory(path).is_ok_and(|held| is_marked(&held) || is_empty(path))
 }
 
-/// Holds the place `path` with an empty directory, if there is nothing; says whether there is something then.
+/// Holds `path` with an empty directory if it is missing. Returns true if it exists afterwards.
 pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
     match mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) => {
@@ -239,24 +242,24 @@ pub(crate) fn hold(path: &Path) -> rustix::io::Result<bool> {
             Ok(true)
         }
         Err(Errno::EXIST) => Ok(true),
-        // What it lay in is gone too.
+        // Its parent is gone too.
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
         Err(errno) => Err(errno),
     }
 }
 
-/// Does `work` while the directory above `path` can be written, which need not let itself be listed.
+/// Runs `work` while the parent directory of `path` is writable. The parent need not be readable.
 fn opened(path: &Path, work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     let above = super::git::sys::place(path.parent().ok_or(Errno::ACCESS)?)?;
     super::set_aside::writable(&above, work)
 }
 
-/// Whether there is a directory with nothing in it.
+/// Returns true if there is an empty directory.
 pub(crate) fn is_empty(path: &Path) -> bool {
     holds_only(path, c"")
 }
 
-/// Whether there is a directory with nothing in it, or only this.
+/// Returns true if there is a directory that contains nothing, or only `name`.
 pub(crate) fn holds_only(path: &Path, name: &std::ffi::CStr) -> bool {
     let Ok(Ok(mut entries)) = directory(path).map(Dir::read_from) else { return false };
     entries.all(|entry| {
@@ -271,7 +274,7 @@ fn directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     open(path, flags, Mode::empty())
 }
 
-/// Notes that `path` was made.
+/// Records that `path` was created.
 fn note(notes: &Path, path: &Path) -> rustix::io::Result<()> {
     append(notes, &[path.as_os_str().as_encoded_bytes(), b"\0"].concat())
 }
@@ -282,10 +285,11 @@ fn append(notes: &Path, bytes: &[u8]) -> rustix::io::Result<()> {
     rustix::io::write(&notes, bytes).map(drop)
 }
 
-/// The directory of all scratch directories of this user: nobody else's, whoever else writes where it lies.
+/// Returns the directory of all scratch directories of this user. It is safe even if other users can write to its
+/// parent.
 ///
-/// It has a name that everybody knows, so that the next session finds what a killed one left. Whoever else writes there can
-/// take that name first; then one with a random end is used, and found again by its beginning.
+/// It has a fixed name, so that the next session finds the leftovers of a killed one. Another user can take that name
+/// first. Then a name with a random suffix is used, and found again by its prefix.
 fn ours() -> io::Result<PathBuf> {
     let temporary = std::env::temp_dir();
     let fault = |path: &Path, error: &io::Error| {
@@ -314,14 +318,14 @@ fn ours() -> io::Result<PathBuf> {
     Err(fault(&known, &io::ErrorKind::AlreadyExists.into()))
 }
 
-/// What the directory of this user is called, unless somebody else has taken that name.
+/// Returns the fixed name of this user's directory.
 fn known_name() -> String {
     format!("toolgate-{}", rustix::process::geteuid().as_raw())
 }
 
-/// A directory of ours in `above` whose name has a random end, made by an earlier session.
+/// Finds a directory of this user in `above` with a random suffix, created by an earlier session.
 fn another_of_ours(above: &Path) -> Option<PathBuf> {
-    /// Whoever fills the directory is not to hold us up.
+    /// Bounds the search if another user fills the directory.
     const LOOKED_AT: usize = 10_000;
     let beginning = format!("{}-", known_name());
     let entries = Dir::read_from(directory(above).ok()?).ok()?.filter_map(Result::ok).take(LOOKED_AT);
@@ -330,7 +334,7 @@ fn another_of_ours(above: &Path) -> Option<PathBuf> {
     paths.filter(|path| is_ours_alone(path)).min()
 }
 
-/// Whether there is a directory that belongs to this user and that nobody else may enter.
+/// Returns true if there is a directory that belongs to this user and that no other user may enter.
 fn is_ours_alone(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let stat = directory(path).and_then(fstat);
@@ -344,7 +348,8 @@ fn random() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Removes what programs left that were killed. Says what their commands had made that a program of the user's obeys.
+/// Removes the leftovers of killed sessions. Returns notes about planted files that a program of the user's would
+/// obey.
 fn sweep(all: &Path) -> Vec<String> {
     let mut left = Vec::new();
     let Ok(Ok(entries)) = directory(all).map(Dir::read_from) else { return left };
@@ -367,7 +372,7 @@ fn sweep(all: &Path) -> Vec<String> {
     left
 }
 
-/// Renames what the commands of a killed session have made at the places that it watched.
+/// Renames files that the commands of a killed session planted at its watched locations.
 fn set_aside_left(scratch: &Path) -> Vec<String> {
     let (text, touched) = read_notes(&scratch.join(WATCHED));
     let made_then = |path: &Path| {
@@ -375,13 +380,13 @@ fn set_aside_left(scratch: &Path) -> Vec<String> {
         let Ok(stat) = statx(CWD, path, flags, StatxFlags::BTIME) else { return false };
         let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
         let late = i64::try_from(LATE.as_secs()).unwrap_or(0);
-        // A file system that does not say when a file was made is not asked to prove it.
+        // Without a birth time, no proof is required.
         !known || stat.stx_btime.tv_sec <= touched + late
     };
     super::git::recover(&text, made_then)
 }
 
-/// The text of notes, and the second in which they were last touched.
+/// Returns the text of a notes file, and the time of its last touch in seconds.
 fn read_notes(path: &Path) -> (Vec<u8>, i64) {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(file) = open(path, flags, Mode::empty()) else { return (Vec::new(), 0) };
@@ -397,7 +402,7 @@ fn noted(scratch: &Path) -> Vec<PathBuf> {
     paths.map(|path| super::plan::to_path(path.to_vec())).collect()
 }
 
-/// Removes a tree, whatever the modes in it say and however deep it is. Follows no link.
+/// Removes a tree of any depth and with any modes. Follows no link.
 pub(crate) fn remove(path: &Path) {
     const ROUNDS: usize = 10_000;
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
@@ -413,7 +418,7 @@ pub(crate) fn remove(path: &Path) {
         if deep.is_empty() {
             names.pop();
         }
-        // What lay too deep is brought up, to be removed from there.
+        // Subtrees that are too deep are moved up, and removed from there.
         for (number, opened) in deep.iter().enumerate() {
             let brought = format!("deep-{}-{round}-{number}", rustix::process::getpid().as_raw_nonzero());
             if let Ok(name) = std::ffi::CString::new(brought)
@@ -428,7 +433,7 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// What a directory that lies too deep is called until it is brought up.
+/// The temporary name of a directory that is too deep, until it is moved up.
 const DEEP: &std::ffi::CStr = c".toolgate-deep";
 
 fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut Vec<OwnedFd>) {
@@ -439,7 +444,7 @@ fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut V
     if unlinkat(&above, name, AtFlags::REMOVEDIR).is_ok() {
         return;
     }
-    // It is a directory: a link would be gone by now, and if it has become one it is not followed.
+    // It is a directory: a link would be removed by now, and if it has become a link it is not followed.
     if depth == 0 {
         // Only a directory that its owner may write gets another parent.
         let _opened = open_any(&above, name);
@@ -458,17 +463,17 @@ fn remove_at(above: impl AsFd, name: &std::ffi::CStr, depth: usize, deep: &mut V
     let _still_full = unlinkat(&above, name, AtFlags::REMOVEDIR);
 }
 
-/// Opens a directory, whatever its mode says.
+/// Opens a directory with any mode.
 fn open_any(above: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = openat(&above, name, flags | OFlags::PATH, Mode::empty())?;
-    // By the descriptor: nobody can put a link in its place.
+    // By descriptor: no process can substitute a link.
     let path = format!("/proc/self/fd/{}", found.as_raw_fd());
     let _not_ours = rustix::fs::chmod(&path, Mode::RWXU);
     open(&path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Makes the two directories of a layer below `directory`.
+/// Creates the two directories of a layer below `directory`.
 pub(crate) fn layer(directory: &Path) -> rustix::io::Result<()> {
     match mkdir(directory, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}

@@ -1,4 +1,5 @@
-//! Renames a file that a command has made and that no program of the user's is to obey. Nothing is lost.
+//! Sets a file aside: renames a file that a command has created and that no program of the user's may obey. Its
+//! content is kept.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,15 +10,15 @@ use rustix::io::{Errno, Result};
 
 use super::git::sys;
 
-/// How many names are tried. Each is a random one, so the first is free.
+/// The maximum number of names to try. Each is random, so the first is free.
 const TRIES: usize = 20;
 
-/// Gives what is at `path` another name in the same directory, and returns that name. A directory that is not writable is made
-/// so for a moment: it is the user's.
+/// Renames `path` within its directory, and returns the new path. A read-only directory is made writable temporarily:
+/// it belongs to the user.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
     let directory = match sys::place(above) {
-        // A link on the way, made in the place of a directory: what it leads to may lie anywhere, so the link goes.
+        // A link on the way, in place of a directory: its target may lie anywhere, so the link itself is renamed.
         Err(Errno::LOOP) => {
             let ways: Vec<&Path> = above.ancestors().collect();
             let is_link = |way: &&&Path| sys::kind_of(way) == Some(FileType::Symlink);
@@ -42,11 +43,11 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Does `work` while every directory on the way to `directory` can be searched, itself included: a command may have taken
-/// that right away, and the user may give it back.
+/// Runs `work` while every directory on the way to `directory`, and itself, is searchable: a command may have revoked
+/// that right, and the user may restore it.
 pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
     let is_closed = |at: &&Path| statat(CWD, at.join("."), AtFlags::empty()).err() == Some(Errno::ACCESS);
-    // Whoever can search a directory can search all on the way to it.
+    // If the directory is searchable, so are all of its ancestors.
     if !is_closed(&directory) {
         return work();
     }
@@ -54,7 +55,7 @@ pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
     // ends: each turn opens one more directory of the way
     for _ in directory.ancestors() {
         let Some(closed) = directory.ancestors().filter(is_closed).last() else { break };
-        // A directory of another user stays closed, as it was.
+        // A directory of another user stays closed.
         let Ok(open) = open_up(closed) else { break };
         opened.push(open);
     }
@@ -65,7 +66,7 @@ pub(crate) fn reachable<T>(directory: &Path, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Lets the owner of a directory do everything there; returns it with the mode that it had.
+/// Gives the owner of a directory all rights; returns it with its previous mode.
 fn open_up(path: &Path) -> Result<(OwnedFd, Mode)> {
     let directory = sys::place(path)?;
     let mode = Mode::from_raw_mode(fstat(&directory)?.st_mode);
@@ -73,12 +74,12 @@ fn open_up(path: &Path) -> Result<(OwnedFd, Mode)> {
     Ok((directory, mode))
 }
 
-/// A path to what is open: nobody can put a link in its place.
+/// Returns a path to the open directory: no process can substitute a link.
 fn by_descriptor(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
-/// Does `work` while the directory can be written: whoever owns it can make it so.
+/// Runs `work` while the directory is writable, which its owner can arrange.
 pub(super) fn writable<T>(directory: &OwnedFd, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mode = Mode::from_raw_mode(fstat(directory)?.st_mode);
     chmod(by_descriptor(directory), mode | Mode::RWXU)?;
@@ -93,7 +94,7 @@ fn random() -> Result<u32> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// The sentence about what was made at `path`, and `why` it was renamed.
+/// Describes the file that was created at `path`, and `why` it was renamed.
 pub(crate) fn told(path: &Path, outcome: Result<PathBuf>, why: &str) -> String {
     let shown = path.display();
     match outcome {

@@ -1,10 +1,10 @@
-//! Tells one state of a file from another.
+//! File stamps: detect whether a file has changed.
 
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, statat};
 
-/// The state of a file. Nobody can set the time of its last change.
+/// The state of a file. No program can set its change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     file: (u64, u64),
@@ -13,7 +13,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    /// The state of what is at `path`, if there is something. A link is a file of its own.
+    /// Reads the state of `path`, if it exists. Links are not followed.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self {

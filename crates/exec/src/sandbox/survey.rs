@@ -1,4 +1,4 @@
-//! A policy and what is there on this machine → the plan of a cell.
+//! Planner: turns a policy and the state of this machine into the plan of a cell.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,11 +18,11 @@ use super::plan::{Mount, Plan, What, to_path};
 use super::scratch::{self, Scratch};
 use crate::fs::real_to_be;
 
-/// Directories that are replaced: whoever has something there has it in a place of its own.
+/// Directories that are replaced by private ones; exceptions in them are mounted explicitly.
 const REPLACED: &[&str] = &["/tmp", "/var/tmp", "/run", "/dev"];
-/// Those that a user may work in.
+/// Replaced directories that a user may work in.
 const OF_USERS: &[&str] = &["/tmp", "/var/tmp"];
-/// What commands need of `/run` all the same: programs of some systems, and how names are resolved.
+/// Files of `/run` that commands need nevertheless: programs of some systems, and name resolution.
 const OF_RUN: &[&str] = &[
     "/run/current-system",
     "/run/booted-system",
@@ -32,7 +32,8 @@ const OF_RUN: &[&str] = &[
     "/run/resolvconf/resolv.conf",
     "/run/NetworkManager/resolv.conf",
 ];
-/// Below the home: what package managers write when they install. Commands see it, and their changes stay theirs.
+/// Below the home: directories that package managers write on installation. Commands see them, and their changes stay
+/// private.
 const CACHES: &[&str] = &[
     ".cache",
     ".npm",
@@ -59,7 +60,7 @@ const CACHES: &[&str] = &[
     ".node-gyp",
 ];
 
-/// Variables that say where such a directory is instead.
+/// Environment variables that relocate such a directory.
 const CACHE_VARIABLES: &[&str] = &[
     "CARGO_HOME",
     "XDG_CACHE_HOME",
@@ -73,40 +74,40 @@ const CACHE_VARIABLES: &[&str] = &[
     "YARN_CACHE_FOLDER",
 ];
 
-/// The plan for a cell, and what else the host has to know of it.
+/// The plan of a cell, and the host's additional knowledge about it.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) plan: Plan,
     pub(crate) repositories: Vec<Repository>,
-    /// Directories that were made to hold a place.
+    /// Placeholder directories that were created.
     held: Vec<PathBuf>,
-    /// Where commands could make git directories that git walks into by itself.
+    /// The locations where commands could plant git directories that git enters by itself.
     pub(crate) strays: Arc<Strays>,
-    /// Variables that send what would be written elsewhere into the private directory.
+    /// Environment variables that redirect writes into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
-    /// Configuration of the user's programs that is missing, with the action that makes it take effect.
+    /// Missing configuration of the user's programs, with the user action that makes it take effect.
     missing: Vec<(PathBuf, String)>,
-    /// Files that take effect on the user's machine and whose changes are told.
+    /// Files that take effect on the user's machine and whose changes are reported.
     pub(crate) told: Vec<(PathBuf, HostFile)>,
     /// The first directories that commands can change.
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
-    /// The files that git obeys in each repository, as they were found.
+    /// The files that git obeys in each repository, at the time of the survey.
     pub(crate) obeyed: Vec<(Repository, GitObeyed)>,
-    /// The real places of the configuration of each root, as they were found.
+    /// The real locations of the configuration of each root, at the time of the survey.
     pub(crate) configured: Vec<(PathBuf, ConfiguredRoot)>,
-    /// The same, with the files that it names by now.
+    /// The configuration of each root with the files that it names currently.
     named: Mutex<Vec<(PathBuf, ConfiguredRoot)>>,
-    /// Git directories that are read-only, since there are too many to have a layer for each.
+    /// Git directories that are read-only, because there are too many for a layer each.
     pub(crate) read_only: Arc<[PathBuf]>,
-    /// Not every file that globs could mean was looked at.
+    /// True if the limits cut the scan short.
     pub(crate) cut: bool,
-    /// The repositories whose configuration could not be read to its end, with the reason.
+    /// The repositories whose configuration could not be read completely, with the reason.
     pub(crate) unread: Vec<(PathBuf, String)>,
-    /// Some links in configuration were not followed: there is too much of it.
+    /// True if some links in configuration were not followed, because there is too much of it.
     pub(crate) unfollowed: bool,
 }
 
-/// Looks at what is there.
+/// Surveys the machine and makes the plan.
 pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> Survey {
     let mut survey = Survey {
         plan: Plan {
@@ -126,7 +127,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         variables: Vec::new(),
         missing: Vec::new(),
         told: Vec::new(),
-        // Until somebody has looked, nobody knows which are new.
+        // Until a scan, no directory counts as new.
         directories: Arc::new(Mutex::new(DirectoryIndex::unknown())),
         obeyed: Vec::new(),
         configured: Vec::new(),
@@ -139,7 +140,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
     let mut temporary = if tier >= Tier::Namespaces { PathBuf::from("/tmp") } else { scratch.tmp() };
     if tier >= Tier::Namespaces {
         let places = view(&mut survey, confinement, reach, scratch);
-        // Somebody works in `/tmp` and lets nothing be changed there.
+        // The user works in `/tmp`, and the policy makes it read-only.
         if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
             temporary = PathBuf::from("/var/tmp");
         }
@@ -154,8 +155,8 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
     survey
 }
 
-/// The places where commands could make what a program of the user's obeys by itself: roots without a repository, submodules
-/// that are not there, configuration that is missing. They are written down for the session after a kill.
+/// Collects the locations where commands could plant files that a program of the user's obeys: roots without a
+/// repository, missing submodules, missing configuration. They are saved for the session after a kill.
 fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> Arc<Strays> {
     let repositories = &survey.repositories;
     let has_one = |root: &Path| {
@@ -172,13 +173,13 @@ fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> 
     Arc::new(strays)
 }
 
-/// What a cell sees of the file system, and what may be written there.
+/// Builds the mount table of a cell, and extends the writable paths.
 fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: &Scratch) -> Places {
     let mut places = Places::default();
     let writable = &mut survey.plan.writable;
     system(&mut places, scratch);
     visible(&mut places, confinement, reach);
-    // What was granted and is not there yet is let be made in the root that holds it.
+    // A granted path that is missing can be created in the root that contains it.
     for root in confinement.writable.iter().filter(|root| exists(root).is_some()) {
         places.tree(root, true);
     }
@@ -209,9 +210,9 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     survey.configured = std::mem::take(&mut found.configured);
     survey.named = Mutex::new(survey.configured.clone());
     let hidden = hidden(seen.hidden, reach);
-    // Whoever renames what lies above would find it under another name.
+    // A command that renames an ancestor would find it under another name.
     pinned.extend(hidden.iter().filter(|path| exists(path).is_some()).cloned());
-    // What is read-only or hidden anyway gets no layer.
+    // A repository that is read-only or hidden anyway gets no layer.
     let is_hidden = |at: &Path| hidden.iter().any(|path| at.starts_with(path));
     let is_read_only = |at: &Path| places.innermost(at.parent()?).map(|what| !what.is_writable());
     found.repositories.retain(|found| {
@@ -224,7 +225,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     for Repository { at, .. } in &survey.repositories {
         places.tree(at, false);
         pinned.push(at.clone());
-        // What is written there goes to a layer.
+        // Writes go to a layer.
         writable.push(at.clone());
     }
     places.pin(&pinned, &confinement.writable);
@@ -236,8 +237,8 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
 }
 
 impl Survey {
-    /// The files whose changes are told. Configuration is read again if it has changed: a command may have changed which
-    /// scripts `package.json` names.
+    /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
+    /// the scripts that `package.json` names.
     pub(crate) fn told_now(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
         let mut told = self.told.clone();
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,24 +251,24 @@ impl Survey {
         told
     }
 
-    /// Whether a link leads configuration elsewhere by now: the user has changed it.
+    /// Returns true if the user has changed a link so that configuration lies elsewhere.
     pub(crate) fn is_configured_anew(&self, confinement: &Confinement) -> bool {
         self.configured.iter().any(|(root, known)| {
             !known.is_current() && !known.guards_as_much_as(&ConfiguredRoot::of(root, confinement))
         })
     }
 
-    /// Lines for git to ignore what holds a place in the tree at `root`.
+    /// Returns the lines that make git ignore the placeholders in the tree at `root`.
     pub(crate) fn ignored(&self, root: &Path) -> Vec<u8> {
         let below = self.held.iter().filter_map(|path| path.strip_prefix(root).ok());
         below.flat_map(|path| [b"/", path.as_os_str().as_bytes(), b"/\n"].concat()).collect()
     }
 }
 
-/// What may not be read: what globs mean, and the paths themselves, whether or not they are there yet.
+/// Returns the denied paths: the matches of globs, and literal paths, existing or not.
 fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
-    // What is not there yet will be where its directory really is: a home may be a link.
-    // Most share a directory, which is resolved once.
+    // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
+    // which is resolved once.
     let mut directories = HashMap::new();
     let paths = reach.deny().paths().iter().map(|path| {
         let path = normal(path);
@@ -278,17 +279,17 @@ fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
             _ => real_to_be(&path),
         }
     });
-    // Nothing can be below a file, or a link that leads nowhere, and nothing can be mounted there.
+    // Nothing can exist or be mounted below a file or a broken link.
     let above = |path: &PathBuf| path.ancestors().skip(1).find_map(exists);
     let paths = paths.filter(|path| above(path) == Some(FileType::Directory));
     let all: BTreeSet<PathBuf> = globs.into_iter().chain(paths).collect();
-    // What lies in a hidden directory needs no mount of its own.
+    // A path in a hidden directory needs no mount of its own.
     let covered =
         |path: &PathBuf| path.ancestors().skip(1).any(|above| all.contains(above) && exists(above).is_some());
     all.iter().filter(|path| !covered(path)).cloned().collect()
 }
 
-/// The sockets that may be connected to, by where they really are: `/var/run` is mostly `/run`.
+/// Returns the allowed sockets by their real paths: `/var/run` is usually a link to `/run`.
 fn sockets(confinement: &Confinement) -> Vec<Vec<u8>> {
     let real = |name: &String| match crate::fs::real(Path::new(name)) {
         Ok(real) if name.starts_with('/') => real.into_os_string().into_vec(),
@@ -306,7 +307,7 @@ pub(super) fn is_directory(path: &Path) -> bool {
     exists(path) == Some(FileType::Directory)
 }
 
-/// The places that are replaced.
+/// Adds the replaced directories.
 fn system(places: &mut Places, scratch: &Scratch) {
     let private = |from: PathBuf| What::Tree { from, writable: true };
     for (at, what) in [
@@ -319,7 +320,7 @@ fn system(places: &mut Places, scratch: &Scratch) {
             places.put(Path::new(at), what);
         }
     }
-    // Mostly a link to /run.
+    // Usually a link to /run.
     if is_directory(Path::new("/var/run")) {
         places.put(Path::new("/var/run"), What::Empty);
     }
@@ -334,7 +335,7 @@ fn system(places: &mut Places, scratch: &Scratch) {
     }
 }
 
-/// What may be read though it lies in a place that is replaced.
+/// Adds readable paths that lie in a replaced directory.
 fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
     let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
     let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
@@ -357,7 +358,7 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
     let own = scratch.new_layer();
     for (number, path) in in_home.chain(named).enumerate() {
         let Ok(path) = crate::fs::real(&path) else { continue };
-        // What can be written already needs no layer; what holds a root, or is held by a cache, gets none.
+        // A writable cache needs no layer. A cache that contains a root, or lies in another cache, gets none.
         let in_the_way = roots().any(|root| path.starts_with(root) || root.starts_with(&path))
             || places
                 .0
@@ -367,7 +368,7 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
         if !is_directory(&path) || in_the_way {
             continue;
         }
-        // One overlay serves all that lie in the home.
+        // One overlay serves all caches in the home.
         let shared = confinement.home.as_ref().filter(|home| {
             path.starts_with(home)
                 && !scratch.path().starts_with(home)
@@ -382,19 +383,20 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
     }
 }
 
-/// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost without a word.
+/// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
 fn workspace_in_cache(places: &mut Places, reach: &Reach) {
-    // The first root is the working directory. Others may be read and are caches that package managers write.
+    // The first root is the working directory. Others may be caches, which package managers write.
     let Some(root) = reach.roots().next() else { return };
     if matches!(places.innermost(root), Some(What::Overlay { .. })) && exists(root).is_some() {
         places.tree(root, false);
     }
 }
 
-/// A cache lies deeper than this: a variable that says `/` or `/usr` is a mistake, or worse.
+/// A cache lies deeper than this: a variable with the value `/` or `/usr` is a mistake or an attack.
 const SHALLOWEST: usize = 3;
 
-/// Where package managers and others write if what they use by default is not there or cannot be written.
+/// Returns environment variables that give package managers a writable directory, if their default is missing or
+/// read-only.
 fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'static str, PathBuf)> {
     let mut variables = vec![("TMPDIR", temporary.to_owned())];
     let caches = temporary.join(".cache");
@@ -406,13 +408,13 @@ fn variables(confinement: &Confinement, temporary: &Path, tier: Tier) -> Vec<(&'
         ("npm_config_cache", ".npm", "npm"),
         ("CCACHE_DIR", ".cache/ccache", "ccache"),
     ] {
-        // Whoever says where theirs is gets a layer there, if it is there.
+        // A cache that its variable locates gets a layer there, if it exists.
         let named = std::env::var_os(variable).map(PathBuf::from);
         if tier >= Tier::Namespaces && named.is_some_and(|path| is_directory(&path)) {
             continue;
         }
         let in_home = confinement.home.as_ref().map(|home| home.join(default));
-        // An overlay covers what lies below it.
+        // An overlay covers everything below it.
         let covered = tier >= Tier::Namespaces
             && in_home.as_ref().is_some_and(|path| {
                 let top = path.ancestors().find(|above| above.parent() == confinement.home.as_deref());

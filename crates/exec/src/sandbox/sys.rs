@@ -1,6 +1,6 @@
-//! The system calls of confinement that no crate makes safe: namespaces, mount flags, Landlock, seccomp, capabilities.
+//! System calls of confinement without a safe wrapper: namespaces, mount flags, Landlock, seccomp, capabilities.
 //!
-//! All are made by a cell, its keepers and what they start: processes of one thread.
+//! All are made by a cell, its supervisors and their children, which have one thread each.
 #![expect(unsafe_code, reason = "these calls have no safe form")]
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::io::{Errno, Result};
 
 use super::bpf::Instruction;
 
-/// A new namespace of each of these kinds.
+/// A set of namespace kinds to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Namespaces(i32);
 
@@ -36,29 +36,30 @@ fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// A descriptor that a system call has just made.
+/// Wraps a descriptor that a system call has just returned.
 fn owned(returned: libc::c_long) -> Result<OwnedFd> {
     let fd = i32::try_from(result(returned)?).map_err(|_| Errno::BADF)?;
-    // SAFETY: the kernel has just made it for us, and nobody else knows it.
+    // SAFETY: the kernel has just created it for this process, and no other code knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Leaves the namespaces that this process shares with others.
+/// Moves this process into new namespaces.
 pub(crate) fn unshare(namespaces: Namespaces) -> Result<()> {
-    // SAFETY: this process has one thread, and no flag is about its memory or its descriptors.
+    // SAFETY: this process has one thread, and no flag concerns its memory or its descriptors.
     result(unsafe { libc::syscall(libc::SYS_unshare, libc::c_long::from(namespaces.0)) }).map(drop)
 }
 
-/// Makes a copy of this process in new namespaces: 0 in the copy, its number here.
+/// Forks this process into new namespaces. Returns 0 in the child, the pid in the parent.
 pub(crate) fn fork_into(namespaces: Namespaces) -> Result<i32> {
     let flags = libc::c_long::from(namespaces.0 | libc::SIGCHLD);
     let none = std::ptr::null::<libc::c_void>();
-    // SAFETY: without a stack of its own this is `fork`; this process has one thread, so the copy's memory is whole.
+    // SAFETY: without a stack of its own this is `fork`; this process has one thread, so the child's memory is
+    // consistent.
     let pid = result(unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) })?;
     i32::try_from(pid).map_err(|_| Errno::INVAL)
 }
 
-/// What a mount is not to allow.
+/// The restrictions of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MountFlags(u64);
 
@@ -67,9 +68,9 @@ impl MountFlags {
     const NO_SUID: u64 = 2;
     const NO_DEV: u64 = 4;
 
-    /// Nothing can be written.
+    /// Read-only, and no set-id programs.
     pub(crate) const READ_ONLY_TREE: Self = Self(Self::READ_ONLY | Self::NO_SUID);
-    /// No programs that give rights, no devices.
+    /// No set-id programs, no devices.
     pub(crate) const PLAIN: Self = Self(Self::NO_SUID | Self::NO_DEV);
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn restrict_mount(tree: impl AsFd, flags: MountFlags) -> Result<()> {
     set_mounts(tree, 0, [flags.0, 0, 0, 0])
 }
 
-/// Cuts the mount at `tree` and all below it off from what others mount.
+/// Stops mount propagation between `tree`, with all mounts below it, and other namespaces.
 pub(crate) fn private_mounts(tree: impl AsFd) -> Result<()> {
     set_mounts(tree, libc::AT_RECURSIVE, [0, 0, libc::MS_PRIVATE, 0])
 }
@@ -98,16 +99,16 @@ fn set_mounts(tree: impl AsFd, how_far: i32, attr: [u64; 4]) -> Result<()> {
     result(set).map(drop)
 }
 
-/// How many versions of Landlock this kernel knows; an error if none.
+/// Returns the Landlock version of this kernel, or an error if there is none.
 pub(crate) fn landlock_version() -> Result<u32> {
     let (none, version) = (std::ptr::null::<u64>(), 1_i64);
-    // SAFETY: without a structure the call only says its version.
+    // SAFETY: without a structure the call only returns its version.
     let version =
         result(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, version) })?;
     u32::try_from(version).map_err(|_| Errno::INVAL)
 }
 
-/// Makes a set of rules that handles these rights over files, over the network, and these scopes.
+/// Creates a ruleset that handles these rights over files, over the network, and these scopes.
 pub(crate) fn landlock_ruleset(files: u64, network: u64, scopes: u64, version: u32) -> Result<OwnedFd> {
     let attr = [files, network, scopes];
     // Older kernels know only the first fields.
@@ -117,11 +118,11 @@ pub(crate) fn landlock_ruleset(files: u64, network: u64, scopes: u64, version: u
         _ => 3,
     };
     let size = known * size_of::<u64>();
-    // SAFETY: the structure is at least as long as is said.
+    // SAFETY: the structure is at least as long as stated.
     owned(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attr.as_ptr(), size, 0_i64) })
 }
 
-/// Allows `rights` at what `path` is and below it.
+/// Allows `rights` at `path` and below it.
 pub(crate) fn landlock_allow(ruleset: impl AsFd, path: impl AsFd, rights: u64) -> Result<()> {
     #[repr(C, packed)]
     struct Beneath {
@@ -130,19 +131,19 @@ pub(crate) fn landlock_allow(ruleset: impl AsFd, path: impl AsFd, rights: u64) -
     }
     let rule = Beneath { rights, fd: path.as_fd().as_raw_fd() };
     let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
-    // SAFETY: the structure is the kernel's, packed as there, and lives as long as the call.
+    // SAFETY: the structure has the kernel's packed layout, and lives as long as the call.
     result(unsafe { libc::syscall(libc::SYS_landlock_add_rule, fd, 1_i64, &raw const rule, 0_i64) }).map(drop)
 }
 
-/// Puts this process, and all that come of it, under the rules. Allocates nothing.
+/// Applies the ruleset to this process and its descendants. Allocates nothing.
 pub(crate) fn landlock_restrict(ruleset: impl AsFd) -> Result<()> {
     let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
-    // SAFETY: there is nothing but numbers in it.
+    // SAFETY: the call takes numbers only.
     result(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, fd, 0_i64) }).map(drop)
 }
 
-/// Puts this process, and all that come of it, under a filter. With a `listener`, gives what hears of the calls that the
-/// filter wants judged. Allocates nothing.
+/// Installs a seccomp filter for this process and its descendants. With `listener`, returns the descriptor that
+/// receives the calls to judge. Allocates nothing.
 pub(crate) fn filter(program: &[Instruction], listener: bool) -> Result<Option<OwnedFd>> {
     const SET_MODE_FILTER: libc::c_long = 1;
     const NEW_LISTENER: libc::c_long = 8;
@@ -154,12 +155,12 @@ pub(crate) fn filter(program: &[Instruction], listener: bool) -> Result<Option<O
     let length = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
     let program = Program { length, instructions: program.as_ptr() };
     let flags = if listener { NEW_LISTENER } else { 0 };
-    // SAFETY: the kernel copies the program, whose instructions are laid out as its own.
+    // SAFETY: the kernel copies the program, whose instructions have the kernel's layout.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
     if listener { owned(set).map(Some) } else { result(set).map(|_| None) }
 }
 
-/// Gives up every capability, for this process and whatever it becomes. Allocates nothing.
+/// Drops every capability, for this process and any program that it executes. Allocates nothing.
 pub(crate) fn drop_capabilities() -> Result<()> {
     #[repr(C)]
     struct Header {
@@ -168,11 +169,11 @@ pub(crate) fn drop_capabilities() -> Result<()> {
     }
     let header = Header { version: 0x2008_0522, pid: 0 };
     let none = [0_u32; 6];
-    // SAFETY: both are as the kernel's third version wants them.
+    // SAFETY: both have the layout of the kernel's third version.
     result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) }).map(drop)
 }
 
-/// Has no program that is started from now on gain a capability, not even for root.
+/// Prevents programs started from now on from gaining a capability, even for root.
 pub(crate) fn forget_capabilities() -> Result<()> {
     let prctl = |option: i32, value: u64| {
         // SAFETY: these options take numbers only.
@@ -185,7 +186,7 @@ pub(crate) fn forget_capabilities() -> Result<()> {
             other => other?,
         }
     }
-    // Locked: root is a user like others.
+    // Locked: root is an ordinary user.
     const NO_ROOT: u64 = 0b11;
     const NO_SETUID_FIXUP: u64 = 0b1100;
     const NO_AMBIENT_RAISE: u64 = 0b1100_0000;
@@ -197,7 +198,7 @@ pub(crate) fn forget_capabilities() -> Result<()> {
 #[repr(C)]
 pub(crate) struct Asked {
     pub(crate) id: u64,
-    /// Which thread, in our own numbers.
+    /// The thread id in this process's namespace.
     pub(crate) pid: u32,
     flags: u32,
     pub(crate) number: i32,
@@ -206,21 +207,21 @@ pub(crate) struct Asked {
     pub(crate) args: [u64; 6],
 }
 
-/// What becomes of such a call.
+/// The answer to such a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The kernel does what was asked, as far as everything else lets it.
+    /// The kernel executes the call, subject to all other restrictions.
     GoOn,
-    /// It was done for the caller, who sees success.
+    /// The broker has executed it; the caller sees success.
     Done,
-    /// It fails like this.
+    /// The call fails with this error.
     Fails(Errno),
 }
 
-/// Connects `socket` to the address in `bytes`, of whatever kind.
+/// Connects `socket` to the address in `bytes`, of any family.
 pub(crate) fn connect(socket: impl AsFd, bytes: &[u8]) -> Result<()> {
     let length = libc::socklen_t::try_from(bytes.len()).map_err(|_| Errno::INVAL)?;
-    // SAFETY: the kernel reads as many bytes as are there.
+    // SAFETY: the kernel reads as many bytes as there are.
     let done = unsafe { libc::connect(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), length) };
     result(done.into()).map(drop)
 }
@@ -229,21 +230,21 @@ const RECEIVE: u64 = 0xc050_2100;
 const SEND: u64 = 0xc018_2101;
 const IS_VALID: u64 = 0x4008_2102;
 
-/// The next call that waits; an error if none does any more.
+/// Receives the next waiting call; an error if none waits any more.
 pub(crate) fn asked(listener: impl AsFd) -> Result<Asked> {
     let mut asked = Asked::default();
-    // SAFETY: the structure is the kernel's, and all zero as it wants it.
+    // SAFETY: the structure has the kernel's layout, and is all zero as required.
     result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECEIVE, &raw mut asked) }.into())?;
     Ok(asked)
 }
 
-/// Whether it still waits: only then is what was read of its memory its own.
+/// Returns true if the call still waits: only then does the memory that was read belong to its caller.
 pub(crate) fn still_asked(listener: impl AsFd, asked: &Asked) -> bool {
-    // SAFETY: it is the number of a call.
+    // SAFETY: the argument is the id of a call.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
 }
 
-/// Answers it. That it does not wait any more is fine.
+/// Answers the call. If it no longer waits, nothing happens.
 pub(crate) fn answer(listener: impl AsFd, asked: &Asked, answer: Answer) {
     #[repr(C)]
     struct Response {
@@ -258,6 +259,6 @@ pub(crate) fn answer(listener: impl AsFd, asked: &Asked, answer: Answer) {
         Answer::Fails(errno) => (-errno.raw_os_error(), 0),
     };
     let response = Response { id: asked.id, value: 0, error, flags };
-    // SAFETY: the structure is the kernel's.
+    // SAFETY: the structure has the kernel's layout.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw const response) };
 }

@@ -1,4 +1,4 @@
-//! Watches one run for files that take effect on the user's machine: what it makes is set aside, what it changes is told.
+//! Watches one run for files that take effect on the user's machine: sets created ones aside, reports changed ones.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use super::git::Strays;
 use super::scratch::Scratch;
 use super::stamp::FileStamp;
 
-/// How many changed files an answer names; the others are counted.
+/// The maximum number of changed files named in a reply; the others are counted.
 const MAX_NAMED: usize = 20;
 
 /// The watch over one run. Dropping it ends the run's part in the overlap with others.
 #[derive(Debug)]
 pub(crate) struct HostWatch {
     strays: Arc<Strays>,
-    /// Configuration that the user has made since the session began.
+    /// Configuration that the user has created since the session began.
     accepted: BTreeSet<PathBuf>,
-    /// Files that are told when they change, as they were when the run began.
+    /// Files whose changes are reported, with their state at the start of the run.
     known: Vec<WatchedFile>,
-    /// Finds such files that are made anew.
+    /// Finds new files of this kind.
     new: ChangedSince,
     scratch: Arc<Scratch>,
 }
@@ -34,17 +34,17 @@ struct WatchedFile {
     before: Option<FileStamp>,
 }
 
-/// The writable roots that are watched, with the files and directories that are known in them.
+/// The watched writable roots, with their known files and directories.
 #[derive(Debug)]
 pub(crate) struct WatchedRoots<'a> {
     pub(crate) roots: &'a [PathBuf],
-    /// Files whose changes are told.
+    /// Files whose changes are reported.
     pub(crate) known: Vec<(PathBuf, HostFile)>,
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
 }
 
 impl HostWatch {
-    /// A run begins in the `watched` roots.
+    /// Begins to watch a run in the `watched` roots.
     pub(crate) fn begin(strays: Arc<Strays>, watched: WatchedRoots<'_>, scratch: Arc<Scratch>) -> Self {
         let WatchedRoots { roots, known, directories } = watched;
         strays.begin();
@@ -57,13 +57,13 @@ impl HostWatch {
         Self { strays, accepted, known, new: ChangedSince::now(roots, directories), scratch }
     }
 
-    /// Sets aside what was made by now, and says so.
+    /// Sets aside files that were planted by now, and returns notes about it.
     pub(crate) fn look(&self) -> Vec<String> {
         self.scratch.touch();
         self.strays.defuse(&self.accepted, false)
     }
 
-    /// The run is over, and has `changed` git directories or not.
+    /// Finishes the watch. `changed`: the run has changed git directories.
     pub(crate) fn finish(&mut self, changed: bool) -> Vec<String> {
         self.scratch.touch();
         let mut told = self.strays.defuse(&self.accepted, changed);
@@ -71,7 +71,7 @@ impl HostWatch {
         told
     }
 
-    /// The sentences about files that were changed or made since the last time, configuration first.
+    /// Returns notes about files that were changed or created since the last call, configuration first.
     pub(crate) fn changed_files(&mut self) -> Vec<String> {
         let known: HashSet<PathBuf> = self.known.iter().map(|known| known.path.clone()).collect();
         let new = self.new.look().into_iter().filter(|(path, _)| !known.contains(path));
@@ -83,7 +83,7 @@ impl HostWatch {
                 continue;
             }
             *before = after;
-            // Another run of the session may have told it.
+            // Another run of the session may have reported it.
             if after.is_some_and(|stamp| self.scratch.overlap.tell(path, stamp)) {
                 let sentence = format!("changed: {}", file.sentence(&path.display().to_string()));
                 match file.role {

@@ -1,6 +1,6 @@
-//! Which changes of files a plan refuses, told from the system call that asks for them.
+//! Names the file changes that a plan refuses, from the system call that requests them.
 //!
-//! This decides nothing: the mounts do. It is how a refusal gets a name.
+//! This module enforces nothing: the mounts do. It only gives a refusal a name.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,12 +12,12 @@ use super::broker::{link, read_memory};
 use super::plan::{Mount, Plan, What};
 use super::sys::Asked;
 
-/// The longest path.
+/// The maximum length of a path.
 const MAX_PATH: usize = 4096;
-/// Reading memory crosses no page that need not be there.
+/// A read of memory must not cross into a page that may be unmapped.
 const PAGE: u64 = 4096;
 
-/// Whether the plan lets `path` be changed: the innermost mount decides.
+/// Returns true if the plan allows changing `path`: the innermost mount decides.
 pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
     let below = |at: &Path| path.starts_with(at).then(|| at.components().count());
     let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, mount)));
@@ -31,7 +31,8 @@ pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
     }
 }
 
-/// Whether `path` lies in what only commands of the session have, e.g. their `/tmp`: nobody outside has anything there.
+/// Returns true if `path` lies in a directory that only commands of the session have, e.g. their `/tmp`: processes
+/// outside have nothing there.
 pub(crate) fn is_private(path: &Path, plan: &Plan) -> bool {
     let inner = plan.mounts.iter().filter(|mount| path.starts_with(&mount.at));
     match inner.max_by_key(|mount| mount.at.components().count()) {
@@ -41,19 +42,19 @@ pub(crate) fn is_private(path: &Path, plan: &Plan) -> bool {
     }
 }
 
-/// The paths of this call that may not be changed.
+/// Returns the paths of this call that may not be changed.
 pub(crate) fn refused(asked: &Asked, plan: &Plan) -> Vec<PathBuf> {
     let arguments = arguments(asked);
     let paths = arguments.iter().flatten().filter_map(|&(directory, at)| path(asked.pid, directory, at));
     paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
 }
 
-/// Devices and what the kernel tells are no files to change.
+/// Ignores devices and `/proc`, which are not files to change.
 fn is_ignored(path: &Path) -> bool {
     (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
 }
 
-/// Which arguments are the paths that change: a directory if there is one, and the address.
+/// Returns the arguments that are changed paths: a directory descriptor if there is one, and the address.
 fn arguments(asked: &Asked) -> [Option<(Option<u64>, u64)>; 2] {
     let args = asked.args;
     let one = |at: usize| [Some((None, args[at])), None];
@@ -101,7 +102,7 @@ fn path(pid: u32, directory: Option<u64>, at: u64) -> Option<PathBuf> {
     Some(normal(&from.join(path)))
 }
 
-/// A text in the caller's memory, up to its end.
+/// Reads a null-terminated string from the caller's memory.
 fn text(pid: u32, mut at: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     // ends: a path has an end, or is too long

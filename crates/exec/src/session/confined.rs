@@ -1,4 +1,4 @@
-//! How a session is confined, what was refused to it, and what it changed in git directories.
+//! Confinement of a session: its enforcement, its refusals, and its changes to git directories.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::sandbox::git::Landed;
 use crate::sandbox::host::Borrowed;
 use crate::sandbox::watch::HostWatch;
 
-/// What is known about a session's confinement.
+/// The confinement state of a session.
 #[derive(Debug)]
 pub(super) struct Confined {
     enforcement: Enforcement,
@@ -45,7 +45,7 @@ impl Confined {
         self.refusals.extend(refusals);
     }
 
-    /// A git directory can be read only.
+    /// Records that a git directory is read-only.
     pub(super) fn no_layer(&mut self) {
         self.enforcement = match std::mem::replace(&mut self.enforcement, Enforcement::Full) {
             Enforcement::Full => Enforcement::Partial(vec![Gap::GitReadOnly]),
@@ -57,22 +57,22 @@ impl Confined {
         };
     }
 
-    /// The run is over: what may land lands, if anything was `touched`.
+    /// Finishes the run: lands the allowed changes, if any layer was `touched`.
     pub(super) fn finish(&mut self, touched: bool) {
         for layer in std::mem::take(&mut self.layers) {
             self.landed.add(layer.finish(touched));
         }
-        // Gone with the run: the next one may take what is there for the user's.
+        // Ends with the run: the next run may treat existing files as the user's.
         let told = self.watch.take().map(|mut watch| watch.finish(touched));
         self.told.extend(told.unwrap_or_default());
     }
 
-    /// Whether it is watched for files that take effect on the user's machine.
+    /// Returns true if the run is watched for files that take effect on the user's machine.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// The run goes on, or its keeper is gone: sets aside what it has made by now.
+    /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
     pub(super) fn look(&mut self) {
         let told = self.watch.as_ref().map(HostWatch::look);
         self.told.extend(told.unwrap_or_default());
@@ -80,12 +80,12 @@ impl Confined {
 }
 
 impl Session {
-    /// What holds for it.
+    /// Returns the enforcement.
     pub fn enforcement(&self) -> Enforcement {
         self.lock().confined.enforcement.clone()
     }
 
-    /// What was refused to it, as far as the kernel told.
+    /// Returns the denials that the kernel reported.
     pub fn denials(&self) -> Vec<Denial> {
         let state = self.lock();
         let Confined { refusals, confinement, .. } = &state.confined;
@@ -93,29 +93,29 @@ impl Session {
         refusals.iter().filter_map(denial).collect()
     }
 
-    /// What it is confined to, if it is.
+    /// Returns the confinement, if the session is confined.
     pub fn confinement(&self) -> Option<Arc<Confinement>> {
         self.lock().confined.confinement.clone()
     }
 
-    /// Git directories that it cannot write, since the roots hold more than can have a layer each.
+    /// Returns the git directories that are read-only because the roots hold too many for a layer each.
     pub fn read_only_repositories(&self) -> Arc<[PathBuf]> {
         Arc::clone(&self.lock().confined.read_only_repositories)
     }
 
-    /// What it may read, if it is confined.
+    /// Returns the readable paths, if the session is confined.
     pub fn reach(&self) -> Option<Arc<Reach>> {
         self.lock().confined.reach.clone()
     }
 
-    /// Whether there is anything to land, or to say about it.
+    /// Returns true if there are changes to land, or notes to report.
     pub fn has_to_land(&self) -> bool {
         let mut state = self.lock();
         let Confined { layers, landed, told, .. } = &mut state.confined;
         !told.is_empty() || *landed != Landed::default() || layers.iter_mut().any(Borrowed::has_to_land)
     }
 
-    /// Lands in git directories what may be landed of what it wrote so far. What did not land, in words.
+    /// Lands the allowed changes to git directories so far. Returns notes about the rest.
     pub fn land(&self) -> Vec<String> {
         let mut state = self.lock();
         let confined = &mut state.confined;

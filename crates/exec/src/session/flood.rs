@@ -1,4 +1,4 @@
-//! A flood of output: read by a thread of its own, without a turn of the runtime for every few kilobytes.
+//! Bulk reader: reads a burst of output on its own thread, without a scheduler turn for every few kilobytes.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::Session;
 use super::pump::{Still, take_in};
 use crate::capture::Stream;
 
-/// What makes a flood: so many bytes, with no pause between two reads that is longer than this.
+/// A burst is this many bytes without a longer pause than this between two reads.
 const BURST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(2);
-/// How much the pipe holds during a flood: more would not fit into the processor's cache, and be copied half as fast.
+/// The pipe size during a burst: a larger pipe would not fit into the CPU cache, and would be copied half as fast.
 const WIDE: usize = 128 << 10;
-/// How often whoever waits is told of it.
+/// The interval at which waiting tasks are notified.
 const TELL: Duration = Duration::from_millis(20);
-/// A flood is over when nothing came for so long.
+/// A burst is over when nothing arrives for this long.
 const OVER: Duration = Duration::from_millis(5);
-/// Floods that have a thread of their own; the others are read as usual.
+/// The maximum number of bulk-reader threads; other bursts are read as usual.
 const MAX_THREADS: usize = 8;
 
-/// How many there are.
+/// The number of threads.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// One of the threads, as long as it lives; even if it never runs.
+/// Counts one thread as long as it lives, even if it never runs.
 struct Counted;
 
 impl Counted {
@@ -44,10 +44,10 @@ impl Drop for Counted {
     }
 }
 
-/// Sees a flood coming.
+/// Detects a burst.
 #[derive(Debug)]
 pub(super) struct Gauge {
-    /// What had been written when the burst began.
+    /// The total at the start of the burst.
     from: u64,
     last: Instant,
 }
@@ -57,7 +57,7 @@ impl Gauge {
         Self { from: 0, last: Instant::now() }
     }
 
-    /// Takes note of a read, after which so much is written in all; says whether this is a flood.
+    /// Records a read; `written` is the total afterwards. Returns true if this is a burst.
     pub(super) fn read(&mut self, written: u64) -> bool {
         let now = Instant::now();
         if now - self.last > PAUSE {
@@ -68,14 +68,15 @@ impl Gauge {
     }
 }
 
-/// A pipe that a thread reads until the flood is over. Dropping it stops the thread.
+/// A pipe that a thread reads until the burst is over. Dropping it stops the thread.
 pub(super) struct Flood {
     thread: JoinHandle<Option<OwnedFd>>,
     stop: Arc<AtomicBool>,
 }
 
 impl Flood {
-    /// Has a thread read `pipe`, or gives it back: there are enough threads, or the pipe is not to be had.
+    /// Starts a thread that reads `pipe`. Returns the pipe if there are too many threads, or `None` if it is
+    /// unusable.
     pub(super) fn begin(
         pipe: pipe::Receiver,
         session: &Arc<Session>,
@@ -95,7 +96,7 @@ impl Flood {
         Ok(Self { thread, stop })
     }
 
-    /// Waits until the flood is over, and gives the pipe back if there may come more.
+    /// Waits until the burst is over, and returns the pipe if more may come.
     pub(super) async fn over(&mut self) -> Option<pipe::Receiver> {
         let pipe = (&mut self.thread).await.ok()??;
         pipe::Receiver::from_owned_fd(pipe).ok()
@@ -112,14 +113,14 @@ fn read(pipe: &OwnedFd, session: &Session, stream: Stream, stop: &AtomicBool) ->
     let mut told = Instant::now();
     let wait = Timespec::try_from(OVER).ok();
     let mut still = Still::Open;
-    // ends: with the output, with the flood, or when nobody wants it any more
+    // ends: with the output, with the burst, or when it is stopped
     while still == Still::Open && !stop.load(Ordering::Relaxed) && session.lock().may_read() {
         if poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) == Ok(0) {
             break;
         }
         let read = take_in(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
         still = read.unwrap_or(Still::Open);
-        // Waking whoever waits for every read would take longer than the reads.
+        // Notifying the waiting tasks of every read would take longer than the reads.
         if told.elapsed() > TELL {
             session.changed.send_replace(());
             told = Instant::now();

@@ -1,4 +1,4 @@
-//! Sessions: processes that run on between calls, with their output, their input and their end.
+//! Process sessions: processes that continue between calls, with their output, input and exit status.
 
 mod confined;
 mod flood;
@@ -23,20 +23,20 @@ pub use pump::Pump;
 pub use streaming::Streaming;
 pub use table::{Full, Processes, Sessions};
 
-/// How long a process has between being asked to end and being killed.
+/// The time between SIGTERM and SIGKILL.
 pub const GRACE: Duration = Duration::from_millis(500);
-/// Bytes of input that wait for a process to read them.
+/// The maximum number of input bytes that wait for a process to read them.
 const MAX_INPUT: usize = 1 << 20;
-/// Bytes of a terminal that are kept to draw its screen from.
+/// The number of terminal bytes that are kept to render its screen.
 const MAX_RECENT: usize = 256 << 10;
-/// Bytes that wait for whoever streams the output; while there are more, nothing is read.
+/// The backpressure limit of streamed output: while more bytes wait, nothing is read.
 const MAX_STREAMED: usize = 256 << 10;
-/// The same for a process that is being ended.
+/// The backpressure limit for a process that is being ended.
 const MAX_LAST_WORDS: usize = 16 << 20;
-/// A piece of them that is longer is not added to.
+/// A longer piece of streamed output is not extended.
 const MAX_PIECE: usize = 16 << 10;
 
-/// How long a session lives, unless it is ended before.
+/// The lifetime of a session, unless it is ended before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// Until the turn is over.
@@ -49,7 +49,7 @@ pub enum Lifetime {
 }
 
 impl Lifetime {
-    /// The lifetime as models spell it.
+    /// Returns the lifetime as models spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Turn => "turn",
@@ -59,12 +59,12 @@ impl Lifetime {
     }
 }
 
-/// How a process ended.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
 }
 
@@ -79,7 +79,7 @@ impl Exit {
         }
     }
 
-    /// The code as a shell has it: 128 and the signal's number if it was a signal.
+    /// Returns the exit code as a shell reports it: 128 plus the signal number for a signal.
     pub fn code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -88,37 +88,37 @@ impl Exit {
     }
 }
 
-/// How far a session is.
+/// The stage of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// Its process runs.
     Running,
-    /// Its process has ended, but others that came of it have not.
+    /// Its process has exited, but some descendants have not.
     Leaving {
-        /// How it ended.
+        /// The exit status.
         exit: Exit,
-        /// How many others there were then.
+        /// The number of descendants at that time.
         left: u32,
-        /// Whether its output can be taken to be complete.
+        /// True if its output can be considered complete.
         settled: bool,
     },
-    /// Nothing is left of it, and all of its output was read.
+    /// No process is left, and all output was read.
     Over {
-        /// How it ended.
+        /// The exit status.
         exit: Exit,
-        /// What all of its processes took.
+        /// The resources that all of its processes used.
         used: Used,
-        /// Those that had to be ended, the first of them by name.
+        /// The first processes that had to be killed.
         ended: Vec<Ended>,
-        /// How many more had to be.
+        /// The number of further ones.
         more: u32,
     },
-    /// Its keeper was killed, and it with it.
+    /// Its supervisor was killed, and the process with it.
     Lost,
 }
 
 impl Stage {
-    /// How its process ended, if it has.
+    /// Returns the exit status of its process, if it has exited.
     pub fn exit(&self) -> Option<Exit> {
         match self {
             Self::Leaving { exit, .. } | Self::Over { exit, .. } => Some(*exit),
@@ -127,72 +127,72 @@ impl Stage {
     }
 }
 
-/// What is known about a session from its start.
+/// The facts about a session that are known from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// The command as the model wrote it.
     pub command: String,
-    /// Where it runs.
+    /// The working directory.
     pub workdir: PathBuf,
     /// The call that started it.
     pub owner: String,
-    /// How long it lives.
+    /// The lifetime.
     pub lifetime: Lifetime,
-    /// Whether it has a terminal.
+    /// True if it has a terminal.
     pub terminal: bool,
 }
 
-/// The time after which a command is ended.
+/// The time limit of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
-    /// How long the command may run.
+    /// The maximum run time.
     pub after: Duration,
-    /// When that is over.
+    /// The deadline.
     pub deadline: Instant,
 }
 
-/// What was taken from a session, all at one moment.
+/// The output taken from a session, consistent with its stage.
 #[derive(Debug)]
 pub struct Taken {
-    /// How far it was then.
+    /// The stage at that time.
     pub stage: Stage,
-    /// What it had written since the last time.
+    /// The output since the last call.
     pub output: Captured,
-    /// What of that was not streamed yet.
+    /// The part of it that was not streamed yet.
     pub unstreamed: Vec<(Stream, Vec<u8>)>,
 }
 
-/// Why input was not taken.
+/// The reason why input was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InputFault {
-    /// Nobody listens.
+    /// The standard input is closed.
     #[error("its standard input is closed")]
     Closed,
-    /// It does not read what it got before.
+    /// The process does not read earlier input.
     #[error("it has not read {waiting} bytes of earlier input")]
     Full {
-        /// Bytes that wait.
+        /// The number of waiting bytes.
         waiting: usize,
     },
 }
 
-/// One process and what came of it.
+/// One process and its descendants.
 #[derive(Debug)]
 pub struct Session {
     id: u32,
     about: About,
     began: Instant,
     state: Mutex<State>,
-    /// Told when there is output or another stage.
+    /// Notified when there is output or another stage.
     changed: watch::Sender<()>,
-    /// Tells the pump that there is something to do.
+    /// Notifies the pump of work.
     work: watch::Sender<()>,
 }
 
 #[derive(Debug)]
 struct State {
     capture: Capture,
-    /// The beginning of a character, left from the last time that output was taken.
+    /// The beginning of an incomplete character, left from the last time that output was taken.
     rest: Vec<u8>,
     stage: Stage,
     pid: Option<i32>,
@@ -203,7 +203,7 @@ struct State {
     input: Input,
     orders: Vec<Order>,
     streamed: Option<VecDeque<(Stream, Vec<u8>)>>,
-    /// How much of it may wait.
+    /// The backpressure limit of streamed output.
     stream_limit: usize,
     terminal: Option<Terminal>,
     over_at: Option<Instant>,
@@ -230,7 +230,7 @@ enum Order {
 }
 
 impl Session {
-    /// Starts `command`. Whoever holds the pump moves it; dropping the pump ends it.
+    /// Starts `command`. The caller polls the pump to drive the session; dropping the pump ends it.
     pub(crate) async fn begin(
         id: u32,
         command: Command,
@@ -253,54 +253,54 @@ impl Session {
             changed: watch::Sender::new(()),
             work: watch::Sender::new(()),
         });
-        // Only the program holds what it was given: whoever reads knows when it lets go of it.
+        // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
         let command = Command { stdio: Stdio::Piped, ..command };
         let pump = Pump::new(Arc::clone(&session), process, command);
         Ok((session, pump))
     }
 
-    /// Its number.
+    /// Returns the session number.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// What is known about it from its start.
+    /// Returns the facts known from its start.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// When it began.
+    /// Returns the start time.
     pub fn began(&self) -> Instant {
         self.began
     }
 
-    /// How long it ran, or has run.
+    /// Returns the run time so far, or in total.
     pub fn wall(&self) -> Duration {
         self.lock().over_at.unwrap_or_else(Instant::now) - self.began
     }
 
-    /// The number of its process, once it is known.
+    /// Returns the pid, once it is known.
     pub fn pid(&self) -> Option<i32> {
         self.lock().pid
     }
 
-    /// How far it is.
+    /// Returns the stage.
     pub fn stage(&self) -> Stage {
         self.lock().stage.clone()
     }
 
-    /// Why it did not start; only the first who asks is told.
+    /// Takes the error if it did not start; later calls return `None`.
     pub fn fault(&self) -> Option<SpawnFault> {
         self.lock().fault.take()
     }
 
-    /// Processes that did not end though they were killed.
+    /// Returns the processes that survived SIGKILL.
     pub fn stuck(&self) -> Vec<Ended> {
         self.lock().stuck.clone()
     }
 
-    /// How far it is, and the output since the last time. While it runs, a character that is not whole yet is left for
-    /// the next time.
+    /// Takes the stage and the output since the last call. While the process runs, an incomplete character is left
+    /// for the next call.
     pub fn take(&self) -> Taken {
         let mut state = self.lock();
         let mut output = state.capture.take();
@@ -314,17 +314,17 @@ impl Session {
         Taken { stage: state.stage.clone(), output, unstreamed }
     }
 
-    /// Bytes of output that were not taken yet.
+    /// Returns the number of output bytes that were not taken yet.
     pub fn pending(&self) -> u64 {
         self.lock().capture.pending()
     }
 
-    /// Bytes that it has written in all.
+    /// Returns the total number of bytes written to `stream`.
     pub fn written(&self, stream: Stream) -> u64 {
         self.lock().capture.total(stream)
     }
 
-    /// Since when it is waiting in the middle of a line, as a prompt does; `None` if it is not.
+    /// Returns the time since which it waits in the middle of a line, as a prompt does.
     pub fn prompting_since(&self) -> Option<Instant> {
         let state = self.lock();
         let listens = state.input.open && state.input.waiting.is_empty();
@@ -332,12 +332,12 @@ impl Session {
         prompt.then_some(state.last_output)
     }
 
-    /// Is told when there is more output or another stage.
+    /// Subscribes to changes: new output or another stage.
     pub fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Has the process read `bytes`, as soon as it reads.
+    /// Queues `bytes` as input of the process.
     pub fn write(&self, bytes: &[u8]) -> Result<(), InputFault> {
         let mut state = self.lock();
         if !state.input.open || state.stage != Stage::Running {
@@ -353,12 +353,12 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes of input that the process has not read.
+    /// Returns the number of input bytes that the process has not read.
     pub fn unread(&self) -> usize {
         self.lock().input.waiting.len()
     }
 
-    /// Closes the input once what waits is read. A terminal has no end: there it is Ctrl-D.
+    /// Closes the input after the queued bytes are read. A terminal has no end of file: it receives Ctrl-D.
     pub fn close_input(&self) {
         const END_OF_INPUT: u8 = 4;
         let mut state = self.lock();
@@ -370,15 +370,15 @@ impl Session {
         self.work.send_replace(());
     }
 
-    /// Ends every process of it: asks, waits for `grace`, kills.
+    /// Ends every process: SIGTERM, then SIGKILL after `grace`.
     pub fn end(&self, grace: Duration) {
         self.order(Order::End(grace));
     }
 
-    /// Ends every process of it because its time limit `after` is over.
+    /// Ends every process because its time limit `after` is over.
     pub(crate) fn time_out(&self, after: Duration) {
         let mut state = self.lock();
-        // A process that has ended was in time, whatever it left running.
+        // A process that has exited was in time, even if it left others running.
         if state.stage == Stage::Running {
             state.timed_out = Some(after);
         }
@@ -386,12 +386,12 @@ impl Session {
         self.end(GRACE);
     }
 
-    /// The time limit that ended its process, if one did.
+    /// Returns the time limit that ended its process, if one did.
     pub fn timed_out(&self) -> Option<Duration> {
         self.lock().timed_out
     }
 
-    /// Sends a signal to the process and its group.
+    /// Sends a signal to the process group.
     pub fn signal(&self, signal: i32) {
         self.order(Order::Signal(signal));
     }
@@ -412,7 +412,7 @@ impl Session {
         }
     }
 
-    /// The last that its terminal was sent, and how large it is; `None` if it has none.
+    /// Returns the recent output of its terminal, and its size; `None` without a terminal.
     pub fn recent(&self) -> Option<(Vec<u8>, Size)> {
         let state = self.lock();
         let terminal = state.terminal.as_ref()?;
@@ -420,12 +420,12 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds this, and what it guards is right between any two statements.
+        // No code panics while holding the lock, and the state is consistent between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How many of `bytes` are whole characters, or no characters at all.
+/// Returns the number of `bytes` that are complete characters, or invalid ones.
 fn whole_chars(bytes: &[u8]) -> usize {
     const LONGEST: usize = 4;
     let from = bytes.len().saturating_sub(LONGEST - 1);
@@ -474,7 +474,7 @@ impl State {
         }
     }
 
-    /// Whether whoever watches keeps up.
+    /// Returns true unless the streaming observer falls behind.
     fn may_read(&self) -> bool {
         let waiting = self.streamed.iter().flatten().map(|(_, bytes)| bytes.len()).sum::<usize>();
         waiting < self.stream_limit

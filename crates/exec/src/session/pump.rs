@@ -1,4 +1,4 @@
-//! What moves a session: output in, input out, orders to the keeper, its reports back.
+//! Pump of a session: moves output in, input out, orders to the supervisor, and its reports back.
 
 use std::cell::RefCell;
 use std::future::{Future, pending};
@@ -19,28 +19,29 @@ use super::{Exit, Order, Session, Stage};
 use crate::capture::Stream;
 use crate::process::{Command, Pipes, Process, Report};
 
-/// Bytes read at a time.
+/// The number of bytes read at a time.
 const CHUNK: usize = 128 << 10;
 const PAGE: usize = 4096;
-/// A process has ended, others hold its output open: it is complete when nothing came for this long …
+/// After its process exited, output that others hold open is complete when nothing came for this long …
 const QUIET: Duration = Duration::from_millis(50);
 /// … and in any case after this.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// How long it may take to read what processes that are gone have left.
+/// The time limit for reading the remaining output of processes that are gone.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How often to look whether somebody has opened a terminal again.
+/// The interval of checks whether a terminal was opened again.
 const REOPENED: Duration = Duration::from_millis(20);
 
 thread_local! {
-    /// Where every read goes first: one for a thread, not one for a session.
+    /// The read buffer: one for each thread, not one for each session.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Moves a session until nothing is left of it. Dropping it ends the session at once: its keeper kills all of it.
+/// Drives a session until no process is left. Dropping it ends the session at once: its supervisor kills all
+/// processes.
 ///
-/// It is a plain future, so a call can move its own process without a task of its own.
+/// It is a plain future, so a call can drive its own process without a separate task.
 pub struct Pump(Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl Future for Pump {
@@ -61,10 +62,10 @@ impl Pump {
     }
 }
 
-/// How often a running command is looked at for files that take effect on the user's machine.
+/// The interval at which a running command is checked for files that take effect on the user's machine.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A session that is not moved any more is over.
+/// Marks a session as lost when it is no longer driven.
 struct LostIfDropped(Arc<Session>);
 
 impl Drop for LostIfDropped {
@@ -85,15 +86,15 @@ struct Moving {
     session: Arc<Session>,
     process: Process,
     work: watch::Receiver<()>,
-    /// When its process ended, while others have not.
+    /// The time at which its process exited, while others have not.
     left_at: Option<Instant>,
     gauge: Gauge,
     flood: Option<(Stream, Flood)>,
-    /// When files that take effect on the user's machine are looked for next.
+    /// The time of the next check for files that take effect on the user's machine.
     look_at: Option<Instant>,
 }
 
-/// What happened.
+/// An event of the pump.
 enum News {
     Report(Option<Report>),
     Read(Stream, Still),
@@ -104,7 +105,7 @@ enum News {
     Look,
 }
 
-/// Whether the other end is still there.
+/// The state of the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Still {
     Open,
@@ -129,7 +130,7 @@ impl Moving {
                     return self.over(over, again, touched);
                 }
                 News::Report(Some(report)) => self.report(report, command),
-                // The keeper was killed. What it kept is killed for it, and may have said something before.
+                // The supervisor was killed. The spawner kills its processes, which may have written output before.
                 News::Report(None) => return self.drain().await,
                 News::Read(stream, Still::Closed) => self.process.pipes.close(stream),
                 News::Read(stream, Still::Open) => self.gauge(stream),
@@ -176,7 +177,7 @@ impl Moving {
         self.session.changed.send_replace(());
     }
 
-    /// Something was read. A flood is better read by a thread.
+    /// Records a read. A thread takes over a burst.
     fn gauge(&mut self, stream: Stream) {
         let pipes = &mut self.process.pipes;
         let pipe = match stream {
@@ -218,7 +219,7 @@ impl Moving {
         }
     }
 
-    /// Waits for the next thing to happen.
+    /// Waits for the next event.
     async fn news(&mut self) -> News {
         let (may_read, has_input, settled_at) = {
             let state = self.session.lock();
@@ -229,7 +230,7 @@ impl Moving {
         let Process { talk, pipes: Pipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
-            // What a program writes to both at about the same time is read in the same order each time.
+            // Output written to both streams at about the same time is read in a fixed order.
             biased;
             report = talk.report() => News::Report(report),
             _ = work.changed() => News::Work,
@@ -244,7 +245,7 @@ impl Moving {
         }
     }
 
-    /// Passes on what was ordered, and closes the input if that was.
+    /// Passes on orders, and closes the input if requested.
     async fn obey(&mut self) {
         let (orders, close) = {
             let mut state = self.session.lock();
@@ -255,7 +256,7 @@ impl Moving {
             self.process.pipes.stdin = None;
         }
         for order in orders {
-            // A keeper that is gone says so where its reports are read.
+            // A supervisor that is gone is noticed where its reports are read.
             let _gone = match order {
                 Order::End(grace) => self.process.talk.end(grace).await,
                 Order::Signal(signal) => self.process.talk.signal(signal).await,
@@ -263,11 +264,11 @@ impl Moving {
         }
     }
 
-    /// Reads what is left. Nobody is there to write more, unless a process outside holds an end that it was given:
-    /// then it is over when nothing comes.
+    /// Reads the remaining output. No process can write more, unless one outside holds a descriptor that it was
+    /// given: then it is over when nothing comes.
     async fn drain(&mut self) {
         let until = Instant::now() + DRAIN;
-        // ends: with the flood, when nothing comes, or with the time
+        // ends: with the burst, when nothing comes, or with the time
         while let Some((stream, flood)) = &mut self.flood {
             let written = self.session.written(*stream);
             match timeout(SETTLE, flood.over()).await {
@@ -326,12 +327,12 @@ async fn read(pipe: Option<&pipe::Receiver>, session: &Session, stream: Stream) 
     }
 }
 
-/// What it means that nobody has a terminal open.
+/// The meaning of a hangup: no process has the terminal open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hangup {
-    /// Nothing more comes: there is nobody left to open it.
+    /// Nothing more comes: no process is left to open it.
     Ends,
-    /// Somebody may open it again.
+    /// A process may open it again.
     Passes,
 }
 
@@ -345,21 +346,21 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sessi
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
-        // A terminal that nobody has open says so with an error.
+        // A terminal that no process has open returns an error.
         match take_in(session, Stream::Terminal, read) {
             Some(Still::Closed) if hangup == Hangup::Passes => sleep(REOPENED).await,
             Some(still) => {
                 session.changed.send_replace(());
                 return still;
             }
-            // The runtime calls it ready for good once nobody had it open.
+            // The runtime reports it as ready forever once no process had it open.
             None if was_left => sleep(REOPENED).await,
             None => {}
         }
     }
 }
 
-/// Reads once by way of this thread's scratch space; `None` if there was nothing yet. Who waits is told by the caller.
+/// Reads once through this thread's buffer; `None` if there was nothing yet. The caller notifies waiting tasks.
 pub(super) fn take_in(
     session: &Session,
     stream: Stream,
@@ -367,7 +368,7 @@ pub(super) fn take_in(
 ) -> Option<Still> {
     SCRATCH.with_borrow_mut(|scratch| {
         scratch.resize(CHUNK + PAGE, 0);
-        // The kernel copies twice as fast to where a page begins.
+        // The kernel copies twice as fast to a page boundary.
         let from = scratch.as_ptr().align_offset(PAGE).min(PAGE);
         let scratch = &mut scratch[from..from + CHUNK];
         match read(scratch) {
@@ -386,7 +387,7 @@ pub(super) fn take_in(
 /// Writes once, from the session.
 async fn write(pipe: Option<&pipe::Sender>, session: &Session) -> Still {
     let Some(pipe) = pipe else { return pending().await };
-    // ends: with something written, or nobody to read it
+    // ends: with something written, or no reader
     loop {
         if pipe.writable().await.is_err() {
             return Still::Closed;
@@ -399,7 +400,7 @@ async fn write(pipe: Option<&pipe::Sender>, session: &Session) -> Still {
 
 async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session) -> Still {
     let Some(terminal) = terminal else { return pending().await };
-    // ends: with something written, or nobody to read it
+    // ends: with something written, or no reader
     loop {
         let Ok(mut ready) = terminal.writable().await else { return Still::Closed };
         let was_left = ready.ready().is_write_closed();

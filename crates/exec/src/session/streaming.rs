@@ -1,4 +1,4 @@
-//! Streaming: the output of a session for an observer, who slows the process down by taking it slowly.
+//! Streams the output of a session to an observer, with backpressure on the process.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ impl Session {
     }
 }
 
-/// Output of a session on its way to an observer.
+/// Guard of streamed output.
 #[derive(Debug)]
 pub struct Streaming(Arc<Session>);
 
 impl Streaming {
-    /// The next piece, if there is one.
+    /// Returns the next piece, if there is one.
     pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
         let mut state = self.0.lock();
         let next = state.streamed.as_mut()?.pop_front()?;
@@ -38,7 +38,7 @@ impl Streaming {
         Some(next)
     }
 
-    /// Reads on though nobody asks for it: the process is about to end, and must not wait for that.
+    /// Lifts the backpressure limit: the process is about to end, and must not wait for the observer.
     pub fn without_limit(&self) {
         self.0.lock().stream_limit = MAX_LAST_WORDS;
         self.0.work.send_replace(());

@@ -1,4 +1,4 @@
-//! The sessions of a tool system: a bounded number, each with its number, none ended without being told.
+//! Session table of a tool system: a bounded number of sessions, by number, which never end silently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,12 +16,12 @@ use crate::spill::Spill;
 /// The number of the first session.
 const FIRST: u32 = 1000;
 
-/// There are as many sessions as there may be, and all of them run.
+/// The error when the maximum number of sessions is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} sessions are running, and no more may; end one with kill_session (list_sessions shows them)")]
 pub struct Full(pub usize);
 
-/// What the tool systems of one program share: the spawner, the numbers of sessions, and those that are kept.
+/// State shared by the tool systems of one program: the spawner, the session numbers, and kept sessions.
 #[derive(Debug, Default)]
 pub struct Processes {
     spawner: Spawner,
@@ -30,31 +30,31 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// What starts them.
+    /// Returns the spawner.
     pub fn spawner(&self) -> &Spawner {
         &self.spawner
     }
 
-    /// The same spawner for tool systems that are to know nothing of these.
+    /// Returns a value with the same spawner, for tool systems that must not see these sessions.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { spawner: self.spawner.clone(), ..Self::default() }
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
-        // A map is whole between any two statements.
+        // The map is consistent between any two statements.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The sessions of one tool system. Dropping it ends them, but for those that are to be kept.
+/// The sessions of one tool system. Dropping it ends them, except those to be kept.
 #[derive(Debug)]
 pub struct Sessions {
     processes: Arc<Processes>,
     spill: Option<Arc<Spill>>,
     limit: usize,
     table: Mutex<BTreeMap<u32, Entry>>,
-    /// What was said about how processes are confined.
+    /// Notes about confinement that were reported.
     said: Mutex<BTreeSet<String>>,
 }
 
@@ -65,22 +65,22 @@ struct Entry {
 }
 
 impl Sessions {
-    /// At most `limit` sessions at a time, whose output goes to `spill` when it is too long.
+    /// Allows at most `limit` sessions at a time. Their output goes to `spill` when it is too long.
     pub fn new(processes: Arc<Processes>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
         Self { processes, spill, limit: limit.max(1), table: Mutex::default(), said: Mutex::default() }
     }
 
-    /// Whether nobody was told `text` about how processes are confined; from now on somebody was.
+    /// Returns true if the note `text` about confinement was not reported yet, and records it.
     pub fn is_news(&self, text: &str) -> bool {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
     }
 
-    /// What starts their processes.
+    /// Returns the spawner.
     pub fn spawner(&self) -> &Spawner {
         &self.processes.spawner
     }
 
-    /// Starts a process. Whoever holds the pump moves it; dropping the pump ends it.
+    /// Starts a process. The caller polls the pump to drive the session; dropping the pump ends it.
     pub async fn start(
         &self,
         command: Command,
@@ -92,7 +92,7 @@ impl Sessions {
         Session::begin(id, command, about, capture, self.spawner(), permit).await
     }
 
-    /// Whether there is room for one more; takes the room of one that has ended if there is no other.
+    /// Checks for room for another session; removes one that has ended if necessary.
     pub fn make_room(&self) -> Result<(), Full> {
         let mut table = self.lock();
         let mut kept = self.processes.kept();
@@ -100,7 +100,7 @@ impl Sessions {
         if table.len() + kept.len() < self.limit {
             return Ok(());
         }
-        // Numbers grow, so this is the one that began first.
+        // Numbers grow, so this is the oldest one.
         let over = table.iter().find(|(_, entry)| entry.session.is_over()).map(|(&id, _)| id);
         match over {
             Some(id) => {
@@ -111,12 +111,12 @@ impl Sessions {
         }
     }
 
-    /// Has a session run on by itself, where later calls find it.
+    /// Lets a session continue in its own task, where later calls find it.
     pub fn adopt(&self, session: &Arc<Session>, pump: Pump) {
         self.adopt_until(session, pump, None);
     }
 
-    /// The same; what still runs when the time limit is over is ended.
+    /// Lets a session continue in its own task, and ends it when the time limit is over.
     pub fn adopt_until(&self, session: &Arc<Session>, mut pump: Pump, limit: Option<TimeLimit>) {
         let ended = Arc::clone(session);
         let moved = async move {
@@ -137,13 +137,13 @@ impl Sessions {
         self.lock().insert(session.id, entry);
     }
 
-    /// The session with this number, of this tool system or kept by another.
+    /// Returns the session with this number, of this tool system or kept by another.
     pub fn find(&self, id: u32) -> Option<Arc<Session>> {
         let own = self.lock().get(&id).map(|entry| Arc::clone(&entry.session));
         own.or_else(|| self.processes.kept().get(&id).map(|entry| Arc::clone(&entry.session)))
     }
 
-    /// All sessions, in the order of their numbers.
+    /// Returns all sessions, ordered by number.
     pub fn all(&self) -> Vec<Arc<Session>> {
         let of = |table: &BTreeMap<u32, Entry>| -> Vec<Arc<Session>> {
             table.values().map(|entry| Arc::clone(&entry.session)).collect()
@@ -154,13 +154,13 @@ impl Sessions {
         all
     }
 
-    /// Forgets a session of which nothing is left.
+    /// Forgets a session that is over.
     pub fn forget(&self, id: u32) {
         self.lock().remove(&id);
         self.processes.kept().remove(&id);
     }
 
-    /// Ends the sessions that live as long as a turn.
+    /// Ends the sessions with the lifetime of a turn.
     pub fn end_turn(&self) {
         for session in self.all() {
             if session.about.lifetime == Lifetime::Turn {
@@ -169,7 +169,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions but those that are to be kept, and waits until nothing is left of them.
+    /// Ends all sessions except those to be kept, and waits until they are over.
     pub async fn close(&self, at_most: Duration) {
         let own = self.all().into_iter().filter(|session| session.about.lifetime != Lifetime::Keep);
         let own: Vec<Arc<Session>> = own.collect();
@@ -183,21 +183,21 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
-        // A map is whole between any two statements.
+        // The map is consistent between any two statements.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Session {
-    /// Whether nothing is left of it.
+    /// Returns true if no process of it is left.
     pub fn is_over(&self) -> bool {
         matches!(self.stage(), Stage::Over { .. } | Stage::Lost)
     }
 
-    /// Waits until `it` holds; somebody must be moving the session.
+    /// Waits until the condition `it` holds. Some task must be driving the session.
     pub async fn until(&self, it: impl Fn(&Self) -> bool) {
         let mut changed = self.watch();
-        // ends: when it holds; a session that is not moved any more is over
+        // ends: when it holds; a session that is no longer driven is over
         while !it(self) && changed.changed().await.is_ok() {}
     }
 }
@@ -209,7 +209,7 @@ impl Drop for Sessions {
             if entry.session.about.lifetime == Lifetime::Keep && !entry.session.is_over() {
                 self.processes.kept().insert(id, entry);
             } else if let Some(task) = entry.moved_by {
-                // Its pump goes, the keeper notices, and kills.
+                // Its pump is dropped; the supervisor notices, and kills.
                 task.abort();
             }
         }

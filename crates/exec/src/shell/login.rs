@@ -1,4 +1,4 @@
-//! What a login shell's profile does, found out once: variables, functions, options.
+//! Snapshot of a login shell's profile, taken once: variables, functions, options.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -16,24 +16,24 @@ use crate::capture::Capture;
 use crate::process::{Command, PRELUDE_FD, Spawner, Stdio, memory};
 use crate::session::{About, Exit, Session, Stage, Taken};
 
-/// A profile that takes longer is run with every command, as if there were no snapshot.
+/// A slower profile is run with every command, as if there were no snapshot.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Stands between the parts of what the shell says.
+/// Separates the parts of the shell's output.
 const MARK: &str = "\u{1e}toolgate\u{1e}";
-/// What a profile complains about comes through a pipe of its own, so that it may be read after what follows it: it is
-/// not listened to at all.
+/// Discards the profile's error messages: they come through a pipe of their own, and might be read after later
+/// output.
 const APART: [&str; 3] = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>/dev/null"];
 /// Variables of the shell itself, not of its profile.
 const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
 
-/// What profiles do, by shell.
+/// Profile snapshots by shell.
 #[derive(Debug, Default)]
 pub(super) struct Logins(Mutex<HashMap<Shell, Finding>>);
 
-/// What is known of one, or being found out; nothing if that came to nothing.
+/// A snapshot, taken or in progress; `None` if that failed.
 type Finding = Arc<OnceCell<Option<Arc<Login>>>>;
 
-/// What one shell's profile does.
+/// The effects of one shell's profile.
 #[derive(Debug)]
 pub(super) struct Login {
     exported: BTreeMap<OsString, OsString>,
@@ -41,14 +41,15 @@ pub(super) struct Login {
     admitted: OnceLock<BTreeMap<OsString, OsString>>,
     prelude: Option<Arc<OwnedFd>>,
     functions: BTreeSet<String>,
-    /// Whether there are aliases, and the shell is told to mind them.
+    /// True if there are aliases, and the shell is told to expand them.
     aliases: bool,
-    /// Whether it says who may read what is made, which only a shell can put in place.
+    /// True if the profile sets a umask, which only a shell can apply.
     masks: bool,
 }
 
 impl Logins {
-    /// What the profile of `shell` does, as seen by `first`, which is about to run it; `None` if that is not known.
+    /// Returns the effects of the profile of `shell`, as seen by the command `first`, which is about to run it;
+    /// `None` if unknown.
     pub(super) async fn of(
         &self,
         shell: &Shell,
@@ -69,18 +70,18 @@ impl Logins {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Shell, Finding>> {
-        // A map is whole between any two statements.
+        // The map is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Login {
-    /// How `shell` is told to run `script`: without the profile, but with what it defined.
+    /// Returns the arguments that make `shell` run `script` without the profile, but with its definitions.
     pub(super) fn argv(&self, shell: &Shell, script: &str) -> Vec<String> {
         match self.prelude {
-            // On the same line, so that the numbers of lines in messages stay right.
+            // On the same line, so that line numbers in messages stay correct.
             Some(_) => {
-                // But aliases are known only from the next line on.
+                // Aliases take effect only from the next line on.
                 let then = if self.aliases { "\n" } else { " " };
                 let script = format!(". /dev/fd/{PRELUDE_FD}; exec {PRELUDE_FD}<&-;{then}{script}");
                 shell.without_profile(&script)
@@ -89,12 +90,12 @@ impl Login {
         }
     }
 
-    /// Whether the profile gave `name` a meaning of its own, or one that only a shell can.
+    /// Returns true if the profile redefines `name`, or has effects that only a shell can apply.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.masks || self.functions.contains(name)
     }
 
-    /// What the profile took away.
+    /// Returns the variables that the profile unset.
     pub(super) fn unset(&self) -> &[OsString] {
         &self.unset
     }
@@ -103,8 +104,8 @@ impl Login {
         self.prelude.clone()
     }
 
-    /// What the profile exported and `environment` lets through. Directories of programs that the host knows and the
-    /// profile does not are added behind its own: many a profile forgets what a container or a parent set.
+    /// Returns the variables that the profile exported and `environment` admits. PATH directories of the host that
+    /// the profile lacks are appended: many profiles drop the settings of a container or a parent.
     pub(super) fn variables(
         &self,
         before: &BTreeMap<OsString, OsString>,
@@ -122,7 +123,7 @@ impl Login {
     }
 }
 
-/// The directories of `first`, then those of `second` that are not among them.
+/// Joins the directories of `first`, then those of `second` that are missing in it.
 fn joined(first: &OsStr, second: &OsStr) -> OsString {
     let mut seen = BTreeSet::new();
     let mut out: Vec<&[u8]> = Vec::new();
@@ -158,20 +159,20 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
         let own = OWN.iter().any(|own| name == OsStr::new(own));
         (!own).then(|| (name.to_owned(), OsStr::from_bytes(&pair[at + 1..]).to_owned()))
     });
-    // A line that begins in the first column and ends in brackets; one too many does no harm.
+    // A function begins in the first column with its name and ` ()`; a false match is harmless.
     let text = String::from_utf8_lossy(functions).into_owned();
     names.extend(text.lines().filter_map(|line| Some(line.split_once(" ()")?.0.to_owned())));
     let mut exported: BTreeMap<OsString, OsString> = variables.collect();
     let is_own = |name: &OsStr| OWN.iter().any(|own| name == OsStr::new(own));
     let unset =
         first.env.keys().filter(|name| !exported.contains_key(*name) && !is_own(name)).cloned().collect();
-    // What it only passes on is not the profile's, and may be different for the next command.
+    // A variable that is only passed on is not the profile's, and may differ for the next command.
     exported.retain(|name, value| first.env.get(name) != Some(value));
     let admitted = OnceLock::new();
     Some(Login { exported, unset, admitted, prelude, functions: names, aliases, masks })
 }
 
-/// The words that make a shell say what it knows, with its profile or without.
+/// Returns the flags and the script that make a shell print its state, with its profile or without.
 fn questions(kind: Kind, login: bool) -> (Vec<&'static str>, String) {
     let mark = format!("printf '%s' '{MARK}'");
     let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
@@ -183,7 +184,7 @@ fn questions(kind: Kind, login: bool) -> (Vec<&'static str>, String) {
     (flags, format!("{mark}; command env -0; {mark}; {functions}; {mark}; {options}"))
 }
 
-/// What is before the first mark is the profile's own output.
+/// Splits the output at the marks. The part before the first mark is the profile's own output.
 fn parts(said: &[u8]) -> Option<[&[u8]; 4]> {
     let mark = MARK.as_bytes();
     let mut parts = Vec::new();
@@ -197,30 +198,30 @@ fn parts(said: &[u8]) -> Option<[&[u8]; 4]> {
     parts.try_into().ok()
 }
 
-/// The name in `alias NAME=…`.
+/// Returns the name in `alias NAME=…`.
 fn alias_name(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?.strip_prefix("alias ")?;
     Some(line.trim_start_matches("-- ").split_once('=')?.0.to_owned())
 }
 
-/// The options that the profile set. A shell cannot be told that it is a login shell.
+/// Returns the options that the profile set. A shell cannot be told that it is a login shell.
 fn changed<'a>(with: &'a [u8], without: &[u8]) -> Vec<&'a [u8]> {
     let plain: BTreeSet<&[u8]> = without.split(|&byte| byte == b'\n').collect();
     let lines = with.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && !plain.contains(line));
     lines.filter(|line| !line.ends_with(b" login_shell")).collect()
 }
 
-/// A file in memory that a shell can read; nothing if there is nothing to say.
+/// Creates an in-memory file for the shell to source, if there is anything to define.
 fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> {
     if functions.is_empty() && options.is_empty() {
         return Some(None);
     }
-    // Options first: they say how functions are read.
+    // Options first: they affect how functions are parsed.
     let text = [&options.join(&b'\n'), b"\n".as_slice(), functions, b"\n"].concat();
     Some(Some(Arc::new(memory(c"toolgate-login", &text).ok()?)))
 }
 
-/// Runs `shell` with the permit of the command that would have run its profile, and takes down what it says.
+/// Runs `shell` with the permit of the command that would have run its profile, and returns its output.
 async fn said(
     shell: &Shell,
     (flags, script): &(Vec<&'static str>, String),
@@ -241,7 +242,7 @@ async fn said(
     let ended = |session: &Session| {
         matches!(session.stage(), Stage::Over { .. } | Stage::Leaving { settled: true, .. } | Stage::Lost)
     };
-    // What a profile starts in the background is not waited for, and goes with the pump.
+    // Background processes of a profile are not awaited; they die with the pump.
     tokio::select! {
         () = &mut pump => {}
         () = session.until(ended) => {}

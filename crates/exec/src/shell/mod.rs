@@ -1,4 +1,4 @@
-//! Scripts → commands: which shell, which variables, and a profile that is paid for once.
+//! Turns scripts into commands: chooses the shell and the variables, and runs the user's profile only once.
 
 mod login;
 mod plain;
@@ -15,7 +15,7 @@ use crate::fs::Found;
 use crate::process::{Command, Spawner, Stdio};
 use login::Logins;
 
-/// The shells that scripts are written for, the best first.
+/// The supported shells, in order of preference.
 const KNOWN: [(&str, Kind); 6] = [
     ("bash", Kind::Bash),
     ("zsh", Kind::Zsh),
@@ -24,10 +24,10 @@ const KNOWN: [(&str, Kind); 6] = [
     ("ksh", Kind::Posix),
     ("ash", Kind::Posix),
 ];
-/// Where shells are looked for by name: never along a PATH, which may lead into the workspace.
+/// The directories searched for shells: never a PATH, which may lead into the workspace.
 const PLACES: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
-/// A shell that is there.
+/// An installed shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shell {
     path: PathBuf,
@@ -41,7 +41,7 @@ enum Kind {
     Posix,
 }
 
-/// A shell that is not known, or not there.
+/// An unknown or missing shell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
@@ -49,7 +49,7 @@ enum Kind {
 pub struct NoShell(pub String);
 
 impl Shell {
-    /// The shell that `name` means: a known name, or the path of a shell with one.
+    /// Finds a shell by a known name, or by the path of a shell with one.
     pub fn named(name: &str) -> Result<Self, NoShell> {
         let path = Path::new(name);
         let known = |path: &Path| {
@@ -68,20 +68,20 @@ impl Shell {
         found.ok_or_else(|| NoShell(name.to_owned()))
     }
 
-    /// The user's own shell if scripts are written for it, else the first one there is.
+    /// Returns the user's shell if it is supported, else the first installed one.
     pub fn of_user(own: Option<&OsStr>) -> Option<Self> {
         let own = own.and_then(OsStr::to_str).and_then(|own| Self::named(own).ok());
         own.or_else(|| KNOWN.iter().find_map(|(name, _)| Self::named(name).ok()))
     }
 
-    /// How it is told to run `script` and to read no file of the user's before.
+    /// Returns the arguments that run `script` without reading any start-up file of the user.
     fn without_profile(&self, script: &str) -> Vec<String> {
         let flags: &[&str] = if self.kind == Kind::Zsh { &["-f", "-c"] } else { &["-c"] };
         let flags = flags.iter().map(|&flag| flag.to_owned());
         std::iter::once(self.to_string()).chain(flags).chain([script.to_owned()]).collect()
     }
 
-    /// How it is told to run `script`.
+    /// Returns the arguments that run `script`.
     pub fn argv(&self, script: &str, login: bool) -> Vec<String> {
         let flag = if login { "-lc" } else { "-c" };
         vec![self.to_string(), flag.to_owned(), script.to_owned()]
@@ -98,18 +98,18 @@ fn can_run(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-/// Makes commands: knows the variables they get and what the user's profile does.
+/// Builds commands, with their variables and the effects of the user's profile.
 #[derive(Debug)]
 pub struct Shells {
     own: Option<Shell>,
     environment: Environment,
-    /// What of the host's variables every command gets.
+    /// The host's variables that every command gets.
     variables: BTreeMap<OsString, OsString>,
     logins: Logins,
 }
 
 impl Shells {
-    /// Commands with those of the variables in `host` that `environment` lets through; scripts are run by `own`.
+    /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
     pub fn new(
         own: Option<Shell>,
         environment: Environment,
@@ -119,13 +119,13 @@ impl Shells {
         Self { own, environment, variables, logins: Logins::default() }
     }
 
-    /// The shell that runs a script if the model names none.
+    /// Returns the shell for scripts if the model names none.
     pub fn own(&self) -> Result<Shell, NoShell> {
         self.own.clone().ok_or_else(|| NoShell("sh".to_owned()))
     }
 
-    /// The command that runs `argv`. If that is a login shell with a script, the user's profile is not run again: what
-    /// it did the first time is put in place instead. A script that is one plain command needs no shell at all.
+    /// Builds the command that runs `argv`. For a login shell with a script, the recorded effects of the profile are
+    /// applied instead of running it again. A script that is one plain command needs no shell at all.
     pub async fn command(
         &self,
         argv: Vec<String>,
@@ -159,14 +159,15 @@ impl Shells {
         command
     }
 
-    /// The command that is `argv` and nothing else, for a person: nothing is set that only suits models.
+    /// Builds the command `argv` unchanged, for a person: without the settings that only suit models.
     pub fn plain(&self, argv: Vec<String>, directory: Found, stdio: Stdio) -> Command {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
         Command::new(argv, env, Arc::new(directory), stdio)
     }
 
-    /// The profile may have changed, or a program may have come: a command was not found.
+    /// Forgets the profile after a command was not found: the profile may have changed, or a program may have been
+    /// installed.
     pub fn forget_profile(&self) {
         self.logins.forget();
     }
@@ -185,7 +186,7 @@ fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
     }
 }
 
-/// The shell of `bash -lc SCRIPT` or `bash -c SCRIPT`, whether it is a login shell, and the script.
+/// Parses `bash -lc SCRIPT` or `bash -c SCRIPT`: the shell, whether it is a login shell, and the script.
 fn script(argv: &[String]) -> Option<(Shell, bool, String)> {
     let [shell, flag, script] = argv else { return None };
     let is_login = match flag.as_str() {

@@ -1,6 +1,6 @@
-//! A script that is nothing but a program and its arguments: the program can be started without a shell.
+//! Recognizes scripts that consist only of a program and its arguments: they can be started without a shell.
 //!
-//! A shell would start it in its own place, so nothing is different but the time: half a millisecond less.
+//! A shell would replace itself with the program, so only the time differs: half a millisecond less.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::can_run;
 
-/// What a shell takes as its own word, in bash, zsh, ksh or sh. `true` and `false` are programs too, and no different.
+/// Builtins and keywords of bash, zsh, ksh or sh. `true` and `false` are equivalent programs too.
 const OF_THE_SHELL: &[&str] = &[
     ".",
     ":",
@@ -137,7 +137,7 @@ const OF_THE_SHELL: &[&str] = &[
     "zstyle",
 ];
 
-/// The words of `script`, if none of its characters means anything to a shell and the first word is no word of a shell.
+/// Returns the words of `script`, if it has no special characters and its first word is not a builtin or keyword.
 pub(super) fn words(script: &str) -> Option<Vec<&str>> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,- ".contains(letter);
     if !script.chars().all(plain) {
@@ -145,18 +145,18 @@ pub(super) fn words(script: &str) -> Option<Vec<&str>> {
     }
     let words: Vec<&str> = script.split(' ').filter(|word| !word.is_empty()).collect();
     let first = words.first()?;
-    // `A=1 cmd` sets a variable; `=cmd` and `a=~` mean something to zsh; `%1` is a job.
+    // `A=1 cmd` sets a variable; `=cmd` and `a=~` are special in zsh; `%1` is a job.
     let own = first.contains('=') || first.starts_with(['%', '-', '+']) || OF_THE_SHELL.contains(first);
     let expands = words.iter().any(|word| word.starts_with('='));
-    // The program says the same as the shell's own word where nothing could be an option of one of them.
+    // The program behaves like the builtin if no argument could be an option.
     let says = *first == "echo" && !words[1..].iter().any(|word| word.starts_with('-'));
     ((says || !own) && !expands).then_some(words)
 }
 
-/// Whether `name` is a program along `path`, or at its own path, that the system can load by itself.
+/// Returns true if `name` is a program, along `path` or at its own path, that the kernel can execute directly.
 pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
     if name.contains('/') {
-        // What a relative path means depends on the directory; the shell will see.
+        // A relative path depends on the directory, so the shell resolves it.
         return name.starts_with('/') && loads(Path::new(name));
     }
     let directories = path.unwrap_or_default().as_bytes().split(|&byte| byte == b':');
@@ -173,7 +173,8 @@ pub(super) fn is_program(name: &str, path: Option<&OsStr>) -> bool {
     false
 }
 
-/// A file that begins like a program or says what runs it. Anything else a shell would run as a script of its own.
+/// Returns true if a file is an ELF program, or has a valid `#!` line. A shell would run any other file as its own
+/// script.
 fn loads(path: &Path) -> bool {
     let mut start = [0; 256];
     let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());

@@ -1,4 +1,4 @@
-//! What is kept, for whom, and what stops it.
+//! Tests of the spill: kept files, their permissions, and the limits.
 #![expect(clippy::disallowed_methods, reason = "tests look at real files")]
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! The walk against ripgrep's own walker, on random trees with random ignore files.
+//! Compares the walk with ripgrep's own walker, on random trees with random ignore files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use ignore::WalkBuilder;
 
 use super::{Ground, options, walk};
 
-/// A small generator, so that a failing tree can be built again from its number.
+/// A small random generator, so that a failing tree can be rebuilt from its seed.
 struct Dice(u64);
 
 impl Dice {
@@ -59,7 +59,7 @@ fn theirs(start: &Path) -> BTreeSet<PathBuf> {
         .git_global(false)
         .parents(true)
         .build()
-        // A rule that is no glob is reported by them and skipped by both.
+        // Ripgrep reports an invalid glob; both skip it.
         .filter_map(Result::ok)
         .map(|entry| entry.path().strip_prefix(start).unwrap().to_owned())
         .filter(|path| {

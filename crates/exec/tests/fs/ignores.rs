@@ -1,4 +1,4 @@
-//! Which entries ignore files hide.
+//! Tests of the entries that ignore files hide.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use policy::Root;
 
 use super::{Ground, door, options, walk};
 
-/// Walks `tree` from `start` and names the plain files seen, without ignore files.
+/// Walks `tree` from `start` and returns the plain files, without ignore files.
 fn seen(tree: &str, start: &str) -> String {
     let ground = Ground::new(tree);
     let mut both = [1, 3].map(|threads| {
@@ -41,7 +41,7 @@ fn the_table_of_rules() {
         (".gitignore = \u{feff}a\na\nb", "b"),
         (".gitignore = a\\r\\nb\\r\na\nb\nc", "c"),
         (".gitignore = [\\n{\\nb\na\nb", "a"),
-        // Rules of git end where another repository begins; those of `.ignore` go on.
+        // Git's rules end where another repository begins; those of `.ignore` continue.
         (".gitignore = a\nsub/.git/x\nsub/a\na\nb", "b sub/a"),
         (".ignore = a\nsub/.git/x\nsub/a\na\nb", "b"),
         (".git/info/exclude = a\na\nb\nd/a", "b"),
@@ -56,11 +56,11 @@ fn the_table_of_rules() {
 fn rules_from_above_the_start_hold() {
     let tree = ".gitignore = *.log\\n/w/s/only\nw/.ignore = x\nw/s/x\nw/s/a.log\nw/s/only\nw/s/t/only\nw/s/y";
     assert_eq!(seen(tree, "w/s"), "t/only y");
-    // What is above the repository of the start belongs to another one.
+    // Rules above the start's repository belong to another one.
     let tree =
         ".gitignore = a\nrepo/.git/info/exclude = b\nrepo/.gitignore = c\nrepo/d/a\nrepo/d/b\nrepo/d/c";
     assert_eq!(seen(tree, "repo/d"), "a");
-    // An ignored start was asked for by name.
+    // An ignored start was requested by name.
     assert_eq!(seen(".gitignore = target/\ntarget/a", "target"), "a");
 }
 

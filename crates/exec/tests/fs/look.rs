@@ -1,4 +1,4 @@
-//! Looking at one path.
+//! Tests of looking up one path.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,5 @@
-//! The door on real file systems, against hostile links, FIFOs, devices and a process that swaps directories.
+//! Tests of confined file access on real file systems, against hostile links, FIFOs, devices and a process that swaps
+//! directories.
 #![expect(clippy::disallowed_methods, reason = "tests build their trees without a door")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot build its tree should fail at once")]
 
@@ -19,14 +20,14 @@ use exec::fs::{Door, Entry, Flow, FsError, IgnoreFiles, WalkOptions, Walked};
 use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
 use tempfile::TempDir;
 
-/// `in/` is the root, `out/` lies beside it and holds what must never be seen.
+/// A test tree: `in/` is the root, `out/` lies beside it and holds files that must never be seen.
 struct Ground {
     temp: TempDir,
 }
 
 impl Ground {
-    /// Each line of `tree`: `dir/`, `file`, `file = content` or `link -> target`, beneath `in/`. `OUT` and `IN`
-    /// in a target stand for the absolute directories.
+    /// Creates the tree. Each line is `dir/`, `file`, `file = content` or `link -> target`, beneath `in/`. `OUT` and
+    /// `IN` in a target stand for the absolute directories.
     fn new(tree: &str) -> Self {
         let ground = Self { temp: tempfile::tempdir().unwrap() };
         fs::create_dir_all(ground.root()).unwrap();
@@ -88,7 +89,7 @@ fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
     }
 }
 
-/// A door to all of `roots`.
+/// Returns access to all of `roots`.
 fn door(roots: Vec<Root>, deny: &[&str]) -> Door {
     let stated: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
     Door::new(&permit(roots, deny, &stated))
@@ -116,7 +117,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// What became of reading a path, in a word.
+/// Returns the outcome of reading a path, in one word.
 fn outcome(door: &Door, path: &Path) -> String {
     let read = door.look(path).and_then(|found| {
         let file = found.open()?;

@@ -1,4 +1,4 @@
-//! Another thread swaps a directory for a link to an outer one while the door is used.
+//! Races: another thread swaps a directory for a link to an outer one during lookups and walks.
 
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn while_swapping(ground: &Ground, during: impl FnOnce()) {
                 renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        // Tells the swapper to end even if `during` panics.
+        // Stops the swapping thread even if `during` panics.
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
             fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! Walking below a directory.
+//! Tests of walking below a directory.
 
 use std::collections::HashSet;
 use std::fs;
@@ -112,7 +112,7 @@ fn the_files_of_one_directory_are_shared() {
         }
     };
     let start = ground.door().look(&ground.root()).unwrap();
-    // The second thread may come late; the first then finishes its first entry only when it is there.
+    // The second thread may come late; the first finishes its first entry only when the second is there.
     ground.door().walk(&start, &options(2), &|| false, visitor).unwrap();
 }
 
@@ -211,7 +211,7 @@ fn a_panic_in_a_visitor_ends_the_walk() {
             Flow::Continue
         }
     };
-    // Walks until a helper got an entry and panicked.
+    // Walks until a helper thread got an entry and panicked.
     for _ in 0..1000 {
         let start = ground.door().look(&ground.root()).unwrap();
         ground.door().walk(&start, &options(4), &|| false, visitor).unwrap();

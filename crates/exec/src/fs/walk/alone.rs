@@ -1,4 +1,4 @@
-//! The walk of one thread: in order, each directory followed by what is in it.
+//! Single-threaded walk: sorted by name, depth first.
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,15 +7,15 @@ use super::super::{Entry, sys};
 use super::listing::{Names, Visits};
 use super::{Dir, Flow, STOP_EVERY, Walk};
 
-/// Sorting needs all names at once, so a directory of more than this is cut off and counted as unreadable.
+/// Sorting needs all names at once, so a larger directory is cut off and counted as unreadable.
 const MAX_NAMES: usize = 1_000_000;
-/// How many directories on the way down stay open; deeper walks open the outer ones again on the way back.
+/// The maximum number of open directories on the path down. Deeper walks reopen the outer ones on the way back.
 const MAX_OPEN: usize = 32;
 
-/// A directory on the way down, and how far its entries are visited.
+/// A directory on the path down, and the position among its entries.
 struct Frame {
     dir: Dir,
-    /// `None` while it is given up for a deeper one.
+    /// `None` while closed in favour of a deeper directory.
     fd: Option<OwnedFd>,
     names: Names,
     next: usize,

@@ -1,4 +1,4 @@
-//! The entries of one directory, or a part of a large one, and the visit of each.
+//! The listed entries of one directory, or of a part of a large one, and the visit of each entry.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::super::sys::{self, Links};
 use super::super::{Entry, Kind};
 use super::{Dir, Flow, IgnoreFiles, MAX_DEPTH, Walk};
 
-/// Names with their kinds, in one allocation for all names.
+/// Entry names with their kinds; all names share one allocation.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     bytes: Vec<u8>,
-    /// Where each name begins and ends in `bytes`, and what the directory says it is.
+    /// Start and end of each name in `bytes`, and the kind that the directory states.
     spans: Vec<(usize, usize, FileType)>,
-    /// Which ignore files are among them.
+    /// The ignore files among the names.
     pub(super) special: Special,
 }
 
@@ -45,7 +45,7 @@ impl Names {
 }
 
 impl Walk<'_> {
-    /// Opens the directory at `path` beneath the start. A link in its place is not followed, whoever put it there.
+    /// Opens the directory at `path` beneath the start of the walk. A link in its place is never followed.
     pub(super) fn open(&self, path: &[u8]) -> Option<OwnedFd> {
         let below = Path::new(sys::os(path));
         let fd = sys::beneath(self.start.as_fd(), below, sys::LIST, Links::Refuse);
@@ -55,7 +55,7 @@ impl Walk<'_> {
         fd.ok()
     }
 
-    /// Puts the directory's own rules on top of those around it.
+    /// Adds the directory's own ignore rules to those of its ancestors.
     pub(super) fn add_rules(&self, dir: &mut Dir, fd: BorrowedFd<'_>, special: Special) {
         match self.ignore {
             IgnoreFiles::Everything => {}
@@ -70,19 +70,19 @@ impl Walk<'_> {
     }
 }
 
-/// The directory whose entries are being visited.
+/// The directory whose entries are visited.
 pub(super) struct Here<'d> {
     dir: &'d Dir,
     fd: BorrowedFd<'d>,
-    /// How long its absolute path is, with the `/` behind it.
+    /// The length of its absolute path, including the trailing `/`.
     base: usize,
 }
 
-/// Visits entries with one visitor and one buffer for their paths.
+/// Visits entries with one visitor and one path buffer.
 pub(super) struct Visits<'w, 'a, V> {
     walk: &'w Walk<'a>,
     visitor: V,
-    /// The absolute path of the entry in hand; rebuilt in place so that no entry costs an allocation.
+    /// The absolute path of the current entry, rebuilt in place so that no entry costs an allocation.
     whole: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
         Self { walk, visitor, whole: Vec::new() }
     }
 
-    /// Makes `dir`, open as `fd`, the directory whose entries come next.
+    /// Starts visiting the entries of `dir`, open as `fd`.
     pub(super) fn enter<'d>(&mut self, dir: &'d Dir, fd: &'d OwnedFd) -> Here<'d> {
         self.whole.clear();
         self.whole.extend_from_slice(&self.walk.prefix);
@@ -102,7 +102,7 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
         Here { dir, fd: fd.as_fd(), base: self.whole.len() }
     }
 
-    /// Visits one entry, if nothing hides it. Returns the directory to descend into, if it is one.
+    /// Visits one entry, unless it is denied or ignored. Returns the directory to descend into, if it is one.
     pub(super) fn visit(&mut self, here: &Here<'_>, names: &Names, index: usize) -> Option<Dir> {
         let (name, kind) = names.get(index);
         self.whole.truncate(here.base);
@@ -129,7 +129,7 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
         }
     }
 
-    /// Some file systems do not say in the directory what an entry is.
+    /// Returns the kind of an entry. Some file systems do not state it in the directory.
     fn kind(&self, here: &Here<'_>, name: &[u8], kind: FileType) -> Option<Kind> {
         if kind != FileType::Unknown {
             return Some(Kind::of(kind));

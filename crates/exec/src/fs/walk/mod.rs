@@ -1,9 +1,9 @@
-//! Walking below a directory: what a walk is asked for, and how it goes about it.
+//! Directory walk: options, results and shared state.
 //!
-//! Directories are opened when their turn comes, from the descriptor of the start by their relative path, beneath
-//! it and without links. The alternative, to keep each parent open and use `openat`, holds one descriptor for each
-//! level of each thread, too many when only 256 are allowed and trees are deep; and it would follow a directory
-//! that was moved away during the walk. The kernel resolves a cached path of ten names in about a microsecond.
+//! Each directory is opened when its turn comes, by its path relative to the start's descriptor, beneath it and
+//! without links. The alternative keeps each parent open and uses `openat`. That holds one descriptor for each level
+//! of each thread, too many for a limit of 256 and deep trees. It would also follow a directory that was moved away
+//! during the walk. The kernel resolves a cached path of ten names in about a microsecond.
 
 mod alone;
 mod listing;
@@ -20,60 +20,61 @@ use rustix::fs::Mode;
 use super::ignores::{Budget, Layer};
 use super::{Door, Entry, Found, FsError, Kind, ignores, sys};
 
-/// The deepest directory that is listed. Below it lies nothing but an attack on whoever recurses.
+/// The maximum depth of a listed directory. A deeper tree can only be an attack on recursive programs.
 const MAX_DEPTH: usize = 512;
 
-/// After how many entries the caller is asked whether to stop: asking may take a lock.
+/// The number of entries between two checks of `stop`, which may take a lock.
 const STOP_EVERY: usize = 16;
 
-/// Whether a walk obeys ignore files.
+/// The treatment of ignore files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IgnoreFiles {
-    /// Hides what `.gitignore`, `.ignore` and `.git/info/exclude` say, and does not descend into `.git`.
+    /// Hides the entries that `.gitignore`, `.ignore` and `.git/info/exclude` match, and does not descend into
+    /// `.git`.
     #[default]
     Respect,
-    /// Shows everything that may be read.
+    /// Shows every entry that may be read.
     Everything,
 }
 
-/// How a walk goes.
+/// Options of a walk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalkOptions {
-    /// Whether ignore files hide entries.
+    /// The treatment of ignore files.
     pub ignore: IgnoreFiles,
-    /// How many levels to show; `Some(1)` is what lies in the start itself.
+    /// The number of levels to show; `Some(1)` shows only the entries of the start directory.
     pub max_depth: Option<usize>,
-    /// How many threads visit. One visits in order: by name, each directory followed by what is in it.
+    /// The number of threads. A single thread visits in order: by name, depth first.
     pub threads: usize,
 }
 
-/// What a visitor wants next.
+/// A visitor's decision about the rest of the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on, into this entry if it is a directory.
+    /// Continue, and descend into this entry if it is a directory.
     Continue,
-    /// Go on, but not into this entry.
+    /// Continue, but do not descend into this entry.
     Skip,
-    /// End the walk, in all threads.
+    /// End the walk in all threads.
     Stop,
 }
 
-/// What a walk did not show.
+/// Counts of the entries that a walk did not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Walked {
-    /// How many directories and entries could not be read, or lay too deep.
+    /// The number of directories and entries that could not be read or were too deep.
     pub unreadable: u64,
-    /// How many entries a deny-read rule hid; what is below them is not counted.
+    /// The number of entries that a deny-read rule hid, not counting their descendants.
     pub denied: u64,
-    /// Whether it ended before everything was visited.
+    /// True if the walk ended before it visited everything.
     pub stopped: bool,
 }
 
 impl Door {
-    /// Visits everything below `start`, a directory, but not `start` itself. Links are shown, never followed.
+    /// Visits everything below the directory `start`, excluding `start`. Links are shown, never followed.
     ///
-    /// Each thread visits with its own `visitor()`, so that can hold buffers. `stop` is asked often; once it says
-    /// yes the walk ends. With one thread the visits come in order and in the caller's thread.
+    /// Each thread visits with its own `visitor()`, which can hold buffers. `stop` is called often; once it returns
+    /// true, the walk ends. With one thread, the visits are ordered and run in the caller's thread.
     pub fn walk<V: FnMut(&Entry<'_>) -> Flow>(
         &self,
         start: &Found,
@@ -92,17 +93,17 @@ impl Door {
     }
 }
 
-/// A directory whose turn is to come.
+/// A directory that is queued for listing.
 #[derive(Debug, Clone)]
 struct Dir {
     /// Relative to the start; empty for the start itself.
     path: Vec<u8>,
     depth: usize,
-    /// The rules that hold around it; its own come on top when it is listed.
+    /// The rules of its ancestors. Its own rules are added when it is listed.
     rules: Option<Arc<Layer>>,
 }
 
-/// What all threads of one walk share.
+/// The state shared by all threads of one walk.
 struct Walk<'a> {
     start: OwnedFd,
     /// The real path of the start, ending with `/`.
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
         if start.kind() != Kind::Directory {
             return Err(FsError::NotADirectory { path: path(), kind: start.kind() });
         }
-        // "." is the directory itself wherever it is now, so this cannot be led astray.
+        // "." is the directory itself, even if it was moved: this cannot be redirected.
         let fd = rustix::fs::openat(start.fd(), ".", sys::LIST, Mode::empty())
             .map_err(|errno| FsError::Io { path: path(), source: errno.into() })?;
         let mut prefix = start.path().as_os_str().as_encoded_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What the threads of a walk still have to do, and how they share it.
+//! Work queue of a parallel walk: directories to list and entries to visit.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ impl Chunk {
         Self { dir, fd, names, next: AtomicUsize::new(0) }
     }
 
-    /// Hands out each entry once.
+    /// Claims the next entry. Each entry is claimed once.
     pub(super) fn claim(&self) -> Option<usize> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         (index < self.names.len()).then_some(index)
@@ -32,21 +32,21 @@ impl Chunk {
     }
 }
 
-/// One thing to do.
+/// A unit of work.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// List a directory and visit what is in it.
+    /// List a directory and visit its entries.
     List(Dir),
-    /// Help whoever listed these entries to visit them.
+    /// Help the thread that listed these entries to visit them.
     Help(Arc<Chunk>),
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// At most one for each thread, which finishes it before it lists another directory. With those who still
-    /// help, that bounds the open directories by two for each thread.
+    /// At most one for each thread, which finishes it before it lists another directory. Including the helpers, that
+    /// bounds the open directories by two for each thread.
     chunks: Vec<Arc<Chunk>>,
-    /// The last in is the first out, so that the walk goes deep before wide and little waits.
+    /// A stack, so that the walk is depth first and the queue stays short.
     dirs: Vec<Dir>,
     busy: usize,
     idle: usize,
@@ -59,7 +59,7 @@ pub(super) struct Queue<'w, 'a> {
     wake: Condvar,
 }
 
-/// A task that somebody works on. While one is out the walk is not over.
+/// Guard of a task in progress. The walk is not over while a guard exists.
 pub(super) struct Turn<'q, 'w, 'a> {
     queue: &'q Queue<'w, 'a>,
 }
@@ -70,12 +70,12 @@ impl<'w, 'a> Queue<'w, 'a> {
         Self { walk, state: Mutex::new(state), wake: Condvar::new() }
     }
 
-    /// Waits for something to do. `None`: the walk is over.
+    /// Waits for a task. Returns `None` when the walk is over.
     pub(super) fn take(&self) -> Option<(Task, Turn<'_, 'w, 'a>)> {
         let mut state = self.lock();
-        // ends: when nobody is busy nothing new can come, and the last who was busy wakes everyone
+        // ends: when no thread is busy no new task can come, and the last busy thread wakes all
         while !self.walk.is_halted() {
-            // Directories first: two threads on two directories do not fight over one's entries.
+            // Directories first: two threads on two directories do not contend for the entries of one.
             let dir = state.dirs.pop().map(Task::List);
             let help = || state.chunks.iter().find(|chunk| chunk.has_more()).cloned().map(Task::Help);
             if let Some(task) = dir.or_else(help) {
@@ -92,7 +92,7 @@ impl<'w, 'a> Queue<'w, 'a> {
         None
     }
 
-    /// Adds a directory to be listed.
+    /// Adds a directory to list.
     pub(super) fn add(&self, dir: Dir) {
         let mut state = self.lock();
         state.dirs.push(dir);
@@ -101,7 +101,7 @@ impl<'w, 'a> Queue<'w, 'a> {
         }
     }
 
-    /// Lets others help with `chunk` from now on.
+    /// Lets other threads help with `chunk`.
     pub(super) fn share(&self, chunk: &Arc<Chunk>) {
         let mut state = self.lock();
         state.chunks.push(Arc::clone(chunk));
@@ -110,12 +110,12 @@ impl<'w, 'a> Queue<'w, 'a> {
         }
     }
 
-    /// Forgets `chunk`, whose entries are all claimed.
+    /// Removes `chunk`, whose entries are all claimed.
     pub(super) fn close(&self, chunk: &Arc<Chunk>) {
         self.lock().chunks.retain(|other| !Arc::ptr_eq(other, chunk));
     }
 
-    /// No code under the lock can panic halfway, so a poisoned state is still right.
+    /// Ignores poisoning: no code under the lock can panic halfway, so the state is consistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +123,7 @@ impl<'w, 'a> Queue<'w, 'a> {
 
 impl Drop for Turn<'_, '_, '_> {
     fn drop(&mut self) {
-        // A visitor that panics ends the walk for all; otherwise the others would wait for it forever.
+        // A visitor that panics ends the walk for all threads; otherwise they would wait for it forever.
         if std::thread::panicking() {
             self.queue.walk.halt();
         }

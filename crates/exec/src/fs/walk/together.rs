@@ -1,4 +1,4 @@
-//! The walk of several threads: in no order, as fast as the machine allows.
+//! Multi-threaded walk: unordered and fast.
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
@@ -11,12 +11,12 @@ use super::listing::{Names, Visits};
 use super::queue::{Chunk, Queue, Task};
 use super::{Dir, Flow, STOP_EVERY, Walk};
 
-/// How many entries of a directory are held at once, so that one of ten million costs no more than one of this.
+/// The number of entries of a directory held at once, which bounds the memory for a huge directory.
 const CHUNK: usize = 1024;
-/// More threads than this only fight over the queue.
+/// More threads than this only contend for the queue.
 const MAX_THREADS: usize = 64;
 
-/// Visits everything below `top` with up to `threads` threads, the caller's among them.
+/// Visits everything below `top` with up to `threads` threads, including the caller's.
 pub(super) fn run<V: FnMut(&Entry<'_>) -> Flow>(
     walk: &Walk<'_>,
     top: Dir,
@@ -27,7 +27,7 @@ pub(super) fn run<V: FnMut(&Entry<'_>) -> Flow>(
     std::thread::scope(|scope| {
         for _ in 1..threads.min(MAX_THREADS) {
             let helper = std::thread::Builder::new().name("walk".to_owned());
-            // A thread that the system will not give is no loss: this one does all that is left.
+            // If the system refuses a thread, the existing threads do the remaining work.
             if helper.spawn_scoped(scope, || Worker::new(walk, &queue, visitor()).run()).is_err() {
                 break;
             }
@@ -79,7 +79,7 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
             if names.len() < CHUNK {
                 return ControlFlow::Continue(());
             }
-            // The rest of a large directory is not known yet, so its ignore files have to be tried.
+            // The rest of a large directory is not listed yet, so its ignore files have to be tried.
             self.finish(chunk(std::mem::take(&mut names), Special::UNKNOWN));
             if walk.should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -90,7 +90,7 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
         self.finish(chunk(names, special));
     }
 
-    /// Visits all of `chunk`, with whoever has nothing else to do.
+    /// Visits all entries of `chunk`, with the help of idle threads.
     fn finish(&mut self, chunk: Chunk) {
         if chunk.names.len() < 2 {
             return self.visit(&chunk);

@@ -1,28 +1,28 @@
-//! Runs a program as the kernel would, for tests.
+//! BPF interpreter that behaves like the kernel, for tests.
 
 use super::{Instruction, code};
 
-/// What a program said, and how many instructions it took.
+/// The result of a program, and the number of executed instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// Its last word.
+    /// The returned value.
     pub(crate) answer: u32,
-    /// How many were run.
+    /// The number of executed instructions.
     pub(crate) steps: usize,
 }
 
-/// A call as the kernel tells it.
+/// A system call as the kernel describes it to a filter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {
-    /// Which call.
+    /// The system call number.
     pub(crate) number: u32,
-    /// Of which architecture.
+    /// The architecture.
     pub(crate) arch: u32,
-    /// What it was given.
+    /// The arguments.
     pub(crate) args: [u64; 6],
 }
 
-/// Runs `program`. Panics where the kernel would not have taken it.
+/// Runs `program`. Panics where the kernel would have rejected it.
 #[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
 pub(crate) fn run(program: &[Instruction], told: &Told) -> Ran {
     let ip = [0; 2];
@@ -58,7 +58,7 @@ pub(crate) fn run(program: &[Instruction], told: &Told) -> Ran {
     unreachable!("a program ends with an answer")
 }
 
-/// Whether all jumps stay inside and the last instruction is an answer: what the kernel checks.
+/// Checks what the kernel checks: all jumps stay inside, and the last instruction is a return.
 pub(crate) fn is_sound(program: &[Instruction]) -> bool {
     let ends = program.last().is_some_and(|last| last.code == code(libc::BPF_RET | libc::BPF_K));
     let inside = program.iter().enumerate().all(|(at, instruction)| {

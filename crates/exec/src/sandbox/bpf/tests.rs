@@ -1,11 +1,11 @@
-//! Programs of any shape and size go where they were told to go.
+//! Property tests of the BPF assembler: programs of any shape and size jump to their targets.
 
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::machine::{Told, is_sound, run};
 use super::{Label, Program, Question};
 
-/// One step of a plan; the numbers of other steps are counted down from the one before, around the end.
+/// One step of a plan. References to other steps count down from the previous one, and wrap around.
 #[derive(Debug, Clone)]
 enum Step {
     Answer(u32),
@@ -21,7 +21,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => Question::Above(k),
         _ => Question::Has(k),
     });
-    // Near, just about as far as a jump goes, or anywhere.
+    // Near, about at the limit of a jump, or anywhere.
     let other = || prop_oneof![0..4_usize, 250..262_usize, any::<usize>()];
     prop_oneof![
         1 => (0..6_u32).prop_map(Step::Answer),
@@ -31,7 +31,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The step that is `back` before step `at`.
+/// Returns the step that is `back` before step `at`.
 fn before(at: usize, back: usize) -> usize {
     at - 1 - back % at
 }
@@ -79,7 +79,7 @@ fn follow(plan: &[Step], args: [u64; 6]) -> u32 {
 }
 
 proptest! {
-    // Long plans take long to make up.
+    // Long plans take long to generate.
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_program_goes_where_its_plan_goes(

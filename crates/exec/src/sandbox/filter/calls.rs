@@ -1,11 +1,11 @@
-//! The system calls that the filter treats in some way, by what they do.
+//! System calls that the filter treats specially, grouped by purpose.
 //!
-//! Numbers are given here where the C library does not know them. From 424 on they are the same on all architectures.
+//! Numbers are given here where the C library lacks them. From 424 on they are the same on all architectures.
 
 /// A system call: its number and its name.
 pub(super) type Call = (u32, &'static str);
 
-/// The last call of Linux 6.18. What comes after it may do anything; programs ask whether it is there.
+/// The last call of Linux 6.18. The effects of later calls are unknown; programs test whether they exist.
 pub(super) const LAST: u32 = 469;
 
 macro_rules! calls {
@@ -14,7 +14,7 @@ macro_rules! calls {
     ($($name:ident $(= $number:literal)?)*) => { &[$((calls!(@number $name $($number)?), stringify!($name))),*] };
 }
 
-/// Calls that programs can do without if they seem not to exist: whole new interfaces that a filter cannot look into.
+/// Calls that programs can do without if they seem not to exist: whole new interfaces that a filter cannot inspect.
 pub(super) const ABSENT: &[Call] = calls![
     SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register SYS_clone3 open_tree_attr=467
 ];
@@ -31,36 +31,36 @@ pub(super) const DENIED: &[Call] = calls![
     SYS_process_madvise SYS_pidfd_getfd SYS_kcmp SYS_move_pages SYS_migrate_pages SYS_mbind SYS_set_mempolicy
 ];
 
-/// Calls that look into another process or lead it.
+/// Calls that inspect or control another process.
 pub(super) const TRACING: &[Call] = calls![SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev];
 
-/// Calls that set how a process is scheduled; the process is the first argument.
+/// Calls that set the scheduling of a process, which is the first argument.
 pub(super) const SCHEDULING: &[Call] =
     calls![SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_setparam SYS_sched_setattr];
 
-/// Calls for what processes share by key, number or name. Not only those that make it: `shmat` takes a number that
-/// anyone can guess.
+/// Calls for objects that processes share by key, number or name. Creation alone is not enough: `shmat` takes a
+/// number that any process can guess.
 pub(super) const SHARED: &[Call] = calls![
     SYS_shmget SYS_shmat SYS_shmctl SYS_msgget SYS_msgsnd SYS_msgrcv SYS_msgctl
     SYS_semget SYS_semop SYS_semtimedop SYS_semctl SYS_mq_open SYS_mq_unlink
 ];
 
-/// Calls with `flags` as the fourth argument that send.
+/// Calls that send, with `flags` as the fourth argument.
 pub(super) const SEND_FLAGS_3: &[Call] = calls![SYS_sendto SYS_sendmmsg];
-/// The same, as the third.
+/// Calls that send, with `flags` as the third argument.
 pub(super) const SEND_FLAGS_2: &[Call] = calls![SYS_sendmsg];
 
 /// Calls that take a file mode as the second argument.
 pub(super) const MODE_1: &[Call] = calls![SYS_fchmod];
-/// The same, as the third.
+/// Calls that take a file mode as the third argument.
 pub(super) const MODE_2: &[Call] = calls![SYS_fchmodat fchmodat2=452 SYS_mkdirat SYS_mknodat];
 
-/// Calls that make a node, the mode being the third argument.
+/// Calls that create a node, with the mode as the third argument.
 pub(super) const MKNOD_2: &[Call] = calls![SYS_mknodat];
 
 /// Calls that open, with flags as the third and a mode as the fourth argument.
 pub(super) const OPEN_2: &[Call] = calls![SYS_openat];
-/// The one that has its flags in memory.
+/// The call that has its flags in memory.
 pub(super) const OPEN_HOW: &[Call] = calls![SYS_openat2];
 
 /// Calls that change files by path.
@@ -69,7 +69,7 @@ pub(super) const CHANGES: &[Call] = calls![
     SYS_fchmodat fchmodat2=452 SYS_fchownat SYS_utimensat
     SYS_setxattr SYS_lsetxattr SYS_removexattr SYS_lremovexattr
 ];
-/// New calls that do so too. Hardly a program has them yet, and all have an older one to fall back on.
+/// New calls that change files by path. Few programs use them yet, and all fall back on an older one.
 pub(super) const NEW_CHANGES: &[Call] = calls![setxattrat=463 removexattrat=466 file_setattr=469];
 
 /// Calls with rules of their own.
@@ -84,12 +84,12 @@ pub(super) const PRLIMIT: &[Call] = calls![SYS_prlimit64];
 pub(super) const SETPRIORITY: &[Call] = calls![SYS_setpriority];
 pub(super) const IOPRIO_SET: &[Call] = calls![SYS_ioprio_set];
 
-/// What only this architecture has: mostly old calls for which there are newer ones with a directory.
+/// Calls of this architecture only: mostly old ones that have newer variants with a directory argument.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod arch {
     use super::{Call, number};
 
-    /// Its name, as the kernel tells it.
+    /// The kernel's identifier of the architecture.
     pub(in super::super) const NAME: u32 = 0xc000_003e;
     pub(in super::super) const DENIED: &[Call] = calls![
         SYS_iopl SYS_ioperm SYS_modify_ldt SYS__sysctl SYS_uselib SYS_kexec_file_load
@@ -104,12 +104,12 @@ pub(super) mod arch {
     ];
 }
 
-/// What only this architecture has.
+/// Calls of this architecture only.
 #[cfg(target_arch = "aarch64")]
 pub(super) mod arch {
     use super::Call;
 
-    /// Its name, as the kernel tells it.
+    /// The kernel's identifier of the architecture.
     pub(in super::super) const NAME: u32 = 0xc000_00b7;
     pub(in super::super) const DENIED: &[Call] = calls![kexec_file_load = 294];
     pub(in super::super) const MODE_1: &[Call] = &[];

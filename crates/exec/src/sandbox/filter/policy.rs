@@ -1,6 +1,6 @@
-//! What becomes of which system call: the table from which the filter is made.
+//! Table of system calls and their actions, from which the filter is compiled.
 //!
-//! Each call has rules; the first that fits decides, and what no rule fits is allowed. The kernel takes whole numbers
+//! The first matching rule of a call decides; a call without a matching rule is allowed. The kernel reads integers
 //! such as families, types, flags and modes as 32 bits or fewer, so only the low half of such an argument counts.
 
 use std::collections::BTreeMap;
@@ -10,32 +10,32 @@ use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT};
 use super::FilterRules;
 use super::calls::{self, Call, arch};
 
-/// The rules of each call that has some.
+/// The rules by system call.
 pub(super) type Policy = BTreeMap<Call, Vec<Rule>>;
 
-/// What becomes of a call.
+/// The action for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Allow,
-    /// It fails with this error.
+    /// The call fails with this error.
     Fail(i32),
     /// A supervisor decides.
     Tell,
 }
 
-/// If all of `when` holds, then this.
+/// An action that applies if all conditions in `when` hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) when: Vec<Condition>,
     pub(super) then: Action,
 }
 
-/// What must be true of an argument.
+/// A condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// Under this mask it is this value.
+    /// Under this mask, the argument equals this value.
     Is { word: Word, mask: u32, value: u32 },
-    /// It has one of these bits.
+    /// The argument has one of these bits set.
     Has { word: Word, bits: u32 },
 }
 
@@ -46,7 +46,8 @@ pub(super) enum Word {
     High(u8),
 }
 
-/// Bits of `clone` and `unshare` that make namespaces. Not that for time, which `clone` takes as part of a signal.
+/// Flags of `clone` and `unshare` that create namespaces. Time is excluded: `clone` takes its bit as part of a
+/// signal.
 const NEW_NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -54,27 +55,28 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
-/// Bits of `unshare` that make none. All others do or will: 7.1 gave it one that `clone` has for something else.
+/// Flags of `unshare` that create no namespace. All others do or will: 7.1 gave it one that `clone` uses for another
+/// purpose.
 const UNSHARE_HARMLESS: i32 = libc::CLONE_FS
     | libc::CLONE_FILES
     | libc::CLONE_SYSVSEM
     | libc::CLONE_VM
     | libc::CLONE_SIGHAND
     | libc::CLONE_THREAD;
-/// Requests of `ioctl` that type into the terminal or change what it is: TIOCSTI, TIOCLINUX and TIOCSETD.
+/// Requests of `ioctl` that inject input into a terminal or change its discipline: TIOCSTI, TIOCLINUX and TIOCSETD.
 const TERMINAL: [u32; 3] = [0x5412, 0x541c, 0x5423];
-/// The part of a socket's type that is no flag.
+/// The bits of a socket type that are not flags.
 const TYPE: u32 = 0xf;
-/// Obsolete: the kernel makes it a packet socket, which sees all that goes over the wire.
+/// Obsolete: the kernel turns it into a packet socket, which sees all network traffic.
 const SOCK_PACKET: i32 = 10;
 const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
 /// Without the bit for directories, which `O_DIRECTORY` has too.
 const O_TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 const WRITING: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | O_TMPFILE;
-/// `ioprio_set` numbers it otherwise than `setpriority`.
+/// The number differs from that of `setpriority`.
 const IOPRIO_WHO_USER: i32 = 3;
 
-/// The table for `rules`. Where a call has several rules, those that refuse come before those that tell.
+/// Builds the table for `rules`. Among several rules of a call, refusals come before notifications.
 pub(super) fn policy(rules: FilterRules) -> Policy {
     let mut policy = Policy::new();
     let mut add = |calls: &[Call], rules: &[Rule]| {
@@ -106,7 +108,7 @@ pub(super) fn policy(rules: FilterRules) -> Policy {
         if !rules.own_network {
             add(calls::BIND, &[always(Action::Tell)]);
         }
-        // It connects on its way. The error is that of a kernel where it is switched off.
+        // The flag makes a send connect implicitly. The error is that of a kernel where the feature is switched off.
         let fast_open = |flags: Word| [fail(EOPNOTSUPP, [flags.has(libc::MSG_FASTOPEN)])];
         add(calls::SEND_FLAGS_3, &fast_open(low(3)));
         add(calls::SEND_FLAGS_2, &fast_open(low(2)));
@@ -133,7 +135,7 @@ fn socket(rules: FilterRules) -> Vec<Rule> {
         }
     }
     list.push(allow([is(libc::AF_NETLINK), low(2).is(libc::NETLINK_ROUTE.cast_unsigned())]));
-    // What a kernel says that was built without the family.
+    // The error of a kernel that was built without the family.
     list.push(always(Action::Fail(EAFNOSUPPORT)));
     list
 }
@@ -146,8 +148,8 @@ fn socketpair() -> Vec<Rule> {
     list
 }
 
-/// The types of unix sockets that send only to whom they are connected. All others send to any path: the kernel makes
-/// SOCK_RAW a datagram socket too.
+/// Returns the types of unix sockets that send only to their connected peer. All others can send to any path: the
+/// kernel turns SOCK_RAW into a datagram socket too.
 fn connected() -> [Condition; 2] {
     [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).under(TYPE, kind.cast_unsigned()))
 }
@@ -156,7 +158,7 @@ fn no_devices(mode: u8) -> [Rule; 2] {
     [libc::S_IFCHR, libc::S_IFBLK].map(|kind| deny([low(mode).under(libc::S_IFMT, kind)]))
 }
 
-/// Root could leave a program that makes others root.
+/// Prevents root from leaving a set-id program behind.
 fn root(add: &mut impl FnMut(&[Call], &[Rule])) {
     let no_set_id = |mode: u8| [deny([low(mode).has_bits(SET_ID)])];
     let made =
@@ -166,16 +168,16 @@ fn root(add: &mut impl FnMut(&[Call], &[Rule])) {
     add(calls::MODE_2, &no_set_id(2));
     add(arch::OPEN_1, &made(1));
     add(calls::OPEN_2, &made(2));
-    // Its mode is in memory, where a filter cannot look. Users of it fall back on `openat`, as on kernels before 5.6.
+    // Its mode is in memory, which a filter cannot read. Callers fall back on `openat`, as on kernels before 5.6.
     add(calls::OPEN_HOW, &[always(Action::Fail(ENOSYS))]);
 }
 
-/// Other processes of the user can be seen: they are not to be slowed down, limited or talked to.
+/// Protects other processes of the user, which are visible, from being slowed down, limited or contacted.
 fn no_namespaces(add: &mut impl FnMut(&[Call], &[Rule])) {
     let other = low(0).has(ANY);
     add(calls::PRLIMIT, &[deny([other, low(2).has(ANY)]), deny([other, high(2).has(ANY)])]);
     add(calls::SCHEDULING, &[deny([other])]);
-    // Whoever is 0 means oneself, but with "all processes of a user" it means all of one's own.
+    // An id of 0 means the caller itself, but with "all processes of a user" it means all of the user's own.
     let of_user = |user: i32| [deny([low(0).is(user.cast_unsigned())]), deny([low(1).has(ANY)])];
     add(calls::SETPRIORITY, &of_user(2));
     add(calls::IOPRIO_SET, &of_user(IOPRIO_WHO_USER));

@@ -1,4 +1,4 @@
-//! Every rule of the filter as a literal case, run on the compiled program.
+//! Tests of the seccomp filter: every rule as a literal case, run on the compiled program.
 
 mod files;
 mod laws;
@@ -14,7 +14,7 @@ use super::super::bpf::machine::{Ran, Told, run};
 use super::calls::{self, Call, arch};
 use super::{FilterRules, filter};
 
-/// Namespaces, Landlock and a supervisor: what most systems can do.
+/// Namespaces, Landlock and a supervisor, as most systems support.
 const FULL: FilterRules = FilterRules {
     inet: true,
     own_network: true,
@@ -24,7 +24,7 @@ const FULL: FilterRules = FilterRules {
     brokered: true,
     recorded: false,
 };
-/// Nothing but the filter.
+/// The filter alone.
 const ALONE: FilterRules = FilterRules {
     inet: false,
     own_network: false,
@@ -40,7 +40,7 @@ const RECORDED: FilterRules = FilterRules { recorded: true, ..FULL };
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const TELL: u32 = libc::SECCOMP_RET_USER_NOTIF;
 const DENY: u32 = fails(EPERM);
-/// A bit of the half of an argument that the kernel does not look at.
+/// A bit of the half of an argument that the kernel ignores.
 const HIGH: u64 = 1 << 32;
 
 const fn fails(errno: i32) -> u32 {

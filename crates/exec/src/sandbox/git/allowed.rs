@@ -1,79 +1,81 @@
-//! What may go from a sandbox into a git directory: a table over names, nothing else is looked at.
+//! Allow-list of names that may go from a sandbox into the host's git directory. It considers names only.
 
 use super::content::{hex, is_replacing, reference_name};
 
-/// What may happen with a name below a git directory.
+/// The decision about a name below a git directory. To land means to be copied from the sandbox to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It may land if its content has this form, and be removed as far as said.
+    /// The file may land if its content has this form, and be removed within this scope.
     Land(Form, Removal),
-    /// The linked worktrees, or one of them: nothing to write, but a whole one may be removed.
+    /// The directory of linked worktrees, or one of them: nothing to write, but a complete one may be removed.
     Worktree,
-    /// Of a longer work such as a rebase: it may hold commands, so it is judged as a whole elsewhere.
+    /// A file of an operation in progress such as a rebase. It may contain commands, so the operation is judged as a
+    /// whole elsewhere.
     State,
-    /// Locks and half-written things: nobody misses them.
+    /// A lock or a partially written file, which is dropped silently.
     Junk,
-    /// What `git init` copies from its templates. It stays, and is worth a word only if the host has one too.
+    /// A file that `git init` copies from its templates. It stays in the sandbox, and is reported only if the host
+    /// has one too.
     Template,
-    /// It stays, and nobody hears of it: we put it there ourselves.
+    /// It stays in the sandbox and is not reported: Toolgate put it there.
     Private,
-    /// It stays.
+    /// It stays in the sandbox.
     Keep,
-    /// It stays, because nothing is known of it.
+    /// It stays in the sandbox, because the name is unknown.
     Unknown,
 }
 
-/// How much of the host's may be removed.
+/// The scope of a removal on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Removal {
     /// Nothing.
     Never,
     /// A file of this name.
     File,
-    /// A file of this name, or a directory with all it holds.
+    /// A file of this name, or a directory with all its contents.
     Tree,
 }
 
-/// What the content of a file must be.
+/// The required form of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A loose object.
     Loose,
     /// A pack.
     Pack,
-    /// Says that a pack was fetched from somebody who has what it lacks.
+    /// A marker that a pack was fetched from a remote which has the missing objects.
     Promisor,
-    /// The index of a pack: with it, the pack counts.
+    /// The index of a pack, which makes the pack visible to git.
     PackIndex,
     /// The configuration of a new repository.
     Config,
-    /// A history of a reference.
+    /// A reflog.
     Log,
-    /// A file of a longer work.
+    /// A file of an operation in progress.
     State,
     /// Free text.
     Text,
-    /// What git notes of conflicts, to solve them the next time.
+    /// Conflicts recorded by `git rerere`.
     Rerere,
-    /// Object ids, one to a line.
+    /// Object ids, one per line.
     Ids,
     /// The name of a branch, or an object id.
     Name,
-    /// The way from a linked worktree to its repository.
+    /// The path from a linked worktree to its repository.
     Commondir,
-    /// The way from a linked worktree to its tree.
+    /// The path from a linked worktree to its tree.
     Gitdir,
-    /// All references that are packed.
+    /// All packed references.
     PackedRefs,
     /// One reference.
     Ref,
     /// The index.
     Index,
-    /// What is checked out.
+    /// The checked-out reference.
     Head,
 }
 
-/// A verdict, and how many parts name the repository that it is about: none for the outermost.
+/// A verdict, and the number of parts that name its repository: zero for the outermost.
 type Judged = (Verdict, usize);
 
 /// Judges the name made of `parts`.
@@ -81,14 +83,14 @@ pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
     judged(parts).0
 }
 
-/// How many of `parts` name the repository that the rest belongs to: a submodule, or none. A linked worktree has no
-/// configuration, so it is none of its own.
+/// Returns the number of `parts` that name the repository of the rest: a submodule, or zero. A linked worktree has no
+/// configuration, so it does not count as a repository.
 pub(super) fn repository(parts: &[&[u8]]) -> usize {
     judged(parts).1
 }
 
-/// From the end, so that every ending is judged once: a name of forty times `modules` has more ways to be read than
-/// anybody has time for.
+/// Judges all suffixes from the end, so that each is judged once. A name with `modules` forty times has too many
+/// possible readings for a recursive search.
 fn judged(parts: &[&[u8]]) -> Judged {
     let mut known = vec![(Verdict::Unknown, 0); parts.len() + 1];
     for start in (0..=parts.len()).rev() {
@@ -97,7 +99,7 @@ fn judged(parts: &[&[u8]]) -> Judged {
     known[0]
 }
 
-/// Judges `parts`; `known` is what their endings were judged to be.
+/// Judges `parts`; `known` holds the verdicts of their suffixes.
 fn ending(parts: &[&[u8]], known: &[Judged]) -> Judged {
     match parts {
         _ if parts.iter().any(|part| part.ends_with(b".lock")) => (Verdict::Junk, 0),
@@ -107,8 +109,8 @@ fn ending(parts: &[&[u8]], known: &[Judged]) -> Judged {
     }
 }
 
-/// The name of a submodule may have slashes, so the shortest name counts that makes sense of what follows it. A wrong
-/// guess does no harm: every rule holds whatever the name is. `rest` begins behind the first `before` parts.
+/// Judges a name in a submodule. Its name may contain slashes, so the shortest name wins that gives the rest a
+/// meaning. A wrong guess is harmless: every rule holds for any name. `rest` begins after the first `before` parts.
 fn module(rest: &[&[u8]], known: &[Judged], before: usize) -> Judged {
     (before + 1..before + rest.len())
         .map(|start| (known[start].0, start + known[start].1))
@@ -116,7 +118,7 @@ fn module(rest: &[&[u8]], known: &[Judged], before: usize) -> Judged {
         .unwrap_or((Verdict::Unknown, 0))
 }
 
-/// A name that is in no submodule.
+/// Judges a name outside submodules.
 fn plain(parts: &[&[u8]]) -> Verdict {
     match parts {
         [b"objects", rest @ ..] => object(rest),
@@ -127,7 +129,7 @@ fn plain(parts: &[&[u8]]) -> Verdict {
         [b"description"] => Verdict::Land(Form::Text, Removal::Never),
         [b"shallow"] => Verdict::Land(Form::Ids, Removal::File),
         [b"gc.pid" | b"gc.log"] => Verdict::Junk,
-        // A list for web servers that know nothing of git; every repack makes it anew.
+        // A list for web servers without git support; every repack writes it again.
         [b"info", b"refs"] => Verdict::Junk,
         [b"hooks", name] if name.ends_with(b".sample") => Verdict::Template,
         [b"info", b"exclude"] => Verdict::Private,
@@ -136,7 +138,7 @@ fn plain(parts: &[&[u8]]) -> Verdict {
     }
 }
 
-/// A directory that git wants to see even if it is empty, or else it does not take the whole for a repository.
+/// Returns true for a directory that git requires even if it is empty, to recognize the repository.
 pub(super) fn wanted(parts: &[&[u8]]) -> bool {
     let own = |parts: &[&[u8]]| {
         matches!(
@@ -152,35 +154,35 @@ pub(super) fn wanted(parts: &[&[u8]]) -> bool {
     }
 }
 
-/// The place of objects, here or in a submodule.
+/// Returns true for the object store, of the repository or of a submodule.
 pub(super) fn is_store(parts: &[&[u8]]) -> bool {
     parts.last() == Some(&b"objects".as_slice()) && wanted(parts)
 }
 
-/// The place of objects, or something in it.
+/// Returns true for the object store and everything in it.
 pub(super) fn in_store(parts: &[&[u8]]) -> bool {
     (1..=parts.len()).any(|end| is_store(&parts[..end]))
 }
 
-/// Whether a directory that was deleted and made anew in the sandbox means that the host's content of it is to go. git
-/// does so with branches that share a beginning and with linked worktrees. Anything larger is some `rm -r`, and it is
-/// better that the host keeps its branches.
+/// Returns true if a directory that was deleted and re-created in the sandbox means that the host's contents are
+/// removed. Git does so with branches that share a prefix and with linked worktrees. A larger one results from some
+/// `rm -r`, and then the host keeps its branches.
 pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
     matches!(parts, [b"worktrees", ..]) || matches!(judge(parts), Verdict::Land(_, Removal::Tree))
 }
 
-/// A directory in which git keeps a longer work.
+/// Returns true for a directory in which git keeps an operation in progress.
 pub(super) fn is_operation(parts: &[&[u8]]) -> bool {
     matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")))
         && judge(parts) == Verdict::State
 }
 
-/// Names that a repository and a linked worktree have in common.
+/// Judges names that a repository and a linked worktree have in common.
 fn either(parts: &[&[u8]]) -> Verdict {
     match parts {
         [b"refs", rest @ ..] => reference(rest),
         [b"logs", b"HEAD"] => Verdict::Land(Form::Log, Removal::File),
-        // While a branch is renamed.
+        // Exists while a branch is renamed.
         [b"logs", b"refs", b".tmp-renamed-log", ..] => Verdict::Junk,
         [b"logs", b"refs", rest @ ..] => match reference(rest) {
             Verdict::Land(_, removal) => Verdict::Land(Form::Log, removal),
@@ -222,7 +224,7 @@ fn object(rest: &[&[u8]]) -> Verdict {
         {
             Form::Loose
         }
-        // What git could work out itself, and would believe although it is wrong.
+        // Data that git can compute itself, and would trust even if it is wrong.
         [b"info", b"commit-graph"] | [b"info", b"commit-graphs", _, ..] => return Verdict::Junk,
         [b"pack", b"multi-pack-index.d"] => return Verdict::Unknown,
         [b"pack", name, ..] if name.starts_with(b"multi-pack-index") => return Verdict::Junk,
@@ -243,9 +245,9 @@ fn pack(name: &[u8]) -> Verdict {
         b".pack" => Form::Pack,
         b".promisor" => Form::Promisor,
         b".idx" => Form::PackIndex,
-        // What git could work out itself, and would believe although it is wrong.
+        // Data that git can compute itself, and would trust even if it is wrong.
         b".bitmap" | b".rev" | b".mtimes" => return Verdict::Junk,
-        // Made while a pack is on its way.
+        // Exists while a pack is transferred.
         b".keep" => return Verdict::Junk,
         _ => return Verdict::Unknown,
     };
@@ -259,10 +261,10 @@ fn reference(rest: &[&[u8]]) -> Verdict {
         [b"heads" | b"tags" | b"remotes" | b"notes" | b"bisect" | b"worktree" | b"rewritten"] => {
             Verdict::Unknown
         }
-        // A reference here shows another object in place of the one that was asked for, like a graft.
+        // A reference here substitutes another object for the requested one, like a graft.
         [first, ..] if is_replacing(first) => Verdict::Keep,
         _ if !reference_name(rest) => Verdict::Keep,
-        // git removes a directory of references once it is empty, but none of the first level.
+        // Git removes an empty directory of references, except on the first level.
         [_] => Verdict::Land(Form::Ref, Removal::File),
         _ => Verdict::Land(Form::Ref, Removal::Tree),
     }
@@ -282,16 +284,16 @@ fn hex_digits(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// When a thing lands: nothing may land before what it refers to.
+/// The order of landing: no file may land before the files that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// The configuration of a new repository: it says how objects are named.
+    /// The configuration of a new repository: it defines the object format.
     Config,
-    /// What packs are promised, before there are any.
+    /// Promisor markers, before their packs.
     Promises,
     /// Objects, loose and packed.
     Objects,
-    /// What makes packs count.
+    /// Pack indexes, which make packs visible.
     PackIndexes,
     /// Everything else.
     Rest,
@@ -299,23 +301,23 @@ pub(super) enum Phase {
     PackedRefs,
     /// Loose references.
     Refs,
-    /// What is to be removed.
+    /// Removals.
     Removals,
     /// The index.
     Index,
-    /// What is checked out.
+    /// The checked-out reference.
     Head,
 }
 
 impl Phase {
-    /// It brings objects.
+    /// Returns true if the phase brings objects.
     pub(super) fn is_objects(self) -> bool {
         matches!(self, Self::Objects | Self::PackIndexes)
     }
 }
 
 impl Form {
-    /// When it lands.
+    /// Returns the phase in which the form lands.
     pub(super) fn phase(self) -> Phase {
         match self {
             Self::Config => Phase::Config,
@@ -331,7 +333,7 @@ impl Form {
         }
     }
 
-    /// Named by a hash: once it is there, it is never replaced.
+    /// Returns true if the file is named by a hash: once it exists, it is never replaced.
     pub(super) fn is_forever(self) -> bool {
         matches!(self, Self::Loose | Self::Pack | Self::PackIndex | Self::Promisor)
     }

@@ -1,4 +1,4 @@
-//! Removing from the host's git directory.
+//! Removes files from the host's git directory.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::place::{Change, Fault, Host, NAMES, Put};
 use super::sys;
 
 impl Host {
-    /// A branch `a` that is now `a/b`: removes the file that is where a directory must be.
+    /// Removes a file that blocks a directory: a branch `a` that is now `a/b`.
     pub(super) fn clear_way(&self, parent: &Path, change: &Change<'_>) -> Result<Put, Fault> {
         let blocks =
             |path: &&Path| self.look(path).is_some_and(|stat| sys::kind(&stat) != FileType::Directory);
@@ -25,7 +25,7 @@ impl Host {
         }
     }
 
-    /// Removes a file, or a directory with all it holds.
+    /// Removes a file, or a directory with all its contents.
     pub(super) fn remove(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
         let (dir, name) = match self.parent(path) {
             Err(Errno::NOENT) => return Ok(Put::Same),

@@ -1,11 +1,11 @@
-//! The configuration of a new repository, read strictly and written anew with harmless keys only.
+//! Rewrites the configuration of a new repository: parses it strictly and writes only harmless keys.
 //!
-//! A configuration can name programs (`core.fsmonitor`, `filter.*.clean`, `include.path` …) and git adds such keys with
-//! every release. So nothing is copied: what is understood and known to be harmless is written again.
+//! A configuration can name programs (`core.fsmonitor`, `filter.*.clean`, `include.path` …), and git adds such keys
+//! with every release. So nothing is copied: only understood keys that are known to be harmless are written again.
 
 use super::content::reference_name;
 
-/// One `key = value` and where it stands.
+/// One `key = value` with its section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     section: String,
@@ -17,13 +17,14 @@ struct Entry {
 /// A configuration with harmless keys only.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rewritten {
-    /// What it says.
+    /// The rewritten text.
     pub(super) text: String,
-    /// Nothing was left out.
+    /// True if nothing was omitted.
     pub(super) complete: bool,
 }
 
-/// Writes `text` anew. `inside` says which working trees a submodule may have, `near` whether commands write at a path.
+/// Rewrites `text`. `inside` decides which working trees a submodule may have, `near` whether commands can write at a
+/// path.
 pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(&str) -> bool) -> Rewritten {
     let (entries, mut complete) = read(text);
     let mut text = String::new();
@@ -50,12 +51,12 @@ pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(
     Rewritten { text, complete }
 }
 
-/// The last value of `core.worktree`, which says what tree a submodule has.
+/// Returns the last value of `core.worktree`, the working tree of a submodule.
 pub(super) fn worktree(text: &[u8]) -> Option<String> {
     value(text, "core", "worktree")
 }
 
-/// The last value of `extensions.objectformat`, which says how objects are named.
+/// Returns the last value of `extensions.objectformat`, the object format.
 pub(super) fn object_format(text: &[u8]) -> Option<String> {
     value(text, "extensions", "objectformat")
 }
@@ -66,8 +67,8 @@ fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
     entries.into_iter().rev().find(named).map(|entry| entry.value)
 }
 
-/// The plain entries of `text`, and whether that was all there is. Quotes, escapes, continued lines, comments behind a
-/// value and whatever else needs thought is left out.
+/// Returns the plain entries of `text`, and whether these are all. Quotes, escapes, continued lines, comments after a
+/// value and other complex syntax are omitted.
 fn read(text: &[u8]) -> (Vec<Entry>, bool) {
     let Ok(text) = std::str::from_utf8(text) else { return (Vec::new(), false) };
     let mut entries = Vec::new();
@@ -92,7 +93,7 @@ fn read(text: &[u8]) -> (Vec<Entry>, bool) {
     (entries, complete)
 }
 
-/// `[section]` or `[section "subsection"]`.
+/// Parses `[section]` or `[section "subsection"]`.
 fn header(line: &str) -> Option<(String, Option<String>)> {
     let inner = line.strip_prefix('[')?.strip_suffix(']')?;
     let (section, subsection) = match inner.split_once(' ') {
@@ -121,15 +122,15 @@ fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option
     })
 }
 
-/// Whether an address is that of a repository that commands may have made: `git push` runs its hooks. A relative one counts
-/// from wherever the user is.
+/// Returns true if a URL refers to a repository that commands may have created: `git push` runs its hooks. A relative
+/// path counts from the user's current directory.
 fn names_repository_near(entry: &Entry, near: &impl Fn(&str) -> bool) -> bool {
     let value = entry.value.as_str();
     let is_path = !value.split('/').next().is_some_and(|first| first.contains(':'));
     entry.key == "url" && is_path && (!value.starts_with('/') || near(value))
 }
 
-/// Whether the remote that an entry is about, if it is about one, is among `remotes`. Git takes any other name for a path.
+/// Returns true unless the entry refers to a remote that is not in `remotes`. Git takes any other name for a path.
 fn names_known_remote(entry: &Entry, remotes: &[String]) -> bool {
     let is_known = |name: &str| remotes.iter().any(|known| known == name);
     match (entry.section.as_str(), entry.key.as_str()) {
@@ -168,18 +169,18 @@ fn is_bool(value: &str) -> bool {
     matches!(value, "true" | "false")
 }
 
-/// The name of a branch or of a remote.
+/// Checks the name of a branch or of a remote.
 fn is_branch(name: &str) -> bool {
     let parts: Vec<&[u8]> = name.as_bytes().split(|byte| *byte == b'/').collect();
     reference_name(&parts)
 }
 
-/// The name of a submodule: a path that does not climb.
+/// Checks the name of a submodule: a path without `..`.
 fn is_plain(name: &str) -> bool {
     !name.starts_with(['-', '/']) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// `+refs/heads/*:refs/remotes/origin/*`.
+/// Checks a refspec such as `+refs/heads/*:refs/remotes/origin/*`.
 fn is_refspec(value: &str) -> bool {
     let side = |text: &str| {
         let stars = text.matches('*').count();
@@ -192,7 +193,7 @@ fn is_refspec(value: &str) -> bool {
     }
 }
 
-/// An address that git fetches from without running anything but its own transports.
+/// Checks a URL from which git fetches with its own transports only.
 fn is_url(value: &str) -> bool {
     let plain = |letter: char| !letter.is_control() && !letter.is_whitespace();
     if value.starts_with('-') || value.contains("::") || !value.chars().all(plain) {
@@ -207,7 +208,7 @@ fn is_url(value: &str) -> bool {
         Some(("https" | "http" | "ssh" | "git", rest)) => host(rest),
         Some(_) => false,
         None => match value.split_once(':') {
-            // `git@example.org:path`, or a path that has a colon further back.
+            // `git@example.org:path`, or a path with a colon further back.
             Some((before, path)) if !before.contains('/') => host(before) && !path.starts_with('-'),
             _ => true,
         },

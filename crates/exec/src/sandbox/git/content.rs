@@ -1,4 +1,4 @@
-//! What the content of a file must be to land: ids, names, the first bytes of a kind.
+//! Checks of file content before it lands in the host's git directory: object ids, reference names, magic bytes.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use super::hash::Format;
 use super::paths::{parts, spelled};
 use super::tracked;
 
-/// How long a reference may be, its name in a symbolic one included.
+/// The maximum size of a reference, including the name in a symbolic one.
 const REFERENCE: u64 = 1024;
 const CONFIG: u64 = 1 << 20;
 const TEXT: u64 = 16 << 20;
 const PACK: u64 = 4 << 30;
 
-/// How the content of a form is checked.
+/// The method of checking a form's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// The whole of it, in memory.
+    /// The complete content, in memory.
     Whole,
     /// Its first bytes.
     Start,
 }
 
 impl Form {
-    /// How much it may hold.
+    /// Returns the maximum size.
     pub(super) fn limit(self) -> u64 {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir => REFERENCE,
@@ -37,7 +37,7 @@ impl Form {
         }
     }
 
-    /// How it is checked.
+    /// Returns the method of checking.
     pub(super) fn check(self) -> Check {
         match self {
             Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
@@ -47,7 +47,8 @@ impl Form {
         }
     }
 
-    /// Whether a file may begin with `start`, of which there are at least four bytes if it is that long.
+    /// Returns true if a file of this form may begin with `start`, which holds at least four bytes unless the file is
+    /// shorter.
     pub(super) fn begins(self, start: &[u8]) -> bool {
         match self {
             Self::Loose => deflated(start),
@@ -59,13 +60,13 @@ impl Form {
     }
 }
 
-/// The two bytes that a zlib stream begins with.
+/// Checks the two bytes that a zlib stream begins with.
 fn deflated(start: &[u8]) -> bool {
     matches!(start, [first, second, ..] if first & 0x0f == 8 && (u32::from(*first) << 8 | u32::from(*second)) % 31 == 0)
 }
 
-/// Whether `text` may be the content of a reference. What `refs/replace` holds git shows in place of something else, so
-/// a commit must not go there by another name.
+/// Returns true if `text` may be the content of a reference. Git substitutes the objects in `refs/replace` for
+/// others, so a symbolic reference must not lead there.
 pub(super) fn is_reference(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     match line.strip_prefix(b"ref: ") {
@@ -76,7 +77,7 @@ pub(super) fn is_reference(text: &[u8]) -> bool {
     }
 }
 
-/// Whether `text` may be the content of `HEAD`: a branch, or an object id.
+/// Returns true if `text` may be the content of `HEAD`: a branch, or an object id.
 pub(super) fn is_head(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     match line.strip_prefix(b"ref: ") {
@@ -85,14 +86,14 @@ pub(super) fn is_head(text: &[u8]) -> bool {
     }
 }
 
-/// Whether a reference of this name, without `refs/`, shows something in place of something else.
+/// Returns true if a reference of this name, without `refs/`, substitutes one object for another.
 pub(super) fn is_replacing(name: &[u8]) -> bool {
     const REPLACE: &[u8] = b"replace";
     let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
     first.eq_ignore_ascii_case(REPLACE)
 }
 
-/// Whether `text` is a history of a reference: two ids, who, when, where; then what was done.
+/// Returns true if `text` is a reflog: two ids, the person, time and zone; then a message.
 pub(super) fn is_log(text: &[u8], format: Format) -> bool {
     let entry = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
@@ -104,7 +105,7 @@ pub(super) fn is_log(text: &[u8], format: Format) -> bool {
     ended && !text.contains(&0) && lines(text).all(entry)
 }
 
-/// `name <mail> time zone`.
+/// Checks `name <mail> time zone`.
 fn is_person(text: &[u8]) -> bool {
     let Some(end) = text.iter().rposition(|byte| *byte == b'>') else { return false };
     let (who, when) = text.split_at(end);
@@ -119,7 +120,7 @@ fn is_person(text: &[u8]) -> bool {
         && words.next().is_none()
 }
 
-/// Whether `text` is what git notes of conflicts: a hash and a path for each, which it may write to.
+/// Returns true if `text` is a list of recorded conflicts: a hash and a path for each, to which git may write.
 pub(super) fn is_rerere(text: &[u8]) -> bool {
     let entry = |entry: &[u8]| {
         let end = entry.iter().position(|byte| *byte == b'\t').unwrap_or(0);
@@ -130,18 +131,18 @@ pub(super) fn is_rerere(text: &[u8]) -> bool {
     text.strip_suffix(b"\0").map_or(text.is_empty(), |text| text.split(|byte| *byte == 0).all(entry))
 }
 
-/// Whether `text` is object ids, one to a line.
+/// Returns true if `text` is object ids, one per line.
 pub(super) fn is_ids(text: &[u8]) -> bool {
     lines(text).all(hex)
 }
 
-/// Whether `text` is an object id or the name of a branch.
+/// Returns true if `text` is an object id or the name of a branch.
 pub(super) fn is_name_or_id(text: &[u8]) -> bool {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     hex(line) || is_name(line)
 }
 
-/// Whether `text` is what `git pack-refs` writes.
+/// Returns true if `text` has the format of `git pack-refs`.
 pub(super) fn is_packed(text: &[u8]) -> bool {
     lines(text).enumerate().all(|(number, line)| match line {
         [b'#', ..] => number == 0,
@@ -154,7 +155,7 @@ pub(super) fn is_packed(text: &[u8]) -> bool {
     })
 }
 
-/// Whether `text` leads from the worktree directory `at` to a `.git` inside `root`, as far as spelling goes.
+/// Returns true if `text` leads from the worktree directory `at` to a `.git` inside `root`, judged by spelling alone.
 pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let line = text.strip_suffix('\n').unwrap_or(text);
@@ -163,7 +164,7 @@ pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
     }
     spelled(at, Path::new(line)).is_some_and(|tree| {
         let below = tree.strip_prefix(root).ok();
-        // Not the root's own: that is the main tree, or the linked one this repository was found by.
+        // Excludes the root's own: that is the main tree, or the linked one by which this repository was found.
         let below = below.filter(|below| below.components().count() > 1);
         below.is_some_and(|below| {
             let names = parts(below);
@@ -173,27 +174,27 @@ pub(super) fn is_tree_inside(text: &[u8], at: &Path, root: &Path) -> bool {
     })
 }
 
-/// The lines of `text`, none if it is empty.
+/// Returns the lines of `text`; none if it is empty.
 pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|byte| *byte == b'\n').filter(move |_| !text.is_empty())
 }
 
-/// Whether `text` is an object id.
+/// Returns true if `text` is an object id.
 pub(super) fn hex(text: &[u8]) -> bool {
     matches!(text.len(), 40 | 64) && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether `name` is one of a reference, without `refs/`.
+/// Returns true if `name` is a reference name, without `refs/`.
 pub(super) fn is_name(name: &[u8]) -> bool {
     let parts: Vec<&[u8]> = name.split(|byte| *byte == b'/').collect();
     reference_name(&parts)
 }
 
-/// Whether `parts` make a name of a reference, by the rules of `git check-ref-format`.
+/// Returns true if `parts` form a reference name, by the rules of `git check-ref-format`.
 pub(super) fn reference_name(parts: &[&[u8]]) -> bool {
     let length: usize = parts.iter().map(|part| part.len() + 1).sum();
-    // `git log -x` must not be a way to name it; git itself refuses to make such a branch.
+    // The name must not look like an option, as in `git log -x`. Git itself refuses to create such a branch.
     let option = |number: usize, part: &[u8]| number <= 1 && part.starts_with(b"-");
     length < 1000 && parts.iter().enumerate().all(|(number, part)| component(part) && !option(number, part))
 }

@@ -1,12 +1,13 @@
-//! One object made from another: what a delta in a pack says.
+//! Applies a delta of a pack: builds one object from another.
 
-/// How long the result of `delta` is. `None` if it does not say so.
+/// Returns the length of the result of `delta`, or `None` if it is malformed.
 pub(super) fn result_length(delta: &[u8]) -> Option<u64> {
     let (_, at) = number(delta, 0)?;
     Some(number(delta, at)?.0)
 }
 
-/// Applies `delta` to `base`. `None` if it does not fit, or if the result is not as long as it says, or as `most`.
+/// Applies `delta` to `base`. Returns `None` if it does not fit, if the result has another length than stated, or if
+/// it is longer than `most`.
 pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
     let (from, at) = number(delta, 0)?;
     let (to, mut at) = number(delta, at)?;
@@ -38,7 +39,7 @@ pub(super) fn apply(base: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
     (result.len() == to).then_some(result)
 }
 
-/// A number of which only the bytes that `which` names are written.
+/// Reads a number of which only the bytes selected by `which` are stored.
 fn field(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
     let mut value = 0;
     for place in (0..4).filter(|place| which & 1 << place != 0) {
@@ -48,10 +49,10 @@ fn field(delta: &[u8], at: &mut usize, which: u8) -> Option<usize> {
     Some(value)
 }
 
-/// A number, its low bits first, and where it ends.
+/// Reads a number, low bits first, and returns it with its end.
 fn number(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let mut value = 0;
-    // ends: nine bytes hold all that is taken
+    // ends: nine bytes hold the largest accepted number
     for shift in (0..63).step_by(7) {
         let byte = *bytes.get(at)?;
         at += 1;

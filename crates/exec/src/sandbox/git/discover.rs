@@ -1,4 +1,4 @@
-//! Where the git directories of working trees are.
+//! Discovers the git directories of working trees.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -11,32 +11,32 @@ use rustix::fs::FileType;
 use super::settings::MAX_CONFIG;
 use super::{Repository, config, paths, sys};
 
-/// How many repositories commands can write to: each has a layer in every run.
+/// The maximum number of writable repositories: each has a layer in every run.
 const REPOSITORIES: usize = 32;
-/// How many others are told of: each becomes a read-only mount.
+/// The maximum number of other repositories: each becomes a read-only mount.
 const MOUNTS: usize = 20_000;
-/// What a pointer may hold: a path and a few letters.
+/// The maximum size of a `.git` file: a path and a few letters.
 const POINTER: u64 = 8 * 1024;
 
-/// What the walk found.
+/// The git directories that were discovered.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Discovered {
-    /// The git directories, no one inside another.
+    /// The writable git directories, none inside another.
     pub(crate) repositories: Vec<Repository>,
-    /// Files and links with the name `.git`, which must be read-only.
+    /// Files and links named `.git`, which must be read-only.
     pub(crate) pointers: Vec<PathBuf>,
-    /// Git directories for which there is no layer, and which must be read-only.
+    /// Git directories without a layer, which must be read-only.
     pub(crate) closed: Vec<PathBuf>,
-    /// Git directories that belong to no working tree here: bare ones, and those whose tree lies elsewhere.
+    /// Git directories without a working tree here: bare ones, and those whose tree lies elsewhere.
     pub(crate) bare: Vec<PathBuf>,
-    /// Every repository of a working tree, also those inside another one.
+    /// All repositories of working trees, including those inside another one.
     pub(crate) trees: Vec<Repository>,
-    /// There were too many of them.
+    /// True if the limits were exceeded.
     pub(crate) cut: bool,
 }
 
-/// The git directories of the working trees `trees` (real paths) in the writable roots, and those of `trees` that are git
-/// directories themselves.
+/// Returns the git directories of the working trees `trees` (real paths) in the writable roots. Also returns those of
+/// `trees` that are git directories themselves.
 pub(crate) fn repositories<'a>(
     trees: impl IntoIterator<Item = &'a PathBuf>,
     writable: &[PathBuf],
@@ -57,20 +57,20 @@ pub(crate) fn repositories<'a>(
     found
 }
 
-/// Decides whether git could take a directory for one of its own.
+/// Decides whether git could take a directory for a git directory.
 ///
-/// Git wants a `HEAD`, and `objects` and `refs` that it may search. It takes an executable file or a FIFO for such a
+/// Git requires a `HEAD`, and searchable `objects` and `refs`. It accepts an executable file or a FIFO for such a
 /// directory too, and finds both elsewhere if there is a `commondir`. So only names count here, not kinds.
 pub(crate) fn is_git(path: &Path) -> bool {
-    // Git wants no list of it, so neither does this.
+    // Git does not list the directory, so neither does this check.
     let has = |name: &str| sys::is_there(&path.join(name));
     let head = sys::kind_of(&path.join("HEAD"));
     matches!(head, Some(FileType::RegularFile | FileType::Symlink))
         && (has("commondir") || has("objects") && has("refs"))
 }
 
-/// The repositories of the directories above `root`, the nearest first: git looks upwards, and their configuration may name
-/// files in `root`. `is_ours` says whether a directory belongs to this user.
+/// Returns the repositories of the directories above `root`, the nearest first: git searches upwards, and their
+/// configuration may name files in `root`. `is_ours` decides whether a directory belongs to this user.
 pub(crate) fn outer_repositories(root: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<Repository> {
     let above = root.ancestors().skip(1).take_while(|above| is_ours(above));
     let repository = |above: &Path| {
@@ -83,14 +83,14 @@ pub(crate) fn outer_repositories(root: &Path, is_ours: impl Fn(&Path) -> bool) -
     above.filter_map(repository).collect()
 }
 
-/// The git directory that a linked working tree has for itself beside the one that all share.
+/// Returns the git directory of a linked working tree's own, beside the common one.
 pub(super) fn own_directory(Repository { at, root }: &Repository) -> Option<PathBuf> {
     let own = sys::real(&pointer(root)?).ok()?;
     (own != *at).then_some(own)
 }
 
 impl Discovered {
-    /// Takes in the `.git` of the directory `tree`.
+    /// Records the `.git` of the directory `tree`.
     fn see(&mut self, tree: &Path, dir: BorrowedFd<'_>, writable: &[PathBuf]) -> ControlFlow<()> {
         if is_git(tree) {
             if self.bare.len() == MOUNTS {
@@ -129,7 +129,7 @@ impl Discovered {
             return ControlFlow::Continue(());
         }
         self.repositories.retain(|known| !known.at.starts_with(&repository.at));
-        // A directory that is none of git's, or one too many, is not written to, whoever made it.
+        // A directory that is not a git directory, or one too many, stays read-only, regardless of its creator.
         if self.repositories.len() < REPOSITORIES && is_git(&repository.at) {
             self.repositories.push(repository);
         } else if self.closed.len() == MOUNTS {
@@ -141,20 +141,22 @@ impl Discovered {
     }
 }
 
-/// The git directory that `path` leads to, if it lies in a writable root: nobody has to prove anything to have that guarded.
+/// Returns the git directory that `path` leads to, if it lies in a writable root: protecting that needs no proof of
+/// ownership.
 fn within(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
     let real = sys::real(path).ok()?;
     let inside = writable.iter().any(|root| real.starts_with(root) && real != *root);
     (inside && is_git(&real)).then_some(real)
 }
 
-/// Where the file `.git` in `tree` says that its git directory is.
+/// Returns the git directory that the file `.git` in `tree` states.
 pub(super) fn pointer(tree: &Path) -> Option<PathBuf> {
     let dir = sys::root(tree).ok()?;
     pointed(&sys::small(dir.as_fd(), Path::new(".git"), POINTER)?, tree)
 }
 
-/// The git directory that the file `.git` in `tree` leads to; of a linked working tree, the one that all of them share.
+/// Returns the git directory that the file `.git` in `tree` leads to. For a linked working tree, it is the common
+/// directory.
 pub(crate) fn common_directory(tree: &Path) -> Option<PathBuf> {
     let git = sys::real(&pointer(tree)?).ok()?;
     let dir = sys::root(&git).ok()?;
@@ -165,13 +167,13 @@ pub(crate) fn common_directory(tree: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Where the pointer `text` in `tree` says that its git directory is.
+/// Returns the git directory that the pointer `text` in `tree` states.
 fn pointed(text: &[u8], tree: &Path) -> Option<PathBuf> {
     Some(tree.join(line(text.strip_prefix(b"gitdir: ")?)?))
 }
 
-/// The git directory that the pointer `text` in `tree` leads to, if that one says itself that it belongs to the tree: the
-/// pointer is content of the repository, and may lie.
+/// Returns the git directory that the pointer `text` in `tree` leads to, if that directory refers back to the tree:
+/// the pointer is content of the repository, and may lie.
 fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
     let git = sys::real(&pointed(text, tree)?).ok()?;
     let dir = sys::root(&git).ok()?;
@@ -179,7 +181,7 @@ fn proven(text: &[u8], tree: &Path) -> Option<PathBuf> {
         Some(_) => {
             let common = sys::small(dir.as_fd(), Path::new("commondir"), POINTER)?;
             let common = sys::real(&git.join(line(&common)?)).ok()?;
-            // Or else a directory in the workspace could claim any repository for its own.
+            // Otherwise a directory in the workspace could claim any repository.
             let listed = git.parent() == Some(&common.join("worktrees"));
             let back = sys::small(dir.as_fd(), Path::new("gitdir"), POINTER)?;
             let back = git.join(line(&back)?);
@@ -199,7 +201,7 @@ fn leads(path: &Path, tree: &Path) -> bool {
     sys::real(path).is_ok_and(|real| real == tree)
 }
 
-/// The one line of a pointer.
+/// Returns the single line of a pointer.
 fn line(text: &[u8]) -> Option<&Path> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let text = &text[..end];

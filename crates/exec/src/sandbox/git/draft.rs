@@ -1,4 +1,4 @@
-//! Files on their way: written under a name of their own, then moved to their place in one step.
+//! Temporary files in the host's git directory: written under a unique name, then renamed atomically.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,10 +15,10 @@ use super::place::{Fault, Mark};
 use super::sys;
 use super::upper::Body;
 
-/// How long another git may hold a lock.
+/// The maximum time to wait for another git's lock.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A file under a name of its own, until it takes its place. Otherwise it is removed.
+/// A file under a temporary name until it is renamed. Dropping it removes the file.
 pub(super) struct Draft<'a> {
     dir: BorrowedFd<'a>,
     name: Option<OsString>,
@@ -26,23 +26,23 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// Begins a file with the name `name`, which must be free.
+    /// Creates a file with the name `name`, which must not exist.
     pub(super) fn new(dir: BorrowedFd<'a>, name: OsString, mode: Mode) -> rustix::io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(dir, &name, flags, mode)?;
         Ok(Self { dir, name: Some(name), file: file.into() })
     }
 
-    /// Moves the file to `name`, and says what it is there.
+    /// Renames the file to `name`, and returns its mark.
     pub(super) fn place(mut self, name: &OsStr, how: RenameFlags) -> Result<Mark, Fault> {
         let Some(draft) = self.name.clone() else { return Err(Errno::INVAL.into()) };
         match rustix::fs::renameat_with(self.dir, &draft, self.dir, name, how) {
-            // A file system that cannot promise not to replace. The worst is that an object is replaced by its like.
+            // A file system without `RENAME_NOREPLACE`. At worst, an object is replaced by an equal one.
             Err(Errno::INVAL) if !how.is_empty() => rustix::fs::renameat(self.dir, &draft, self.dir, name)?,
             other => other?,
         }
         self.name = None;
-        // Of the open file: somebody may have replaced it already.
+        // Of the open file: another process may have replaced the name already.
         Ok(Mark::of(&rustix::fs::fstat(&self.file)?))
     }
 }
@@ -55,7 +55,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Takes the lock of the file `name`.
+/// Takes git's lock of the file `name`.
 pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<Draft<'a>, Fault> {
     const PAUSE: Duration = Duration::from_millis(10);
     let mut lock = name.to_owned();
@@ -70,7 +70,7 @@ pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<Draft<'a>, F
     }
 }
 
-/// A name that git takes for a leftover of its own, should we be stopped halfway.
+/// Returns a name that git takes for its own leftover, in case this process is interrupted.
 pub(super) fn unique() -> OsString {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +86,7 @@ pub(super) fn write(to: &mut File, body: &Body) -> std::io::Result<()> {
     }
 }
 
-/// Whether the file on the host has this content.
+/// Returns true if the host's file has this content.
 pub(super) fn same(host: &File, body: &Body) -> bool {
     const PIECE: usize = 64 * 1024;
     let length = match body {

@@ -1,7 +1,7 @@
-//! References that somebody else moved while a run was under way: whether the run knew, and went on from there.
+//! Reference conflicts: decides whether a reference that another process moved during a run was known to the run.
 //!
-//! A history of a reference is appended to, never replaced. If the one in the sandbox has the last entry of the host's,
-//! and goes on from it without a gap, then the run saw what the host has, and moved from there.
+//! A reflog is appended to, never replaced. The run saw the host's state if the sandbox's reflog contains the last
+//! entry of the host's and continues from it without a gap.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use super::plan::{Item, Job};
 use super::upper::Body;
 use super::{index, sys};
 
-/// How long a history may be to be looked at.
+/// The maximum size of a reflog that is read.
 const LONGEST: u64 = 16 << 20;
 
-/// Whether somebody else has changed this file of the host in a way that matters.
+/// Decides whether another process has changed this file of the host in a relevant way.
 pub(super) type Ask<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
 
-/// Packed references, by name: there may be a hundred thousand to ask for.
+/// Packed references by name: there may be a hundred thousand queries.
 #[derive(Debug)]
 pub(super) struct Packed {
     file: PathBuf,
@@ -31,22 +31,23 @@ pub(super) struct Packed {
     ids: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-/// What one history has after the last entry of another.
+/// The entries of a reflog after the last entry of another.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tail<'a> {
-    /// The ids it leads from and to.
+    /// The first old id and the last new id.
     pub(super) from: &'a [u8],
     pub(super) to: &'a [u8],
-    /// Its entries.
+    /// The entries.
     pub(super) text: &'a [u8],
 }
 
-/// What `sandbox` has after the last entry of `host`. `None` if it does not go on from there, step by step.
+/// Returns the entries of `sandbox` after the last entry of `host`, or `None` if it does not continue from there
+/// without a gap.
 pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
     let last =
         host.split_inclusive(|byte| *byte == b'\n').next_back().filter(|line| line.ends_with(b"\n"))?;
     let (_, from) = step(last)?;
-    // Line by line from the end: each is compared once.
+    // Line by line from the end, so that each is compared once.
     let mut start = sandbox.len();
     let known = sandbox.split_inclusive(|byte| *byte == b'\n').rev().find(|line| {
         start -= line.len();
@@ -65,7 +66,7 @@ pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
     Some(Tail { from, to, text })
 }
 
-/// The two ids that an entry of a history begins with.
+/// Returns the two ids at the start of a reflog entry.
 fn step(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut words = line.split(|byte| *byte == b' ');
     let (old, new) = (words.next()?, words.next()?);
@@ -73,7 +74,7 @@ fn step(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl Landing<'_> {
-    /// Notes the references that the host has moved, and that the sandbox has moved on from there.
+    /// Records the references that the host has moved and that the sandbox has moved on from there.
     pub(super) fn find_forwards(&mut self, items: &[Item]) {
         for item in items {
             let Job::Write(Form::Ref, Some(Ok(Body::Bytes(text)))) = &item.job else { continue };
@@ -84,7 +85,7 @@ impl Landing<'_> {
         }
     }
 
-    /// Where the host's reference is now, if somebody else may have moved it.
+    /// Returns the current value of the host's reference, if another process may have moved it.
     pub(super) fn moved(&self, path: &Path, changed: i128) -> Option<Vec<u8>> {
         let by_others = self.by_others(changed);
         let file = match self.host.look(path) {
@@ -95,7 +96,7 @@ impl Landing<'_> {
         by_others(&file, &stat).then(|| self.value(path)).flatten()
     }
 
-    /// Where the host's reference is now.
+    /// Returns the current value of the host's reference.
     pub(super) fn value(&self, path: &Path) -> Option<Vec<u8>> {
         if self.host.has(path) {
             let text = self.host.small(path, Form::Ref.limit())?;
@@ -123,14 +124,14 @@ impl Landing<'_> {
         })
     }
 
-    /// Whether somebody else has moved a packed reference, and the sandbox not from there.
+    /// Returns true if another process has moved a packed reference, and the sandbox did not continue from there.
     pub(super) fn is_moved(&self, path: &Path, body: &Body, changed: i128) -> bool {
         let Some(value) = self.moved(path, changed) else { return false };
         let same = matches!(body, Body::Bytes(text) if text.strip_suffix(b"\n").unwrap_or(text) == value);
         !same && self.forwards.get(path) != Some(&value)
     }
 
-    /// A history that both have changed: what the sandbox adds is added.
+    /// Merges a reflog that both sides have changed: appends the sandbox's entries.
     pub(super) fn add_entries(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
         let (Some(host), Body::Bytes(sandbox)) = (self.host.small(path, LONGEST), body) else {
             return Ok(Put::Conflict);
@@ -142,14 +143,14 @@ impl Landing<'_> {
         }
     }
 
-    /// Whether a file of the host was changed by somebody else since the run began, or since the change `changed` was made
-    /// by an earlier run.
+    /// Returns a check whether another process changed a file of the host since the run began, or since `changed`,
+    /// the time of an earlier run's change.
     pub(super) fn by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
         let since = self.layer.began.min(changed);
         move |path, stat| sys::changed(stat) > since && self.layer.done.get(path) != Some(&Mark::of(stat))
     }
 
-    /// As `by_others`, but it is no matter if `body` has what was changed.
+    /// Returns the check of `by_others`, which also accepts a file if `body` includes the change.
     pub(super) fn ask<'b>(&'b self, form: Form, body: &'b Body, changed: i128) -> Ask<'b> {
         let by_others = self.by_others(changed);
         match (form, body) {
@@ -174,7 +175,7 @@ fn by_name(packed: &[u8]) -> HashMap<Vec<u8>, Vec<u8>> {
     lines(packed).filter_map(entry).collect()
 }
 
-/// The git directory of a reference, and its name.
+/// Returns the git directory of a reference, and its name.
 fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let at = parts(path).iter().position(|part| *part == b"refs")?;
     Some((path.iter().take(at).collect(), path.iter().skip(at).collect()))

@@ -1,7 +1,8 @@
-//! The index of a run: what of it may land, and at which paths there may be another repository.
+//! Decides which parts of a run's index may land, and at which paths it may name another repository (gitlink).
 //!
-//! `git status` goes into a repository that the index names, and does what its configuration says. So a new one is named
-//! only where there is none yet, or one whose git directory is in this one: its configuration has landed, or was there.
+//! `git status` enters a repository that the index names, and obeys its configuration. So a new one may be named only
+//! where no repository exists yet, or one whose git directory is inside this one: its configuration has landed, or
+//! existed before.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -20,13 +21,13 @@ use super::settings::MAX_CONFIG;
 use super::upper::Body;
 use super::{allowed, config, sys};
 
-/// What a pointer to a git directory may hold: a path and a few letters.
+/// The maximum size of a `.git` file: a path and a few letters.
 const POINTER: u64 = 8 * 1024;
-/// At how many new paths there may be another repository.
+/// The maximum number of new gitlinks.
 const LINKS: usize = 1_000;
 
 impl Landing<'_> {
-    /// How the repository that `path` belongs to names its objects. `None` if that cannot be told.
+    /// Returns the object format of the repository that `path` belongs to, or `None` if it is unclear.
     pub(super) fn format(&mut self, path: &Path) -> Option<Format> {
         let git: PathBuf = path.iter().take(allowed::repository(&parts(path))).collect();
         if let Some(known) = self.formats.get(&git) {
@@ -38,7 +39,7 @@ impl Landing<'_> {
         format
     }
 
-    /// What of the index at `path` may land; `None` if nothing.
+    /// Returns the part of the index at `path` that may land, or `None`.
     pub(super) fn index(&self, path: &Path, body: &Body, format: Format) -> Option<Body> {
         let Body::File(file, _) = body else { return None };
         let git = path.parent()?;
@@ -51,7 +52,7 @@ impl Landing<'_> {
         fits.then_some(Body::Bytes(checked.bytes))
     }
 
-    /// Sees whether the index of `git` may name another repository at `path`.
+    /// Checks whether the index of `git` may name another repository at `path`.
     fn may_link(&self, git: &Path, path: &Path) -> Option<()> {
         let tree = self.tree(git)?;
         let top = sys::root(&tree).ok()?;
@@ -79,7 +80,7 @@ impl Landing<'_> {
         (inside(&told) && sys::real(&told).ok()? == told).then_some(())
     }
 
-    /// The working tree of the git directory `git`.
+    /// Returns the working tree of the git directory `git`.
     fn tree(&self, git: &Path) -> Option<PathBuf> {
         let (at, root) = (&self.layer.repository.at, &self.layer.repository.root);
         let whole = at.join(git);

@@ -1,11 +1,11 @@
-//! The two ways in which a repository names its objects.
+//! Object formats of git: SHA-1 and SHA-256 ids.
 
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
 use super::config;
 
-/// How a repository names its objects.
+/// The object format of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Sha1,
@@ -13,8 +13,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format of the repository with this configuration. `None` if it cannot be told for certain: git looks at
-    /// `extensions.objectformat` in this one file and nowhere else, and no letter of a key can be written otherwise.
+    /// Returns the format of the repository with this configuration, or `None` if it is ambiguous. Git reads
+    /// `extensions.objectformat` in this one file only, and no letter of a key can be escaped.
     pub(super) fn of(config: &[u8]) -> Option<Self> {
         const KEY: &[u8] = b"objectformat";
         let named = config.windows(KEY.len()).filter(|word| word.eq_ignore_ascii_case(KEY)).count();
@@ -26,7 +26,7 @@ impl Format {
         }
     }
 
-    /// How many bytes an id has.
+    /// Returns the length of an id in bytes.
     pub(super) fn bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -34,12 +34,12 @@ impl Format {
         }
     }
 
-    /// Whether `text` is an id as it is written.
+    /// Returns true if `text` is an id in hexadecimal.
     pub(super) fn is_id(self, text: &[u8]) -> bool {
         text.len() == 2 * self.bytes() && super::content::hex(text)
     }
 
-    /// The hash of `bytes`.
+    /// Returns the hash of `bytes`.
     pub(super) fn hash(self, bytes: &[u8]) -> Vec<u8> {
         let mut hash = Hash::new(self);
         hash.add(bytes);
@@ -47,7 +47,7 @@ impl Format {
     }
 }
 
-/// A hash on its way.
+/// An incremental hash.
 #[derive(Debug, Clone)]
 pub(super) enum Hash {
     Sha1(Sha1),
@@ -62,7 +62,7 @@ impl Hash {
         }
     }
 
-    /// Takes in more.
+    /// Appends bytes.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha1(hash) => hash.update(bytes),
@@ -70,7 +70,7 @@ impl Hash {
         }
     }
 
-    /// The id that came of it.
+    /// Returns the id.
     pub(super) fn end(self) -> Vec<u8> {
         match self {
             Self::Sha1(hash) => hash.finalize().to_vec(),
@@ -79,7 +79,7 @@ impl Hash {
     }
 }
 
-/// The bytes of an id that is written in `digits`.
+/// Parses an id from hexadecimal `digits`.
 pub(super) fn id(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     digits.chunks(2).map(|two| Some(digit(two[0])? << 4 | digit(*two.get(1)?)?)).collect()

@@ -1,7 +1,7 @@
-//! The index: read to its last byte before it lands, and compared with another.
+//! Git index: validated to its last byte before it lands, and compared with another.
 //!
-//! git believes an index. What could lead it astray is not landed, and what it could work out itself is left out: a list of
-//! trees (`TREE`) that lies would be committed in place of what is staged.
+//! Git trusts an index. Misleading data does not land, and data that git can compute itself is omitted: a false tree
+//! cache (`TREE`) would be committed instead of the staged files.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 use super::hash::Format;
 use super::tracked;
 
-/// How large an index may be.
+/// The maximum size of an index.
 pub(super) const LARGEST: u64 = 64 << 20;
 
 const START: usize = 12;
-/// Times, device and inode come before the mode; owner and size before the id.
+/// Offsets in an entry: times, device and inode come before the mode; owner and size before the id.
 const MODE: usize = 24;
 const ID: usize = 40;
 
@@ -22,7 +22,7 @@ const ASSUMED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
-/// Of the second flags.
+/// Bits of the extended flags.
 const SKIPPED: u16 = 0x4000;
 const INTENDED: u16 = 0x2000;
 
@@ -34,34 +34,34 @@ const DIRECTORY: u32 = 0o40_000;
 pub(super) struct Entry<'a> {
     pub(super) path: &'a [u8],
     mode: u32,
-    /// Where its flags are.
+    /// The offset of its flags.
     at: usize,
     flags: u16,
     more: u16,
 }
 
-/// Paths of the host's index that have something a stranger may not add.
+/// Paths of the host's index with properties that a sandbox may not add.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Other repositories.
+    /// Other repositories (gitlinks).
     pub(super) links: HashSet<Vec<u8>>,
-    /// Entries of which git is told not to look at the file.
+    /// Entries that git is told to assume unchanged or to skip.
     assumed: HashSet<Vec<u8>>,
     skipped: HashSet<Vec<u8>>,
-    /// The host leaves out parts of the tree.
+    /// The host has a sparse checkout.
     pub(super) sparse: bool,
 }
 
-/// An index that is nothing but entries.
+/// An index reduced to its entries.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) bytes: Vec<u8>,
-    /// Paths at which there is another repository, and that the host's index does not have as such.
+    /// Paths of gitlinks that the host's index does not have.
     pub(super) links: Vec<Vec<u8>>,
 }
 
 impl Known {
-    /// What the host's index has. Nothing if it cannot be read.
+    /// Reads the host's index. Returns the default if it is malformed.
     pub(super) fn of(index: &[u8], format: Format) -> Self {
         let mut known = Self::default();
         let read = walk(index, format, |entry| {
@@ -81,7 +81,8 @@ impl Known {
     }
 }
 
-/// Reads `index` and leaves of it what may land. `None` if it is none, or if it holds what must not land.
+/// Validates `index` and reduces it to the part that may land. Returns `None` if it is malformed, or contains an
+/// entry that must not land.
 pub(super) fn check(mut index: Vec<u8>, format: Format, known: &Known) -> Option<Checked> {
     let mut links = Vec::new();
     let mut changed = Vec::new();
@@ -89,7 +90,7 @@ pub(super) fn check(mut index: Vec<u8>, format: Format, known: &Known) -> Option
         if entry.mode == GITLINK && !known.links.contains(entry.path) {
             links.push(entry.path.to_vec());
         }
-        // A stranger could hide that a file was changed.
+        // The flag could hide that a file was changed.
         if entry.flags & ASSUMED != 0 && !known.assumed.contains(entry.path) {
             changed.push((entry.at, entry.flags & !ASSUMED));
         }
@@ -111,7 +112,7 @@ pub(super) fn check(mut index: Vec<u8>, format: Format, known: &Known) -> Option
     Some(Checked { bytes: index, links })
 }
 
-/// Calls `each` with every entry. Says where they end, and whether there may be whole directories among them.
+/// Calls `each` with every entry. Returns the end of the entries, and whether the index is sparse.
 fn walk(
     index: &[u8],
     format: Format,
@@ -133,7 +134,7 @@ fn walk(
         let entry = Head::read(body, at, (id, version))?;
         let kept;
         (kept, at) = entry.name(body, at, &mut path, version == 4)?;
-        // Of a path that is not merged there may be several.
+        // An unmerged path may have several entries.
         let other = kept.same && stage > 0 && entry.flags & STAGE > stage;
         if !kept.after && !other {
             return None;
@@ -150,7 +151,7 @@ fn walk(
     (sparse || !directories).then_some((at, sparse))
 }
 
-/// What an entry has before its path.
+/// The header of an entry, before its path.
 struct Head {
     mode: u32,
     at: usize,
@@ -159,12 +160,12 @@ struct Head {
     path: usize,
 }
 
-/// How a path stands to the one before it.
+/// The relation of a path to the previous one.
 struct Kept {
-    /// It comes after it.
+    /// The path sorts after the previous one.
     after: bool,
     same: bool,
-    /// How much of it is whole parts that were looked at with the one before.
+    /// The length of the leading components that were checked with the previous path.
     known: usize,
 }
 
@@ -178,12 +179,12 @@ impl Head {
         let flags = half(body, at)?;
         let (more, path) = if flags & EXTENDED == 0 { (0, at + 2) } else { (half(body, at + 2)?, at + 4) };
         let fits = more & !(SKIPPED | INTENDED) == 0 && (version > 2 || flags & EXTENDED == 0);
-        // git leaves out whole directories only where it is not to look at them.
+        // Git collapses a directory only if it is marked as skipped.
         let looked_at = mode == DIRECTORY && more & SKIPPED == 0;
         (fits && !looked_at).then_some(Self { mode, at, flags, more, path })
     }
 
-    /// Makes `path` the path of this entry, and says where the next begins.
+    /// Sets `path` to the path of this entry, and returns the offset of the next one.
     fn name(&self, body: &[u8], start: usize, path: &mut Vec<u8>, short: bool) -> Option<(Kept, usize)> {
         let (drop, from) = if short { varint(body, self.path)? } else { (path.len(), self.path) };
         let keep = path.len().checked_sub(drop)?;
@@ -195,7 +196,7 @@ impl Head {
         let known = path[..keep + shared].iter().rposition(|byte| *byte == b'/').map_or(0, |last| last + 1);
         path.truncate(keep);
         path.extend(rest);
-        // The length is told twice, and git believes the other one.
+        // The length is stated twice, and git trusts the other one.
         let told = usize::from(self.flags & LENGTH);
         if path.is_empty() || path.len() > tracked::LONGEST || told != path.len().min(usize::from(LENGTH)) {
             return None;
@@ -207,7 +208,7 @@ impl Head {
     }
 }
 
-/// Reads what follows the entries. Says whether there may be whole directories among them.
+/// Validates the extensions after the entries. Returns whether the index is sparse.
 fn extensions(body: &[u8], mut at: usize) -> Option<bool> {
     let mut sparse = false;
     // ends: `at` grows
@@ -217,7 +218,7 @@ fn extensions(body: &[u8], mut at: usize) -> Option<bool> {
         at = at.checked_add(8)?.checked_add(length).filter(|end| *end <= body.len())?;
         match name {
             b"sdir" if length == 0 => sparse = true,
-            // Small letters: one that git must understand. `link` has entries elsewhere.
+            // Lower case: an extension that git must understand. `link` has entries elsewhere.
             _ if !name[0].is_ascii_uppercase() => return None,
             _ => {}
         }
@@ -233,7 +234,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// A small number as git writes it in few bytes, and where it ends.
+/// Reads a variable-length number, and returns it with its end.
 fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut value = 0;
     // ends: `at` grows
@@ -251,7 +252,7 @@ fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Whether `new` has every change of paths, objects and flags that was made from `then` to `now`.
+/// Returns true if `new` includes every change of paths, objects and flags from `then` to `now`.
 pub(super) fn includes(then: &File, now: &File, new: &File) -> bool {
     let (Some(then), Some(now)) = (bytes(then), bytes(now)) else { return false };
     let mut new_bytes = None;
@@ -267,7 +268,7 @@ pub(super) fn includes(then: &File, now: &File, new: &File) -> bool {
     })
 }
 
-/// Reads it where it is, wherever another reader of the same file has come to.
+/// Reads the file from its start, independent of the position of other readers.
 pub(super) fn bytes(file: &File) -> Option<Vec<u8>> {
     let size = rustix::fs::fstat(file).ok().map(|stat| super::sys::size(&stat))?;
     let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| size <= LARGEST)?];
@@ -275,19 +276,20 @@ pub(super) fn bytes(file: &File) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Paths with their stage, and what is known of each: mode, id and flags.
+/// Mode, id and flags by path and stage.
 type Entries<'a> = HashMap<(&'a [u8], u8), (&'a [u8], &'a [u8])>;
 
-/// The entries of an index whose object ids have `id` bytes, without what was noted of the files on disk. `None` if it is
-/// no such index, or if its entries are not all in it.
+/// Returns the entries of an index whose object ids have `id` bytes, without cached file metadata. Returns `None` if
+/// it is malformed, or if some entries are stored elsewhere.
 fn entries(index: &[u8], id: usize) -> Option<Entries<'_>> {
     let version = number(index, 4).filter(|_| index.starts_with(b"DIRC"))?;
-    // Paths of version 4 are cut short, and not worth the work.
+    // Version 4 compresses paths, which is not worth the effort.
     let count = number(index, 8).filter(|_| matches!(version, 2 | 3))?;
     let mut found = HashMap::new();
     let mut at = START;
     for _ in 0..count {
-        // Two times, device and inode; the mode; owner and size; the id; flags; the path and one to eight zeros.
+        // Layout: two times, device and inode; the mode; owner and size; the id; flags; the path and one to eight
+        // zeros.
         let path = at + ID + id + 2;
         let flags = index.get(path - 2..path)?;
         let extended = usize::from(flags[0] & 0x40 != 0) * 2;
@@ -297,10 +299,10 @@ fn entries(index: &[u8], id: usize) -> Option<Entries<'_>> {
         found.insert((index.get(path..path + length)?, flags[0] & 0x30), known);
         at += (path + length - at) / 8 * 8 + 8;
     }
-    // What follows must be whole, or else the ids have another length.
+    // The extensions must fill the rest exactly, otherwise the ids have another length.
     while at + id < index.len() {
         let name = index.get(at..at + 4)?;
-        // Small letters: an extension without which the entries cannot be understood.
+        // Lower case: an extension without which the entries cannot be understood.
         if !name[0].is_ascii_uppercase() {
             return None;
         }

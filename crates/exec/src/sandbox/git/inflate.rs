@@ -1,4 +1,4 @@
-//! Deflated content of strangers, inflated piece by piece.
+//! Inflates untrusted zlib streams piece by piece.
 
 use std::io::{BufRead, Error, ErrorKind, Result};
 use std::ops::ControlFlow;
@@ -19,8 +19,8 @@ impl Inflater {
         Self { state: InflateState::new_boxed(DataFormat::Zlib), piece: vec![0; PIECE] }
     }
 
-    /// Inflates the one stream that `from` stands at, and hands each piece of it to `each`, which may stop it. `from` then
-    /// stands behind the stream.
+    /// Inflates one stream from `from`, and passes each piece to `each`, which may stop it. Leaves `from` at the end
+    /// of the stream.
     pub(super) fn run(
         &mut self,
         from: &mut impl BufRead,
@@ -43,7 +43,7 @@ impl Inflater {
     }
 }
 
-/// The content is not what it must be, as opposed to a fault of the system.
+/// Returns the error for invalid content, as opposed to a system error.
 pub(super) fn wrong() -> Error {
     Error::from(ErrorKind::InvalidData)
 }

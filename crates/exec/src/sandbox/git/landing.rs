@@ -1,4 +1,5 @@
-//! One landing: carries out what an upper directory asks for, as far as contents and the host's own changes admit it.
+//! Landing: applies the changes in an overlay's upper directory to the host's git directory, unless a content check
+//! or a conflict prevents it.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,40 +21,40 @@ use super::place::{Change, Fault, Host, Mark, Put};
 use super::plan::{Item, Job, Plan};
 use super::upper::{Body, Unread, Upper};
 
-/// One landing.
+/// One landing in progress.
 pub(super) struct Landing<'a> {
     pub(super) layer: &'a mut Layer,
     pub(super) host: &'a Host,
     pub(super) upper: &'a Upper,
     pub(super) report: Report,
-    /// What longer works that do not land hold back.
+    /// Operations in progress that do not land, and the files that they block.
     pub(super) held: Vec<Group>,
-    /// References that somebody else has moved, and the sandbox from there: where the host's are.
+    /// References that another process has moved and the sandbox moved on from, with the host's value.
     pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
-    /// The packed references of the host that were looked at last.
+    /// Cache of the host's packed references that were read last.
     pub(super) packed: RefCell<Option<Packed>>,
-    /// How the repositories name their objects, by their place below the git directory.
+    /// Object formats by repository, relative to the git directory.
     pub(super) formats: HashMap<PathBuf, Option<Format>>,
-    /// How much may be inflated yet.
+    /// The remaining budget of inflated bytes.
     pub(super) room: u64,
-    /// Not all objects landed.
+    /// True if not all objects landed.
     incomplete: bool,
-    /// Packed references stayed behind.
+    /// True if packed references did not land.
     unpacked: bool,
 }
 
-/// How it went with one file.
+/// The outcome for one file.
 pub(super) enum End {
-    /// As `Put` says.
+    /// The outcome of the write.
     Put(Put),
-    /// It landed, but not all of it, so it stays in the upper directory too.
+    /// Only a part landed, so the file also stays in the upper directory.
     Partly(Mark),
-    /// It is not there any more.
+    /// The file no longer exists.
     Gone,
 }
 
 impl<'a> Landing<'a> {
-    /// A landing from `upper` to `host`.
+    /// Creates a landing from `upper` to `host`.
     pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
         let (report, held, forwards, formats, packed) = Default::default();
         let room = INFLATED;
@@ -61,10 +62,10 @@ impl<'a> Landing<'a> {
         Self { layer, host, upper, report, held, forwards, packed, formats, room, incomplete, unpacked }
     }
 
-    /// Does everything in its order.
+    /// Lands all items of `plan` in order.
     pub(super) fn carry_out(&mut self, plan: &mut Plan) {
         if plan.cut {
-            // What is not known as a whole stays as it is, to the last mark.
+            // An incompletely read upper directory stays unchanged, including its overlay marks.
             (plan.dropped, plan.directories) = Default::default();
             self.report
                 .fault("there are too many files, or their names are too long: nothing landed".to_owned());
@@ -77,7 +78,7 @@ impl<'a> Landing<'a> {
         let objects = plan.items.partition_point(|item| item.phase() <= Phase::PackIndexes);
         plan.items.drain(..objects).for_each(|item| self.one(item));
         if self.incomplete {
-            // Better an old reference than one to an object that is not there.
+            // An old reference is better than one to a missing object.
             if !plan.items.is_empty() {
                 self.report
                     .fault("not all objects landed, so references, index and HEAD stay too".to_owned());
@@ -98,14 +99,14 @@ impl<'a> Landing<'a> {
         }
     }
 
-    /// Makes the directories that a new repository needs.
+    /// Creates the directories that a new repository needs.
     fn make_wanted(&self, plan: &Plan) {
         let head = |item: &Item| matches!(item.job, Job::Write(Form::Head, _));
         let heads: HashSet<&Path> =
             plan.items.iter().filter(|item| head(item)).map(|item| item.path.as_path()).collect();
         for path in &plan.wanted {
             if path.ancestors().any(|above| heads.contains(above.with_file_name("HEAD").as_path())) {
-                // If it cannot be made, what belongs in it will say so.
+                // If this fails, the files in it report an error.
                 let _ = self.host.make(path);
             }
         }
@@ -157,7 +158,7 @@ impl<'a> Landing<'a> {
                 {
                     self.layer.indexes.insert(path.clone(), file);
                 }
-                // An object is never replaced, so nobody asks whose it is.
+                // An object is never replaced, so its origin is never checked.
                 if phase > Phase::PackIndexes {
                     self.layer.done.insert(path.clone(), mark);
                 }
@@ -168,7 +169,7 @@ impl<'a> Landing<'a> {
             }
             Put::Same => {}
             Put::Conflict => {
-                // With a history its reference is told; and what was last in an editor is nobody's loss.
+                // A conflict of a reflog is reported with its reference. The last text in an editor is no loss.
                 let log = matches!(allowed::judge(&parts(&path)), Verdict::Land(Form::Log, _));
                 if !log && !shown(&path).ends_with("_EDITMSG") {
                     self.report.conflict(told(&path, rescue));
@@ -215,7 +216,7 @@ impl<'a> Landing<'a> {
         Ok(End::Put(put))
     }
 
-    /// Lands an index, without what git could work out itself.
+    /// Lands an index, without data that git can compute itself.
     fn stage(&mut self, path: &Path, body: &Body, changed: i128) -> Result<End, Fault> {
         let checked = self.format(path).and_then(|format| self.index(path, body, format));
         let Some(checked) = checked else { return Ok(End::Put(Put::Kept)) };
@@ -237,7 +238,7 @@ impl<'a> Landing<'a> {
             Form::Name => is_name_or_id(bytes),
             Form::PackedRefs => is_packed(bytes),
             Form::Commondir => bytes == b"../..\n",
-            // A worktree that lies elsewhere is none of the sandbox's business.
+            // The sandbox must not touch a worktree that lies elsewhere.
             Form::Gitdir => {
                 inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
             }
@@ -247,21 +248,21 @@ impl<'a> Landing<'a> {
         }
     }
 
-    /// Whether this may be a history. What the host has in it already, it may have.
+    /// Returns true if this may be a reflog. Entries that the host already has are accepted.
     fn is_history(&self, path: &Path, bytes: &[u8], format: Option<Format>) -> bool {
         let old = self.host.small(path, Form::Log.limit()).unwrap_or_default();
         let new = bytes.strip_prefix(old.as_slice()).filter(|_| old.ends_with(b"\n")).unwrap_or(bytes);
         format.is_some_and(|format| is_log(new, format))
     }
 
-    /// A configuration lands only where the host has none, and only what is harmless of it.
+    /// Lands the harmless part of a configuration, only where the host has none.
     fn config(&self, path: &Path, body: Body) -> Result<End, Fault> {
         let Body::Bytes(text) = body else { return Ok(End::Put(Put::Kept)) };
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
         let inside = |tree: &str| {
             let tree = git.and_then(|git| spelled(&self.layer.repository.at.join(git), Path::new(tree)));
-            // Only a submodule has a tree of its own choice.
+            // Only a submodule chooses its own tree.
             tree.is_some_and(|tree| {
                 tree.starts_with(root) && tree != *root && !parts(&tree).contains(&b".git".as_slice())
             })
@@ -278,7 +279,7 @@ impl<'a> Landing<'a> {
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
             return Ok(End::Put(if same { Put::Same } else { Put::Kept }));
         }
-        // What is there already was read as the one before says.
+        // Existing objects were read in the format of the previous configuration.
         let old = known.and_then(|_| self.host.small(path, Form::Config.limit()));
         let format = Format::of(rewritten.text.as_bytes());
         if format.is_none() || old.is_some_and(|old| Format::of(&old) != format) {
@@ -297,7 +298,7 @@ impl<'a> Landing<'a> {
 
     fn remove(&self, path: &Path, removal: Removal, changed: i128) -> Result<End, Fault> {
         let names = parts(path);
-        // Its place may be in the packed references that stayed behind.
+        // The value may be in the packed references that did not land.
         if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
             return Ok(End::Put(Put::Conflict));
         }
@@ -314,14 +315,14 @@ impl<'a> Landing<'a> {
     }
 }
 
-/// The id that a reference has in the sandbox, with which its commit is found again after a conflict.
+/// Returns the sandbox's id of a reference, with which its commit is found again after a conflict.
 fn rescue(item: &Item) -> Option<String> {
     let Job::Write(Form::Ref | Form::Head, Some(Ok(Body::Bytes(bytes)))) = &item.job else { return None };
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_ids(bytes))?;
     Some(text.trim().to_owned())
 }
 
-/// A conflict in words.
+/// Describes a conflict.
 fn told(path: &Path, rescue: Option<&str>) -> String {
     let name = shown(path);
     let is_branch = parts(path).windows(2).any(|two| two == [b"refs".as_slice(), b"heads"]);

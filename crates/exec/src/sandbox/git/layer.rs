@@ -1,4 +1,4 @@
-//! What a run changes in one git directory, and how it comes to the host.
+//! Git layer: the changes of a run in one git directory, and their landing on the host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -13,62 +13,62 @@ use super::place::{Host, Mark};
 use super::plan::{Item, Job, Plan};
 use super::upper::Upper;
 
-/// How many names of a kind are told.
+/// The maximum number of names reported of a kind.
 const TOLD: usize = 16;
-/// How many names of a kind are noted.
+/// The maximum number of names recorded of a kind.
 const NOTED: usize = 1_000;
-/// How many worktrees have their index held open.
+/// The maximum number of worktrees whose index is kept open.
 const INDEXES: usize = 8;
-/// How far the clock of a file system may be behind, in nanoseconds.
+/// The maximum lag of a file system's clock, in nanoseconds.
 const BEHIND: i128 = 20_000_000;
 
-/// What a run changes in one git directory, and what of it may land.
+/// The changes of a run in one git directory, and the state of their landing.
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(super) repository: Repository,
     upper: PathBuf,
-    /// When the run began, in nanoseconds.
+    /// The start of the run, in nanoseconds.
     pub(super) began: i128,
-    /// What was landed already, as it was left: what differs from this was changed by somebody else.
+    /// Files that landed, with their mark: a different mark means that another process changed the file.
     pub(super) done: BTreeMap<PathBuf, Mark>,
-    /// The indexes as they were when the run began. git replaces an index, so an open one stays as it is.
+    /// The indexes at the start of the run. Git replaces an index, so an open one stays unchanged.
     pub(super) indexes: HashMap<PathBuf, File>,
-    /// The upper directory as it was seen to be empty, and when it had last changed.
+    /// The upper directory when it was last found empty, with its change times.
     empty: Option<(Upper, [i128; 2])>,
 }
 
-/// How long ago a change must be for a later one to have another time, in nanoseconds.
+/// The age of a change after which a later one certainly has another time, in nanoseconds.
 const SETTLED: i128 = 100_000_000;
 
 fn now() -> i128 {
     UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
 }
 
-/// What became of a run's changes.
+/// The result of landing a run's changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Landed {
-    /// How many files were written or removed on the host.
+    /// The number of files written or removed on the host.
     pub(crate) landed: usize,
     /// Names below the git directory that stay in the sandbox, sorted, at most 16.
     pub(crate) kept_back: Vec<String>,
-    /// How many more there are.
+    /// The number of further names.
     pub(crate) more_kept_back: usize,
-    /// Changed on both sides: the host's version stays. With the id that a branch has in the sandbox.
+    /// Files changed on both sides, where the host's version stays. With the id that a branch has in the sandbox.
     pub(crate) conflicts: Vec<String>,
-    /// What could not be done, in words.
+    /// Failures, in words.
     pub(crate) faults: Vec<String>,
 }
 
 impl Layer {
-    /// A layer over `repository` that a run is about to write to.
+    /// Creates a layer over `repository` for a run that is about to start.
     pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
         let began = now();
         let indexes = Host::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
         Self { repository, upper, began, done: BTreeMap::new(), indexes, empty: None }
     }
 
-    /// Whether there is anything to land; also if nobody can tell. This is asked often, so what was empty is not listed again
-    /// until something has changed.
+    /// Returns true if there may be changes to land. This is called often, so an empty directory is not listed again
+    /// until it changes.
     pub(crate) fn has_to_land(&mut self) -> bool {
         if !self.done.is_empty() {
             return true;
@@ -78,21 +78,22 @@ impl Layer {
         }
         let Ok(upper) = Upper::open(&self.upper) else { return true };
         let (times, empty) = (upper.times(), upper.is_empty() == Ok(true));
-        // A change that comes within the same tick of the clock as the last one would leave no trace.
+        // A change within the same clock tick as the last one would leave no trace.
         let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED < now());
         self.empty = times.ok().filter(settled).map(|times| (upper, times));
         !empty
     }
 
-    /// Lands what may be landed. The run may go on meanwhile and afterwards: nothing is removed from the upper directory.
+    /// Lands the allowed changes while the run may continue: nothing is removed from the upper directory.
     pub(crate) fn land(&mut self) -> Landed {
         self.bring(Host::seen, |_, _, _| {})
     }
 
-    /// Lands what may be landed, now that the run is over and nothing mounts the upper directory any more. What has landed
-    /// is removed from the upper directory, so that the next run sees the host's; what is private stays there.
+    /// Lands the allowed changes after the run, when the upper directory is no longer mounted. Landed files are
+    /// removed from the upper directory, so that the next run sees the host's. Private files stay there.
     ///
-    /// What is in conflict is removed too: the next run could not know of it, and would land it over the host's.
+    /// Conflicting files are removed too: the next run would not know of the conflict, and would land them over the
+    /// host's.
     pub(crate) fn finish(mut self) -> Landed {
         self.bring(
             |host| host,
@@ -134,17 +135,17 @@ impl Layer {
         landing.carry_out(&mut plan);
         let mut report = landing.report;
         sweep(&upper, &plan, &report.settled);
-        // What an earlier run has left was told then.
+        // Leftovers of an earlier run were reported then.
         report.kept.retain(|path| upper.changed(path).is_none_or(|at| self.is_new(at)));
         report.told()
     }
 
-    /// Whether this was done by this run, and not by an earlier one.
+    /// Returns true if the change was made by this run, and not by an earlier one.
     pub(super) fn is_new(&self, changed: i128) -> bool {
         changed >= self.began - BEHIND
     }
 
-    /// Forgets what was landed at `path` and below it, which follows it in order.
+    /// Forgets the landed files at `path` and below it, which follow it in order.
     pub(super) fn forget(&mut self, path: &Path) {
         let below = self.done.range(path.to_owned()..).take_while(|(done, _)| done.starts_with(path));
         let below: Vec<PathBuf> = below.map(|(done, _)| done.clone()).collect();
@@ -153,8 +154,8 @@ impl Layer {
         }
     }
 
-    /// What an earlier landing brought to the host, and the run has removed since. In a directory that is new, that
-    /// leaves no trace.
+    /// Returns removals of files that an earlier landing brought to the host and the run has removed since. In a new
+    /// directory, a removal leaves no whiteout.
     fn vanished(&self, upper: &Upper) -> Vec<Item> {
         let mut gone = HashSet::new();
         for path in self.done.keys().filter(|path| upper.lacks(path)) {
@@ -174,7 +175,7 @@ impl Layer {
 }
 
 impl Landed {
-    /// What came of another layer, or of the same one later.
+    /// Adds the result of another layer, or a later one of the same layer.
     pub(crate) fn add(&mut self, other: Self) {
         self.landed += other.landed;
         self.more_kept_back = self.more_kept_back.max(other.more_kept_back);
@@ -191,7 +192,7 @@ impl Landed {
         }
     }
 
-    /// What a model or a person should know.
+    /// Returns notes for the model or the user.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.kept_back.is_empty() {
@@ -223,21 +224,21 @@ fn indexes(host: &Host) -> HashMap<PathBuf, File> {
         .collect()
 }
 
-/// What became of everything.
+/// The collected outcomes of a landing.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) landed: usize,
     kept: BTreeSet<PathBuf>,
-    /// How many more were kept.
+    /// The number of further kept files.
     more: usize,
     conflicts: BTreeSet<String>,
     faults: Vec<String>,
-    /// What need not stay in the upper directory.
+    /// Files that need not stay in the upper directory.
     pub(super) settled: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Notes what stays in the sandbox.
+    /// Records a file that stays in the sandbox.
     pub(super) fn keep(&mut self, path: PathBuf) {
         if self.kept.len() < NOTED {
             self.kept.insert(path);
@@ -246,20 +247,20 @@ impl Report {
         }
     }
 
-    /// Notes what another has kept.
+    /// Adds the kept files of another report.
     pub(super) fn keep_all(&mut self, other: &mut Self) {
         std::mem::take(&mut other.kept).into_iter().for_each(|path| self.keep(path));
         self.more += other.more;
     }
 
-    /// Notes what was changed on both sides.
+    /// Records a file that was changed on both sides.
     pub(super) fn conflict(&mut self, told: String) {
         if self.conflicts.len() < NOTED {
             self.conflicts.insert(told);
         }
     }
 
-    /// Notes what could not be done, once.
+    /// Records a failure, once.
     pub(super) fn fault(&mut self, told: String) {
         if self.faults.len() < NOTED && !self.faults.contains(&told) {
             self.faults.push(told);

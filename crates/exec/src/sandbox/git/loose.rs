@@ -1,7 +1,7 @@
-//! A loose object, copied only if its content makes its name.
+//! Copies a loose object, only if its content matches its id.
 //!
-//! git does not look again at an object that it has: with other content under the name of a file that the user is about to
-//! add, `git add` would keep the other content.
+//! Git does not check an object that it already has: with other content under the id of a file that the user is about
+//! to add, `git add` would keep the other content.
 
 use std::io::{BufReader, Read, Result, Write};
 use std::ops::ControlFlow;
@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use super::hash::{Format, Hash};
 use super::inflate::{Inflater, wrong};
 
-/// What comes before the content: the kind, a length, a zero.
+/// The maximum length of an object header: the kind, a length, a zero.
 const HEADER: usize = 32;
 
-/// Copies the object `id` from `from` to `to`. `room` is how much may be inflated yet. An error of the kind `InvalidData`
-/// says that it is no such object.
+/// Copies the object `id` from `from` to `to`. `room` is the remaining budget of inflated bytes. An `InvalidData`
+/// error means that the content does not match.
 pub(super) fn copy(
     from: impl Read,
     to: &mut impl Write,
@@ -31,7 +31,7 @@ pub(super) fn copy(
         length += taken;
         let (left, spent) = room.overflowing_sub(taken);
         *room = if spent { 0 } else { left };
-        // What says a length must be as long, and what says none is no object.
+        // The stated length must not be exceeded, and content without a length is not an object.
         let unfit = start.len() == HEADER && whole(&start).is_none_or(|whole| length > whole);
         if spent || unfit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
@@ -43,7 +43,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// How long the object is that begins so, its header included.
+/// Returns the length of the object with this start, including its header.
 fn whole(start: &[u8]) -> Option<u64> {
     let end = start.iter().position(|byte| *byte == 0)?;
     let header = std::str::from_utf8(&start[..end]).ok()?;
@@ -53,7 +53,7 @@ fn whole(start: &[u8]) -> Option<u64> {
     matches!(kind, "blob" | "tree" | "commit" | "tag").then(|| size.checked_add(end as u64 + 1)).flatten()
 }
 
-/// Reads, and writes what is read.
+/// Reader that copies all bytes to a writer.
 struct Tee<'a, R, W> {
     from: R,
     to: &'a mut W,

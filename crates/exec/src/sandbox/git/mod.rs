@@ -1,16 +1,17 @@
-//! Git directories that commands change: where they are, and what of the changes reaches the host.
+//! Git directories that commands change: discovery, protection, and landing of the changes on the host.
 //!
-//! A command sees each git directory through an overlay: what it writes goes to an upper directory of ours. This module
-//! finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`), and lands what an allow-list
-//! admits (`layer`). The upper directory is hostile throughout, also while it is read. No `git` is ever run here.
+//! A command sees each git directory through an overlay: its writes go to an upper directory of Toolgate's. This
+//! module finds the git directories (`discover`) and the files that git obeys (`settings`, `obeyed`). It lands the
+//! changes that an allow-list admits (`layer`). The upper directory is hostile throughout, even while it is read.
+//! `git` itself is never run here.
 //!
-//! `value_use` says which values of the configuration are run. `words` finds the files in the text of a command, with
-//! `shell_words` (its words and variables), `roles` (program, script, option) and `wildcard` (patterns of names).
+//! `value_use` classifies the configuration values that are run. `words` finds the files in the text of a command,
+//! with `shell_words` (its words and variables), `roles` (program, script, option) and `wildcard` (name patterns).
 //!
-//! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to the
-//! host; `index`, `tracked` and `gitlink` are for what is staged, `objects` with `loose` and `pack` for what has the name of
-//! its hash; `operation` and `steps` are for a rebase that stopped halfway, `forward` for references that the host has
-//! moved; `upper` and `sys` are the system calls beneath.
+//! `allowed` judges names, `content` and `config` judge contents, `plan` reads the upper directory, `place` writes to
+//! the host. `index`, `tracked` and `gitlink` handle staged files; `objects`, with `loose` and `pack`, handles
+//! content-addressed files. `operation` and `steps` handle an operation in progress such as a rebase, `forward`
+//! handles references that the host has moved. `upper` and `sys` wrap the system calls.
 
 use std::path::PathBuf;
 
@@ -62,7 +63,7 @@ pub(crate) use layer::{Landed, Layer};
 pub(crate) use obeyed::{GitObeyed, obeyed};
 pub(crate) use stray::{Strays, recover};
 
-/// A git directory that commands may work in, and the working tree that it belongs to.
+/// A git directory that commands may use, and its working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Repository {
     /// The git directory, a real path.

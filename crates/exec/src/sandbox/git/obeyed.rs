@@ -1,7 +1,7 @@
-//! Files of a working tree that the user's git obeys or runs: its configuration names them, or a hook does.
+//! Files of a working tree that the user's git reads or runs: its configuration or a hook names them.
 //!
-//! Configuration and the programs that it names are held read-only for commands. Scripts that a hook calls may be changed,
-//! and the change is told. Everything is read generously: guarding one file too many does little harm.
+//! Configuration and the programs that it names are read-only for commands. Scripts that a hook calls may be changed,
+//! and the change is reported. The reading is generous: protecting one file too many does little harm.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -20,13 +20,13 @@ use crate::fs::real_to_be;
 use crate::sandbox::plan::to_path;
 use crate::sandbox::stamp::FileStamp;
 
-/// How many paths of one repository are held: each may become a mount.
+/// The maximum number of protected paths of one repository: each may become a mount.
 const MAX_PATHS: usize = 2_000;
-/// How many scripts of hooks are told of. Those that are there come first.
+/// The maximum number of reported hook scripts. Existing ones come first.
 const MAX_CODE: usize = 2_000;
-/// The longest hook that is read.
+/// The maximum size of a hook that is read.
 const MAX_HOOK: u64 = 256 * 1024;
-/// How many links lead from one to the next, as the kernel has it.
+/// The maximum number of consecutive links, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// The names of hooks.
 const HOOKS: &[&str] = &[
@@ -67,17 +67,17 @@ const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/att
 pub(crate) struct GitObeyed {
     /// Configuration, hooks, and programs that the configuration names.
     pub(crate) configuration: Vec<(PathBuf, WhenMissing)>,
-    /// Symbolic links on the way to the configuration: another one in its place would lead git elsewhere.
+    /// Symlinks on the way to the configuration: replacing one would redirect git.
     pub(crate) links: Vec<PathBuf>,
     /// Scripts that hooks call.
     pub(crate) code: Vec<PathBuf>,
-    /// Directories that a path leaves again by `..`: a link in the place of one would lead git elsewhere.
+    /// Directories that a path leaves again by `..`: a link in place of one would redirect git.
     pub(crate) turns: Vec<PathBuf>,
-    /// The reason why this may not be all.
+    /// The reason why this may be incomplete.
     pub(crate) unread: Option<String>,
-    /// The files that this was read from, as they were.
+    /// The files that were read, with their state.
     read: Vec<(PathBuf, Option<FileStamp>)>,
-    /// Where configuration and code really are.
+    /// The real paths of configuration and code.
     real: (Vec<PathBuf>, Vec<PathBuf>),
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
     }
     let files = settings.files.iter().filter(|file| !file.starts_with(at));
     found.configuration.extend(files.map(|file| (file.clone(), WhenMissing::SetAside)));
-    // Paths count from the working tree, which the configuration may move.
+    // Paths are relative to the working tree, which the configuration may move.
     let trees = settings.values.iter().filter(|value| value.section == "core" && value.key == "worktree");
     let moved = trees.filter_map(|value| expand(&value.value, at, home));
     let bases: Vec<PathBuf> = std::iter::once(root.clone()).chain(moved).collect();
@@ -104,7 +104,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
     for value in &settings.values {
         hooks.extend(found.value(value, &bases, home));
     }
-    // Husky's own hooks lie beside the directory that git is led to.
+    // Husky's own hooks lie beside the directory that `core.hooksPath` names.
     hooks.push(root.join(".husky"));
     for directory in hooks {
         found.read.push((directory.clone(), FileStamp::of(&directory)));
@@ -115,19 +115,19 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
 }
 
 impl GitObeyed {
-    /// Whether nothing that this was read from has changed since.
+    /// Returns true if all files that were read are unchanged.
     pub(crate) fn is_current(&self) -> bool {
         self.read.iter().all(|(file, before)| FileStamp::of(file) == *before)
     }
 
-    /// Whether all of the configuration in `other` is in this too.
+    /// Returns true if all configuration in `other` is in this too.
     pub(crate) fn guards_as_much_as(&self, other: &Self) -> bool {
         other.configuration.iter().all(|one| self.configuration.contains(one))
             && other.links.iter().all(|link| self.links.contains(link))
             && other.turns.iter().all(|turn| self.turns.contains(turn))
     }
 
-    /// The part that `path` plays for git, if it plays one.
+    /// Returns the role of `path` for git, if it has one.
     pub(crate) fn host_file(&self, path: &Path) -> Option<HostFile> {
         let is = |known: &PathBuf| path.starts_with(known);
         let is_link = self.links.iter().any(|link| link == path);
@@ -138,7 +138,7 @@ impl GitObeyed {
         is_code.then(|| HostFile::code("commit or push here"))
     }
 
-    /// Takes in what one value names, and returns the directories of hooks in it.
+    /// Records the files that one value names, and returns its hook directories.
     fn value(&mut self, value: &GitValue, bases: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
         let text = CommandText { text: &value.value, bases, home };
         match (value.section.as_str(), value.key.as_str()) {
@@ -149,7 +149,7 @@ impl GitObeyed {
                 self.turns.extend(bases.iter().flat_map(|base| turns(&value.value, base, home)));
             }
             ("remote", "url" | "pushurl") => self.remote(text),
-            // Mostly the name of a remote.
+            // Usually the name of a remote.
             ("branch", "remote" | "pushremote") if value.value.contains(&b'/') => self.remote(text),
             _ => {}
         }
@@ -161,17 +161,17 @@ impl GitObeyed {
         Vec::new()
     }
 
-    /// Holds what a value names.
+    /// Protects the paths that a value names.
     fn named(&mut self, NamedPaths { files, directories, turns }: NamedPaths) {
         self.configuration.extend(files.into_iter().map(|path| (path, WhenMissing::SetAside)));
         self.configuration.extend(directories.into_iter().map(|path| (path, WhenMissing::Held)));
         self.turns.extend(turns);
     }
 
-    /// Watches the places of a remote at which there is no repository: git runs the hooks of one that a command makes.
+    /// Watches the location of a remote that has no repository yet: git runs the hooks of one that a command creates.
     fn remote(&mut self, CommandText { text, bases, home }: CommandText<'_>) {
         let path = text.strip_prefix(b"file://").unwrap_or(text);
-        // `host:path` is a path only behind a slash.
+        // `host:path` is a path only after a slash.
         let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
         if first.contains(&b':') {
             return;
@@ -183,7 +183,7 @@ impl GitObeyed {
             with_suffix.push(".git");
             for at in [place, with_suffix.into()] {
                 if !discover::is_git(&at) {
-                    // What is missing of a git directory.
+                    // The missing parts of a git directory.
                     let parts = ["HEAD", "commondir", "objects", "refs"].map(|name| at.join(name));
                     let parts = parts.into_iter().filter(|part| !sys::is_there(part));
                     let most = if sys::is_there(&at.join("HEAD")) { usize::MAX } else { 1 };
@@ -195,11 +195,11 @@ impl GitObeyed {
         }
     }
 
-    /// Takes in a `core.hooksPath`, and returns the directories that it names.
+    /// Records a `core.hooksPath`, and returns the directories that it names.
     fn hooks_path(&mut self, CommandText { text, bases, home }: CommandText<'_>) -> Vec<PathBuf> {
         let directories: Vec<PathBuf> = bases.iter().filter_map(|base| expand(text, base, home)).collect();
         for directory in &directories {
-            // A directory that cannot be held as a whole: the tree itself, or one that it lies in.
+            // A directory that cannot be protected as a whole: the tree itself, or one of its ancestors.
             if bases.iter().any(|base| base.starts_with(directory)) {
                 let hooks = HOOKS.iter().map(|name| (directory.join(name), WhenMissing::SetAside));
                 self.configuration.extend(hooks);
@@ -210,13 +210,13 @@ impl GitObeyed {
         directories
     }
 
-    /// Brings what was found into order, within its limits.
+    /// Sorts and deduplicates the result, within its limits.
     fn settle(&mut self, Repository { at, root }: &Repository) {
         let is_other = |path: &Path| path != root && path != at && !root.starts_with(path);
         self.configuration.retain(|(path, _)| is_other(path));
         let mut known = BTreeSet::new();
         self.configuration.retain(|(path, _)| known.insert(path.clone()));
-        // A missing one could be made as a link.
+        // A missing directory could be created as a link.
         self.turns.sort();
         self.turns.dedup();
         let missing = self.turns.iter().filter(|path| is_other(path) && !sys::is_there(path));
@@ -243,7 +243,7 @@ impl GitObeyed {
         self.real = (configuration, self.code.iter().map(|path| real_to_be(path)).collect());
     }
 
-    /// Takes in the hooks of a directory: those that are links, and the scripts that they call.
+    /// Records the hooks of a directory: those that are links, and the scripts that they call.
     fn hooks(&mut self, directory: &Path, root: &Path) {
         let Ok(real) = crate::fs::real(directory) else { return };
         let Ok(open) = sys::root(&real) else { return };
@@ -275,13 +275,13 @@ impl GitObeyed {
     }
 }
 
-/// Where the link at `path` leads, if it is one.
+/// Returns the target of the link at `path`, if it is one.
 fn link(path: &Path) -> Option<PathBuf> {
     let to = rustix::fs::readlinkat(CWD, path, Vec::new()).ok()?;
     Some(normal(&path.parent()?.join(to_path(to.into_bytes()))))
 }
 
-/// The symbolic links that lead from `path` to where it really is.
+/// Returns the symlinks that lead from `path` to its real location.
 fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
     let (mut links, mut path) = (Vec::new(), path.to_owned());
     // ends: after so many links at the latest, as the kernel does
@@ -297,7 +297,7 @@ fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
     links
 }
 
-/// The command in a value that git runs: behind the `!` of an alias, or the `ext::` of an address.
+/// Returns the command in a value that git runs: after the `!` of an alias, or the `ext::` of a URL.
 fn program(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"!").unwrap_or(value);
     value.strip_prefix(b"ext::").unwrap_or(value)
@@ -370,7 +370,8 @@ mod tests {
         );
     }
 
-    /// A working tree with a repository of the configuration `text`, and what git obeys in it, below the tree.
+    /// Creates a working tree with a repository of the configuration `text`, and returns the files that git obeys in
+    /// it.
     #[expect(clippy::disallowed_methods, reason = "the test lays out its own files")]
     fn obeyed_in(root: &Path, text: &str) -> (Vec<String>, Vec<String>) {
         std::fs::create_dir_all(root.join(".git/hooks")).unwrap();

@@ -1,6 +1,6 @@
-//! Reads commits and trees of a host's repository by their id, loose or packed.
+//! Reads commits and trees of a host's repository by id, loose or packed.
 //!
-//! Nothing is proven here: a wrong answer only means that a place is watched, or not. Every length is bounded.
+//! Nothing is verified here: a wrong answer only means that a path is watched, or not. Every length is bounded.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -15,13 +15,13 @@ use super::hash::Format;
 use super::inflate::Inflater;
 use super::{delta, sys};
 
-/// How many packs are looked into.
+/// The maximum number of packs that are searched.
 const MAX_PACKS: usize = 200;
-/// The longest object that is read.
+/// The maximum size of an object.
 const MAX_OBJECT: usize = 16 << 20;
-/// How many deltas lead to one object; git makes chains of 50, and at most of 4095.
+/// The maximum length of a delta chain; git makes chains of 50, and at most of 4095.
 const MAX_CHAIN: usize = 4_096;
-/// Where the table of first bytes ends in an index.
+/// The end of the fan-out table in an index.
 const FAN_END: u64 = 8 + 256 * 4;
 
 /// The objects of one repository.
@@ -38,7 +38,7 @@ struct StoredPack {
     pack: File,
 }
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoredKind {
     Commit,
@@ -46,7 +46,7 @@ pub(super) enum StoredKind {
     Tag,
 }
 
-/// The start of an entry of a pack.
+/// The start of a pack entry.
 enum PackedEntry {
     Whole(Option<StoredKind>),
     Before(u64),
@@ -54,7 +54,7 @@ enum PackedEntry {
 }
 
 impl ObjectStore {
-    /// The objects of the git directory `git`.
+    /// Opens the objects of the git directory `git`.
     pub(super) fn open(git: OwnedFd, format: Format) -> Self {
         let mut names = Vec::new();
         if let Ok(directory) = sys::beneath(git.as_fd(), Path::new("objects/pack"), sys::LIST) {
@@ -73,7 +73,7 @@ impl ObjectStore {
         Self { git, format, packs, inflater: RefCell::new(Inflater::new()) }
     }
 
-    /// The object with this id, unless it is a blob.
+    /// Returns the object with this id, unless it is a blob.
     pub(super) fn read(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
         self.loose(id).or_else(|| self.packed(id))
     }
@@ -118,7 +118,7 @@ impl ObjectStore {
         None
     }
 
-    /// The whole stream that `from` stands at, unless it is too long.
+    /// Inflates the stream at `from`, unless it is too long.
     fn inflated(&self, from: &mut impl BufRead) -> Option<Vec<u8>> {
         let mut content = Vec::new();
         let done = self.inflater.borrow_mut().run(from, |piece| {
@@ -134,7 +134,7 @@ impl ObjectStore {
 }
 
 impl StoredPack {
-    /// Where the object `id` begins in the pack.
+    /// Returns the offset of the object `id` in the pack.
     fn place(&self, id: &[u8]) -> Option<u64> {
         let first = u64::from(*id.first()?);
         let count = self.number(FAN_END - 4)?;
@@ -142,7 +142,7 @@ impl StoredPack {
         let mut high = self.number(8 + first * 4)?.min(count);
         let length = id.len() as u64;
         let mut found = vec![0; id.len()];
-        // ends: what is between them halves
+        // ends: the interval halves
         while low < high {
             let middle = low.midpoint(high);
             self.index.read_exact_at(&mut found, FAN_END + middle * length).ok()?;
@@ -172,7 +172,7 @@ impl StoredPack {
     }
 }
 
-/// Reads what comes before the content of the entry at `at`.
+/// Reads the header of the entry at `at`.
 fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
     let mut next = || {
         let mut byte = [0];
@@ -180,7 +180,7 @@ fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
     };
     let first = next()?;
     let mut byte = first;
-    // ends: ten bytes say any length
+    // ends: ten bytes encode any length
     for _ in 0..10 {
         if byte & 0x80 == 0 {
             break;
@@ -207,7 +207,7 @@ fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
     })
 }
 
-/// Reads a pack from a place on.
+/// Reads a pack from an offset on.
 struct PackReader<'a> {
     file: &'a File,
     at: u64,

@@ -1,4 +1,4 @@
-//! Objects on their way to the host: each is copied under a name that means nothing, read there, and only then named.
+//! Lands objects on the host: each is copied under a temporary name, verified there, and only then renamed.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use super::place::{Fault, Put};
 use super::upper::Body;
 use super::{loose, pack, packindex};
 
-/// How much one landing inflates, and how much of it for one pack. What is beyond it lands next time, or not.
+/// The budget of inflated bytes for one landing, and for one pack. Objects beyond it land next time, or not.
 pub(super) const INFLATED: u64 = 4 << 30;
 const PACKED: u64 = 2 << 30;
 
@@ -39,7 +39,7 @@ impl Landing<'_> {
         self.host.add(path, |to| loose::copy(file.take(size), to, (&id, format), &mut self.room))
     }
 
-    /// A pack without its index is one that git is still writing.
+    /// Lands a pack. Without an index, git is still writing the pack.
     fn pack(&mut self, path: &Path, (file, size): (&File, u64), format: Format) -> Result<End, Fault> {
         let beside = path.with_extension("idx");
         let Some(index) = self.upper.small(&beside, packindex::LONGEST) else {
@@ -59,7 +59,7 @@ impl Landing<'_> {
         Ok(End::Put(put))
     }
 
-    /// The index of a pack that the host has, or that has not landed.
+    /// Lands the index of a pack that the host has.
     fn pack_index(&mut self, path: &Path, format: Format) -> Result<Put, Fault> {
         let pack = self.host.file(&path.with_extension("pack"));
         let index = self.upper.small(path, packindex::LONGEST);
@@ -75,8 +75,8 @@ impl Landing<'_> {
         put
     }
 
-    /// Whether this may say that a pack was promised by somebody: nothing is missed that such a one should have. A pack
-    /// that the host has already was not.
+    /// Returns true if this may be a promisor marker. Git does not report objects missing that a promisor should
+    /// have. A pack that the host already has is not from a promisor.
     pub(super) fn is_promise(&self, path: &Path, text: &[u8]) -> bool {
         let line = |line: &[u8]| {
             let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());

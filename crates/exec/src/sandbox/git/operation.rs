@@ -1,4 +1,4 @@
-//! A longer work that stopped halfway, such as a rebase at a conflict: it lands as a whole or not at all.
+//! Operation in progress, such as a rebase stopped at a conflict: it lands as a whole or not at all.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,42 +11,42 @@ use super::plan::{Item, Job, Plan};
 use super::upper::{Body, Kind, Opaque, Room, Unread, Upper};
 use super::{allowed, draft, steps};
 
-/// How many files one may have, and how long their names are together.
+/// The maximum number of files, and the maximum total length of their names.
 const FILES: Room = Room { entries: 10_000, letters: 1 << 20 };
-/// How much all of them hold together.
+/// The maximum total size of the files.
 pub(super) const MEMORY: usize = 32 << 20;
 
-/// What a directory of the upper directory makes of a longer work.
+/// The changes of the upper directory to an operation in progress.
 #[derive(Debug)]
 pub(super) struct Operation {
     dir: PathBuf,
     writes: Vec<(PathBuf, Vec<u8>)>,
     removals: Vec<PathBuf>,
-    /// What need not stay in the upper directory once it has landed.
+    /// Files that need not stay in the upper directory after landing.
     swept: Vec<PathBuf>,
-    /// The first and the last change.
+    /// The times of the first and the last change.
     changed: (i128, i128),
-    /// Why it cannot land.
+    /// The reason why it cannot land.
     wrong: Option<String>,
-    /// It rests on one that the host had, and has no more.
+    /// True if it continues an operation that the host no longer has.
     lost: bool,
 }
 
-/// What belongs to a longer work besides its directory: without it, it would be half done.
+/// The files that belong to an operation besides its directory: without them, it would be half done.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// The git directory, of a linked worktree perhaps, and the one with the branches.
+    /// The git directory, possibly of a linked worktree, and the one with the branches.
     git: PathBuf,
     common: PathBuf,
-    /// The branches that are checked out, here and there.
+    /// The branches that are checked out, in the sandbox and on the host.
     branches: HashSet<PathBuf>,
-    /// The host's changed meanwhile, or else it only waits.
+    /// True if the host's files changed meanwhile; false if the operation only waits.
     pub(super) contested: bool,
 }
 
 impl Operation {
-    /// Reads `dir`. `None` if nothing is changed in it. `hidden`: what the host has there is deleted.
-    /// `room` is how much may be held yet.
+    /// Reads `dir`. Returns `None` if it is unchanged. `hidden`: the host's contents are deleted. `room` is the
+    /// remaining memory budget.
     pub(super) fn read(
         (upper, host): (&Upper, &Host),
         dir: PathBuf,
@@ -113,7 +113,7 @@ impl Operation {
         self.wrong.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
     }
 
-    /// Sees whether host and sandbox together have all that git needs.
+    /// Checks whether host and sandbox together have all files that git needs.
     fn complete(&mut self, host: &Host, hidden: bool) {
         let needed = steps::needed(parts(&self.dir).last().copied().unwrap_or_default());
         let lacks = |name: &&str| {
@@ -146,7 +146,7 @@ impl Group {
         Self { git, common, branches, contested: false }
     }
 
-    /// Whether this must not land, or not be removed, while the work does not land.
+    /// Returns true if this item must wait until the operation lands.
     pub(super) fn holds(&self, item: &Item) -> bool {
         let own = item.path.strip_prefix(&self.git).is_ok_and(|below| match parts(below).as_slice() {
             [b"HEAD" | b"ORIG_HEAD" | b"index" | b"AUTO_MERGE" | b"SQUASH_MSG"] | [b"logs", b"HEAD"] => true,
@@ -157,7 +157,7 @@ impl Group {
         });
         own || item.path.strip_prefix(&self.common).is_ok_and(|below| {
             let name = below.strip_prefix("logs").unwrap_or(below);
-            // A branch that is packed now is not to be seen twice, nor not at all.
+            // A branch that is packed now must be visible exactly once.
             let packed = below == Path::new("packed-refs")
                 || below.starts_with("refs") && matches!(item.job, Job::Remove);
             packed || self.branches.contains(name)
@@ -166,8 +166,8 @@ impl Group {
 }
 
 impl Landing<'_> {
-    /// Lands the longer works of `plan` that may land, and notes what the others hold back. There may be two in one git
-    /// directory, a pick in a rebase: they share HEAD and index, and so their fate.
+    /// Lands the operations of `plan` that may land, and records the files that the others block. A git directory may
+    /// have two, a pick in a rebase: they share HEAD and index, so they land together or not at all.
     pub(super) fn operations(&mut self, plan: &mut Plan) {
         let all = std::mem::take(&mut plan.operations);
         let mut contested = HashSet::new();
@@ -200,7 +200,7 @@ impl Landing<'_> {
         }
     }
 
-    /// Says that a work stays in the sandbox, unless an earlier run has said so.
+    /// Reports that an operation stays in the sandbox, unless an earlier run has reported it.
     fn hold(&mut self, group: Group, operation: &Operation, why: &str, items: &[Item]) {
         let newest = items.iter().filter(|item| group.holds(item)).map(|item| item.changed);
         let newest = newest.fold(operation.changed.1, i128::max);
@@ -212,7 +212,7 @@ impl Landing<'_> {
         self.held.push(group);
     }
 
-    /// Whether somebody else went on with it, or did something else in its place.
+    /// Returns true if another process continued the operation, or replaced it.
     fn is_contested(&self, operation: &Operation, group: &Group, items: &[Item]) -> bool {
         let by_others = self.by_others(operation.changed.0);
         let others = |path: &Path| self.host.look(path).is_some_and(|stat| by_others(path, &stat));
@@ -228,7 +228,7 @@ impl Landing<'_> {
             || items.iter().filter(decides).any(|item| self.is_overtaken(item))
     }
 
-    /// Whether the host has something else for this that is newer.
+    /// Returns true if the host has a newer, different version of this item.
     fn is_overtaken(&self, item: &Item) -> bool {
         let Job::Write(form, Some(Ok(body))) = &item.job else { return false };
         let by_others = self.ask(*form, body, item.changed);

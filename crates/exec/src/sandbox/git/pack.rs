@@ -1,7 +1,7 @@
-//! A pack, read to its last byte: every object has the content that makes its name, and is where the index says.
+//! Verifies a pack to its last byte: every object matches its id, and is where the index says.
 //!
-//! First the pack is read from its beginning to its end, and what is whole is hashed. Then what is said as a change to
-//! something else is made from it, from each base outwards, so that nothing is made twice.
+//! The first pass reads the pack from beginning to end and hashes complete objects. The second pass builds the
+//! deltas, from each base outwards, so that no object is built twice.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Result};
@@ -13,13 +13,13 @@ use super::hash::{Format, Hash};
 use super::inflate::{Inflater, wrong};
 use super::packindex::PackIndex;
 
-/// How much of bases may be held at once, and how long one may be.
+/// The maximum memory for bases, and the maximum size of one.
 const MEMORY: usize = 128 << 20;
-/// Nobody.
+/// Marks "no child" in the delta tree.
 const NONE: u32 = u32::MAX;
 
-/// Checks the pack in `file`, of `size` bytes, with its index `index`. `room` is how much may be inflated yet. An error of
-/// the kind `InvalidData` says that it must not land.
+/// Verifies the pack in `file`, of `size` bytes, with its index `index`. `room` is the remaining budget of inflated
+/// bytes. An `InvalidData` error means that it must not land.
 pub(super) fn check(file: &File, size: u64, index: &[u8], format: Format, room: &mut u64) -> Result<()> {
     let index = PackIndex::read(index, format).ok_or_else(wrong)?;
     let end = size.checked_sub(format.bytes() as u64).ok_or_else(wrong)?;
@@ -31,7 +31,7 @@ pub(super) fn check(file: &File, size: u64, index: &[u8], format: Format, room: 
     reading.second()
 }
 
-/// What the objects are, and which are changes to which, by their number in the pack.
+/// The kinds of the objects, and the tree of deltas, by number in the pack.
 struct Links {
     kinds: Vec<Kind>,
     first: Vec<u32>,
@@ -64,16 +64,16 @@ struct Reading<'a> {
     inflater: Inflater,
 }
 
-/// What comes before the content of an object.
+/// The header of an object.
 struct Head {
     kind: Kind,
     size: u64,
-    /// The object that this is a change to, by its number in the pack.
+    /// The base of a delta, by its number in the pack.
     base: Option<usize>,
 }
 
 impl Reading<'_> {
-    /// Reads everything once, and hashes what is whole.
+    /// First pass: reads everything once, and hashes complete objects.
     fn first(&mut self) -> Result<()> {
         let mut start = [0; 12];
         self.from.read_exact(&mut start)?;
@@ -143,7 +143,7 @@ impl Reading<'_> {
         if byte & 0x80 != 0 && shift >= 57 { Err(wrong()) } else { Ok(Head { kind, size, base }) }
     }
 
-    /// How far before this object its base is.
+    /// Reads the distance from this object back to its base.
     fn distance(&mut self) -> Result<u64> {
         let mut byte = one(&mut self.from)?;
         let mut value = u64::from(byte & 0x7f);
@@ -156,7 +156,7 @@ impl Reading<'_> {
         Ok(value)
     }
 
-    /// Hashes an object that is whole.
+    /// Hashes a complete object.
     fn whole(&mut self, number: usize, head: &Head) -> Result<()> {
         let mut hash = begun(self.format, head.kind, head.size);
         let (mut length, room) = (0_u64, &mut *self.room);
@@ -169,7 +169,7 @@ impl Reading<'_> {
         if length == head.size && is_named { Ok(()) } else { Err(wrong()) }
     }
 
-    /// Passes over a change, and sees how much will come of it.
+    /// Skips a delta, and charges the size of its result.
     fn skip(&mut self, size: u64) -> Result<()> {
         const START: usize = 20;
         let (mut length, mut start, room) = (0_u64, Vec::new(), &mut *self.room);
@@ -183,7 +183,7 @@ impl Reading<'_> {
         if fits && length == size { Ok(()) } else { Err(wrong()) }
     }
 
-    /// Makes what is said as a change to something else, and hashes it.
+    /// Second pass: builds the deltas and hashes the results.
     fn second(&mut self) -> Result<()> {
         let mut left = self.links.kinds.iter().filter(|kind| **kind == Kind::Delta).count();
         for root in 0..self.order.len() {
@@ -194,7 +194,7 @@ impl Reading<'_> {
             let base = self.inflated(root)?;
             let mut held = base.len();
             let mut stack = vec![(base, self.links.first[root])];
-            // ends: each object is the change of one other, so it is come to at most once
+            // ends: each object is the delta of one other, so it is visited at most once
             while let Some((base, next)) = stack.last_mut() {
                 let Some(number) = usize::try_from(*next).ok().filter(|_| *next != NONE) else {
                     held -= base.len();
@@ -214,11 +214,11 @@ impl Reading<'_> {
                 stack.push((made, self.links.first[number]));
             }
         }
-        // Changes that go in circles have no base.
+        // Cyclic deltas have no base.
         if left == 0 { Ok(()) } else { Err(wrong()) }
     }
 
-    /// The content of an object, or of a change.
+    /// Returns the content of an object, or of a delta.
     fn inflated(&mut self, number: usize) -> Result<Vec<u8>> {
         let source = Source { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
         self.from = BufReader::with_capacity(4096, source);
@@ -243,7 +243,7 @@ fn spend(room: &mut u64, length: usize) -> ControlFlow<()> {
     }
 }
 
-/// The hash of an object, of which only the content is missing.
+/// Starts the hash of an object with its header.
 fn begun(format: Format, kind: Kind, size: u64) -> Hash {
     let name = match kind {
         Kind::Commit => "commit",
@@ -263,7 +263,7 @@ fn one(from: &mut impl Read) -> Result<u8> {
     Ok(byte[0])
 }
 
-/// Reads a file from a place on, and hashes what is read.
+/// Reads a file from an offset on, and hashes the bytes.
 struct Source<'a> {
     file: &'a File,
     at: u64,
@@ -283,7 +283,7 @@ impl Read for Source<'_> {
     }
 }
 
-/// How far into the pack `from` has been read.
+/// Returns the position of `from` in the pack.
 fn position(from: &BufReader<Source<'_>>) -> u64 {
     from.get_ref().at - from.buffer().len() as u64
 }

@@ -1,28 +1,28 @@
-//! The index of a pack: which objects it says there are, and where.
+//! Index of a pack: the ids of its objects and their offsets.
 
 use super::hash::Format;
 
-/// How many objects a pack may have.
+/// The maximum number of objects in a pack.
 pub(super) const OBJECTS: usize = 400_000;
-/// How long an index of that many may be: an id, a sum and two places for each.
+/// The maximum size of an index: an id, a checksum and two offsets for each object.
 pub(super) const LONGEST: u64 = (OBJECTS as u64) * (32 + 4 + 4 + 8) + 2048;
 
 const HEAD: usize = 8 + FAN;
 const FAN: usize = 256 * 4;
 
-/// An index that is whole.
+/// A valid index.
 #[derive(Debug)]
 pub(super) struct PackIndex<'a> {
     ids: &'a [u8],
     id: usize,
-    /// Where each object is, in the order of the ids.
+    /// The offset of each object, in the order of the ids.
     places: Vec<u64>,
-    /// What the pack must end with.
+    /// The checksum that the pack must end with.
     pub(super) pack: &'a [u8],
 }
 
 impl<'a> PackIndex<'a> {
-    /// Reads `bytes`, an index of the second version.
+    /// Parses `bytes`, an index of version 2.
     pub(super) fn read(bytes: &'a [u8], format: Format) -> Option<Self> {
         let id = format.bytes();
         let body = bytes.get(..bytes.len().checked_sub(id)?)?;
@@ -49,20 +49,20 @@ impl<'a> PackIndex<'a> {
         (found.is_sorted() && found.fans(bytes)).then_some(found)
     }
 
-    /// The id of the object `number`.
+    /// Returns the id of the object `number`.
     pub(super) fn id(&self, number: usize) -> &'a [u8] {
         &self.ids[number * self.id..(number + 1) * self.id]
     }
 
-    /// Where the object `number` is.
+    /// Returns the offset of the object `number`.
     pub(super) fn place(&self, number: usize) -> u64 {
         self.places[number]
     }
 
-    /// The object with this id.
+    /// Returns the number of the object with this id.
     pub(super) fn find(&self, id: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.places.len());
-        // ends: what is between them halves
+        // ends: the interval halves
         while low < high {
             let middle = low.midpoint(high);
             match self.id(middle).cmp(id) {
@@ -74,7 +74,7 @@ impl<'a> PackIndex<'a> {
         None
     }
 
-    /// The objects as they lie in the pack: where, and which.
+    /// Returns the objects in pack order: offset and number.
     pub(super) fn in_order(&self) -> Vec<(u64, usize)> {
         let mut order: Vec<(u64, usize)> =
             self.places.iter().enumerate().map(|(number, place)| (*place, number)).collect();
@@ -86,7 +86,7 @@ impl<'a> PackIndex<'a> {
         (1..self.places.len()).all(|number| self.id(number - 1) < self.id(number))
     }
 
-    /// Whether the table of first bytes says where the ids are.
+    /// Returns true if the fan-out table matches the ids.
     fn fans(&self, bytes: &[u8]) -> bool {
         let mut end = 0;
         (0..=255_u8).all(|first| {

@@ -1,9 +1,9 @@
-//! Paths as text says them: what they come to, and how they are shown.
+//! Lexical path functions: normalization and display.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// `path`, seen from `base`, with `.` and `..` worked out by spelling alone. `None` if it climbs over the top.
+/// Normalizes `path` relative to `base`: resolves `.` and `..` lexically. Returns `None` if it climbs above the root.
 pub(super) fn spelled(base: &Path, path: &Path) -> Option<PathBuf> {
     let mut whole = PathBuf::new();
     for part in base.join(path).components() {
@@ -22,12 +22,12 @@ pub(super) fn spelled(base: &Path, path: &Path) -> Option<PathBuf> {
     whole.is_absolute().then_some(whole)
 }
 
-/// The parts of a relative path.
+/// Returns the components of a relative path.
 pub(super) fn parts(path: &Path) -> Vec<&[u8]> {
     path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect()
 }
 
-/// `path` for people: on one line, not endless.
+/// Formats `path` for people: on one line, with a maximum length.
 pub(super) fn shown(path: &Path) -> String {
     const LONGEST: usize = 200;
     let text = path.to_string_lossy();

@@ -1,4 +1,5 @@
-//! Writing to the host's git directory: beneath it, through no link, in the ways of git.
+//! Writes to the host's git directory: strictly beneath it, without following links, with git's own locks and
+//! renames.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,7 +17,7 @@ use super::paths::parts;
 use super::sys;
 use super::upper::Body;
 
-/// How many names are read of a directory on the host, and how many are removed at once.
+/// The maximum number of names read from a host directory, and the maximum number removed at once.
 pub(super) const NAMES: usize = 20_000;
 const DIRECTORY: OFlags = sys::PEEK.union(OFlags::DIRECTORY);
 
@@ -27,27 +28,27 @@ pub(super) struct Host {
     is_seen: bool,
 }
 
-/// What became of a file.
+/// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
-    /// It is on the host now; what it is there.
+    /// The file is on the host now, with this mark.
     Landed(Mark),
-    /// The host's is removed.
+    /// The host's file is removed.
     Removed,
-    /// The host has the same already.
+    /// The host already has the same content.
     Same,
-    /// Somebody else changed the host's.
+    /// Another process changed the host's file.
     Conflict,
-    /// Something is in the way that must not be touched, such as a link.
+    /// An obstacle must not be touched, such as a link.
     Kept,
 }
 
-/// Why a file could not be written.
+/// The reason why a file could not be written.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// Another git holds the lock.
     Locked,
-    /// The system refused.
+    /// A system call failed.
     Io(std::io::Error),
 }
 
@@ -63,7 +64,7 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// A file as it was left: device, inode, time of its last change.
+/// The identity of a landed file: device, inode, time of its last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark(u64, u64, i128);
 
@@ -74,11 +75,11 @@ impl Mark {
     }
 }
 
-/// What is asked before the host's is replaced or removed.
+/// The conditions for replacing or removing a host file.
 pub(super) struct Change<'a> {
-    /// What may be removed to make room.
+    /// The scope of removals that make room.
     pub(super) removal: Removal,
-    /// Whether somebody else has changed this file of the host.
+    /// Returns true if another process has changed this file of the host.
     pub(super) by_others: &'a dyn Fn(&Path, &Stat) -> bool,
 }
 
@@ -88,13 +89,14 @@ impl Host {
         Ok(Self { dir: sys::root(at)?, is_seen: false })
     }
 
-    /// A run sees this directory through its overlay meanwhile.
+    /// Marks that a run sees this directory through its overlay meanwhile.
     pub(super) fn seen(mut self) -> Self {
         self.is_seen = true;
         self
     }
 
-    /// Takes the lock of `name`. What a run sees it never forgets: then nobody else may hold it, and that has to do.
+    /// Takes the lock of `name`. A run's overlay caches every name that it sees. So if a run sees the directory, this
+    /// only checks that no other process holds the lock.
     pub(super) fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<Draft<'a>>, Fault> {
         if !self.is_seen {
             return lock(dir, name).map(Some);
@@ -107,13 +109,13 @@ impl Host {
         }
     }
 
-    /// What has this name.
+    /// Returns the metadata of this name.
     pub(super) fn look(&self, path: &Path) -> Option<Stat> {
         let (dir, name) = self.parent(path).ok()?;
         sys::look(dir.as_fd(), &name).ok().flatten()
     }
 
-    /// Whether anything has this name.
+    /// Returns true if the name exists.
     pub(super) fn has(&self, path: &Path) -> bool {
         self.look(path).is_some()
     }
@@ -130,7 +132,7 @@ impl Host {
         (sys::kind(&stat) == FileType::RegularFile).then_some(file)
     }
 
-    /// The names in a directory, none if it is none.
+    /// Returns the names in a directory; none if it is not a directory.
     pub(super) fn names(&self, path: &Path) -> Vec<OsString> {
         let mut names = Vec::new();
         if let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST) {
@@ -142,7 +144,7 @@ impl Host {
         names
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its ancestors.
     pub(super) fn make(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         match sys::beneath(self.dir.as_fd(), path, DIRECTORY) {
             Err(Errno::NOENT) => {}
@@ -158,14 +160,14 @@ impl Host {
         Ok(at)
     }
 
-    /// The directory that `path` is in, and its name there.
+    /// Opens the parent directory of `path`, and returns its file name.
     pub(super) fn parent(&self, path: &Path) -> rustix::io::Result<(OwnedFd, OsString)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         Ok((sys::beneath(self.dir.as_fd(), parent, DIRECTORY)?, name.to_owned()))
     }
 
-    /// Puts a file that is named by the hash of its content: if there is one, it is left alone. `fill` writes it, and reads
-    /// it again if it likes; an error that says the content is wrong leaves everything as it was.
+    /// Adds a content-addressed file; an existing one is left alone. `fill` writes and may verify it. An error for
+    /// invalid content leaves everything unchanged.
     pub(super) fn add(
         &self,
         path: &Path,
@@ -200,7 +202,7 @@ impl Host {
         }
     }
 
-    /// Replaces a file as git does: while a lock is held, a new file takes the name.
+    /// Replaces a file as git does: while a lock is held, a new file is renamed over it.
     pub(super) fn replace(&self, path: &Path, body: &Body, change: &Change<'_>) -> Result<Put, Fault> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
         let dir = match self.make(parent) {
@@ -215,7 +217,7 @@ impl Host {
             Some(Put::Removed) | None => {}
             Some(put) => return Ok(put),
         }
-        // Git takes no file that ends so for a reference.
+        // Git does not take a file with this suffix for a reference.
         let mut hidden = unique();
         hidden.push(".lock");
         let mut draft = Draft::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
@@ -224,14 +226,14 @@ impl Host {
             rustix::fs::fdatasync(&draft.file)?;
         }
         let _lock = self.lock(dir.as_fd(), name)?;
-        // Only now nobody else changes it.
+        // Under the lock, no other git changes the file.
         if sys::look(dir.as_fd(), name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
             return Ok(Put::Conflict);
         }
         Ok(Put::Landed(draft.place(name, RenameFlags::empty())?))
     }
 
-    /// Adds to a file in place, as git does with the history of a reference.
+    /// Appends to a file in place, as git does with a reflog.
     pub(super) fn append(&self, path: &Path, text: &[u8]) -> Result<Put, Fault> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(sys::beneath(self.dir.as_fd(), path, flags)?);
@@ -242,7 +244,7 @@ impl Host {
         Ok(Put::Landed(Mark::of(&rustix::fs::fstat(&file)?)))
     }
 
-    /// What is to be said of the file that `body` would replace. `None`: nothing speaks against it.
+    /// Judges the file that `body` would replace. Returns `None` if it may be replaced.
     fn judge_present(
         &self,
         dir: BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! What an upper directory asks for: which files would land, what would be removed, what stays.
+//! Landing plan, read from an overlay's upper directory: files to write, files to remove, files that stay.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -13,40 +13,40 @@ use super::paths::parts;
 use super::place::Host;
 use super::upper::{Body, Kind, Listing, Opaque, Room, Unread, Upper};
 
-/// How many entries are looked at, and how many letters their paths may have: some 50 MB of memory.
+/// The maximum number of entries, and the maximum total length of their paths: some 50 MB of memory.
 const MOST: Room = Room { entries: 150_000, letters: 12 << 20 };
-/// How many longer works there may be.
+/// The maximum number of operations in progress.
 const OPERATIONS: usize = 32;
-/// How deep the upper directory is read: submodules in submodules, with long names of branches.
+/// The maximum depth of the upper directory: nested submodules, with long branch names.
 const DEPTH: usize = 40;
-/// What may be held in memory before it lands.
+/// The maximum content held in memory before it lands.
 const MEMORY: usize = 32 << 20;
-/// What is compared with the host's although it does not land.
+/// The maximum size of a file that is compared with the host's although it does not land.
 const SMALL: u64 = 64 << 10;
-/// How many files are held open before they land.
+/// The maximum number of files held open before they land.
 const HELD: usize = 128;
 
-/// Something to do on the host.
+/// One change to make on the host.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) path: PathBuf,
     pub(super) removal: Removal,
-    /// When the sandbox did it.
+    /// The time of the sandbox's change.
     pub(super) changed: i128,
     pub(super) job: Job,
 }
 
-/// What to do.
+/// The action of an item.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Write a file of this form. The content if it was read already.
+    /// Write a file of this form, with its content if it was read already.
     Write(Form, Option<Result<Body, Unread>>),
-    /// Remove the host's.
+    /// Remove the host's file.
     Remove,
 }
 
 impl Item {
-    /// When it is its turn.
+    /// Returns the phase in which the item lands.
     pub(super) fn phase(&self) -> Phase {
         match &self.job {
             Job::Write(form, _) => form.phase(),
@@ -55,24 +55,24 @@ impl Item {
     }
 }
 
-/// What an upper directory asks for.
+/// The changes that an upper directory asks for.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// In the order in which it is to be done.
+    /// The changes in the order of landing.
     pub(super) items: Vec<Item>,
-    /// What stays and is worth a word.
+    /// The files that stay in the sandbox and are reported.
     pub(super) kept: Report,
-    /// What has no meaning for the host, and need not stay.
+    /// The files that are meaningless for the host, and need not stay.
     pub(super) dropped: Vec<PathBuf>,
-    /// Directories that git wants to see even if they are empty.
+    /// Directories that git requires even if they are empty.
     pub(super) wanted: Vec<PathBuf>,
     /// The directories of the upper directory that were read, outer ones first.
     pub(super) directories: Vec<(PathBuf, Opaque)>,
-    /// Not everything was looked at.
+    /// True if the limits cut the reading short.
     pub(super) cut: bool,
-    /// What could not be read.
+    /// The paths that could not be read.
     pub(super) unread: Vec<PathBuf>,
-    /// Longer works that were begun or gone on with.
+    /// Operations in progress that were started or continued.
     pub(super) operations: Vec<Operation>,
     begun: Vec<Task>,
     stores: VecDeque<Task>,
@@ -85,20 +85,20 @@ struct Task {
     below: Below,
 }
 
-/// What the directories above do to the host's directory.
+/// The effect of the ancestors on the host's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Below {
     /// It shows through.
     Shown,
     /// It is hidden, but its content stays on the host.
     Hidden,
-    /// It is to be replaced.
+    /// It is replaced.
     Replaced,
 }
 
 impl Plan {
-    /// Reads `upper`. A command may be at work in it: so references are read before objects are looked for, as git
-    /// writes them in the opposite order. What is read refers to nothing that is not found then.
+    /// Reads `upper` while a command may write to it. References are read before objects, because git writes them in
+    /// the opposite order. So every object that a read reference needs is found afterwards.
     pub(super) fn read(upper: &Upper, host: &Host) -> Self {
         let mut plan = Self::empty();
         plan.walk(VecDeque::from([Task { path: PathBuf::new(), below: Below::Shown }]), upper, host);
@@ -128,7 +128,7 @@ impl Plan {
         while let Some(task) = waiting.pop_front() {
             let listing = match upper.list(&task.path, self.room) {
                 Ok(listing) => listing,
-                // It is no directory any more.
+                // It is no longer a directory.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 Err(_) => {
                     self.unread.push(task.path);
@@ -194,7 +194,7 @@ impl Plan {
         }
     }
 
-    /// A link, a pipe, a device.
+    /// Handles a link, a pipe or a device.
     fn odd(&mut self, path: PathBuf) {
         match allowed::judge(&parts(&path)) {
             Verdict::Junk => self.dropped.push(path),
@@ -203,12 +203,12 @@ impl Plan {
         }
     }
 
-    /// The sandbox has deleted the host's.
+    /// Handles a file of the host that the sandbox has deleted.
     fn gone(&mut self, path: PathBuf, changed: i128, host: &Host) {
         let parts = parts(&path);
         let remove = |path, removal| Item { path, removal, changed, job: Job::Remove };
         match allowed::judge(&parts) {
-            // Something else may need an object, so they stay on the host, and the next command sees them again.
+            // Other references may need an object, so objects stay on the host, and the next command sees them again.
             Verdict::Land(..) | Verdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
             Verdict::Land(_, Removal::Never) => self.kept.keep(path),
             Verdict::Land(_, removal) => self.items.push(remove(path, removal)),
@@ -225,8 +225,7 @@ impl Plan {
         }
     }
 
-    /// What the host has in a directory of which nothing shows through counts as deleted. Says what that means for the
-    /// directories in it.
+    /// Counts the host's contents of an opaque directory as deleted. Returns the effect on its subdirectories.
     fn hidden(&mut self, task: &Task, listing: &Listing, host: &Host) -> Below {
         let names = parts(&task.path);
         let below = match task.below {
@@ -249,7 +248,8 @@ impl Plan {
         below
     }
 
-    /// Packing references writes `packed-refs`, then deletes what it has packed. The walk may have seen the second only.
+    /// Adds a missed `packed-refs`. Packing references writes that file, then deletes the packed ones. The walk may
+    /// have seen only the deletions.
     fn expect_packed(&mut self, upper: &Upper) {
         let known: HashSet<&Path> = self.items.iter().map(|item| item.path.as_path()).collect();
         let mut missing = HashSet::new();
@@ -271,7 +271,7 @@ impl Plan {
         }));
     }
 
-    /// Reads what is small, and opens what is replaced as a whole or only grows.
+    /// Reads small files, and opens files that are replaced as a whole or only grow.
     fn hold(&mut self, upper: &Upper) {
         let (mut memory, mut held) = (0, 0);
         for item in &mut self.items {

@@ -1,4 +1,4 @@
-//! The role that each word of a command plays: its program, the script of an interpreter, the value of an option.
+//! Roles of the words of a command: its program, the script of an interpreter, the value of an option.
 
 use super::shell_words::{ShellWord, assignment};
 
@@ -7,16 +7,16 @@ const INTERPRETERS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "perl", "ruby", "node", "deno", "bun",
     "php", "lua", "tclsh", "awk", "Rscript", "pwsh", "java", "tsx", "ts-node",
 ];
-/// The same as commands of a shell; elsewhere these words mean something else.
+/// Shell commands whose first argument is a script; elsewhere these words have another meaning.
 const SOURCING: &[&str] = &[".", "source"];
 /// Interpreters that find `x.js` for `x`.
 const OF_MODULES: &[&str] = &["node", "deno", "bun", "tsx", "ts-node"];
-/// Words before a program.
+/// Words that precede a program.
 const BEFORE_PROGRAM: &[&str] = &[
     "then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", "exec", "env", "nohup", "sudo",
     "doas", "command", "builtin", "nice", "ionice", "timeout", "xargs", "stdbuf", "setsid",
 ];
-/// Programs with options that name a file which says what is run.
+/// Programs with options that name a file which determines what is run.
 const SCRIPT_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["ssh", "scp", "sftp", "autossh"], &["-F"]),
     (&["make", "gmake"], &["-f", "--file", "--makefile"]),
@@ -26,27 +26,27 @@ const SCRIPT_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["vim", "vi", "nvim"], &["-S", "-u"]),
 ];
 
-/// The place of a word behind an interpreter.
+/// The position of a word relative to an interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScriptPlace {
-    /// None: a missing file has to be written with a `/`.
+    /// No interpreter: a missing file counts only if it contains a `/`.
     Argument,
     /// The script of an interpreter.
     Script,
-    /// Another word behind an interpreter: its script may come after the argument of an option.
+    /// A later word after an interpreter: its script may follow the argument of an option.
     Later,
 }
 
-/// What a directory means at the place of a word.
+/// The meaning of a directory at the position of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryUse {
-    /// Nothing is run in it.
+    /// Nothing in it is run.
     Plain,
-    /// An interpreter runs the file in it that begins a program.
+    /// An interpreter runs its entry file.
     Entry,
-    /// An interpreter may do so.
+    /// An interpreter may run its entry file.
     MaybeEntry,
-    /// Everything in it is run.
+    /// Every file in it is run.
     Parts,
 }
 
@@ -55,22 +55,22 @@ pub(super) enum DirectoryUse {
 pub(super) struct WordRole {
     pub(super) place: ScriptPlace,
     pub(super) directory: DirectoryUse,
-    /// It is the name of a program.
+    /// The word is the name of a program.
     pub(super) is_program: bool,
     /// The interpreter finds `x.js` for `x`.
     pub(super) finds_modules: bool,
-    /// From this byte on, the word is the script that an option names.
+    /// The offset in the word at which the script begins that an option names.
     pub(super) attached: Option<usize>,
 }
 
-/// Follows the words of a text.
+/// Tracks the roles of consecutive words.
 #[derive(Debug)]
 pub(super) struct RoleReader {
     place: ScriptPlace,
     directory: DirectoryUse,
     /// The program of the command is still to come.
     is_starting: bool,
-    /// Arguments of `env` and its like may come before it.
+    /// Arguments of `env` and similar may precede it.
     is_wrapped: bool,
     finds_modules: bool,
     options: &'static [&'static str],
@@ -88,7 +88,7 @@ impl RoleReader {
         }
     }
 
-    /// The role of `word`, the next one behind `before`.
+    /// Returns the role of `word`, the next one after `before`.
     pub(super) fn role(&mut self, word: &ShellWord, before: &[u8]) -> WordRole {
         if word.is_first {
             let place = match self.place {
@@ -121,7 +121,7 @@ impl RoleReader {
             attached: self.options.iter().find_map(|option| attached(option, text)),
         };
         self.is_wrapped |= self.is_starting && wraps;
-        // An option may name the script already: `-fx.awk`, `-mmodule`.
+        // An option may already name the script: `-fx.awk`, `-mmodule`.
         let is_named = role.attached.is_some() || text.starts_with(b"-m") && text.len() > 2;
         if (is_argument || is_named) && !self.is_starting && self.directory == DirectoryUse::Entry {
             self.directory = DirectoryUse::MaybeEntry;
@@ -132,7 +132,7 @@ impl RoleReader {
         role
     }
 
-    /// Goes on behind the word `name`.
+    /// Updates the state after the word `name`.
     fn pass(&mut self, name: &str, is_program: bool) {
         let is_interpreter = is_one_of(INTERPRETERS, name) || is_program && SOURCING.contains(&name);
         self.place = match self.place {
@@ -157,12 +157,12 @@ impl RoleReader {
     }
 }
 
-/// Whether the word behind this one is a script itself: `-c`, `-ec`, `eval`.
+/// Returns true if the next word is a script itself: after `-c`, `-ec`, `eval`.
 pub(super) fn is_inline(word: &[u8]) -> bool {
     word == b"eval" || word.starts_with(b"-") && !word.starts_with(b"--") && word.ends_with(b"c")
 }
 
-/// Where the value begins that `word` has behind `option`: `-Fvalue`, `--file=value`.
+/// Returns the offset of the value attached to `option` in `word`: `-Fvalue`, `--file=value`.
 fn attached(option: &str, word: &[u8]) -> Option<usize> {
     let rest = word.strip_prefix(option.as_bytes()).filter(|rest| !rest.is_empty())?;
     match option.starts_with("--") {
@@ -171,13 +171,13 @@ fn attached(option: &str, word: &[u8]) -> Option<usize> {
     }
 }
 
-/// The name of a program without its directory.
+/// Returns the name of a program without its directory.
 fn base_name(word: &[u8]) -> &str {
     let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or(word);
     std::str::from_utf8(name).unwrap_or_default()
 }
 
-/// Whether `programs` has `name`, in whichever version: `python3.12` is `python`.
+/// Returns true if `programs` contains `name` in any version: `python3.12` is `python`.
 fn is_one_of(programs: &[&str], name: &str) -> bool {
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     programs.contains(&name) || programs.contains(&plain)

@@ -1,4 +1,4 @@
-//! Git's configuration, read as git reads it: every scope, and every file that it includes under any condition.
+//! Git's configuration, read as git reads it: all scopes, and all included files under any condition.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -12,14 +12,14 @@ use super::roles::is_inline;
 use super::shell_words::words;
 use super::sys;
 
-/// The largest configuration file that is read.
+/// The maximum size of a configuration file.
 pub(super) const MAX_CONFIG: u64 = 16 << 20;
-/// How many files are read, with those that they include.
+/// The maximum number of files, including included ones.
 const MAX_FILES: usize = 2_000;
-/// How deep a command in a command is read for settings (`sh -c 'git -c …'`).
+/// The nesting depth to which commands are searched for settings (`sh -c 'git -c …'`).
 const MAX_NESTED: usize = 3;
 
-/// One value, with the names in lower case.
+/// One value, with its names in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitValue {
     pub(crate) section: String,
@@ -31,17 +31,17 @@ pub(crate) struct GitValue {
 #[derive(Debug, Default)]
 pub(crate) struct GitSettings {
     pub(crate) values: Vec<GitValue>,
-    /// Every file that was read or would be, whether or not it is there.
+    /// All files that were read or would be, existing or not.
     pub(crate) files: Vec<PathBuf>,
     /// Directories that the path of a file leaves again by `..`.
     pub(super) turns: Vec<PathBuf>,
-    /// The reason why this may not be all.
+    /// The reason why this may be incomplete.
     pub(crate) unread: Option<String>,
 }
 
 impl GitSettings {
-    /// The values that git would see in the repository whose git directory is `git`, for a user with this `home`. A linked
-    /// working tree has an `own` git directory too.
+    /// Reads the values that git sees in the repository with the git directory `git`, for a user with this `home`. A
+    /// linked working tree also has an `own` git directory.
     pub(crate) fn of(git: &Path, own: Option<&Path>, home: Option<&Path>) -> Self {
         let mut settings = Self::default();
         let mut waiting: VecDeque<PathBuf> = scopes(git, home).into();
@@ -76,7 +76,7 @@ impl GitSettings {
         settings
     }
 
-    /// Adds the files to `waiting` that `file` includes with these `values`.
+    /// Adds the files that `file` includes with these `values` to `waiting`.
     fn include(
         &mut self,
         file: &Path,
@@ -102,7 +102,7 @@ impl GitValue {
     }
 }
 
-/// The files that git reads first, from the widest scope to the narrowest.
+/// Returns the files that git reads first, from the widest scope to the narrowest.
 fn scopes(git: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let system = named("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
@@ -115,13 +115,13 @@ fn scopes(git: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file; `None` if there is none. A fault says why a file cannot be read.
+/// Reads a file; `None` if it is missing. The error is a clause with the reason.
 fn read(file: &Path) -> Result<Option<Vec<u8>>, String> {
     let text = small(file).or_else(|| {
         // The file itself may be a link.
         small(&crate::fs::real(file).ok()?)
     });
-    // A directory or a device is no configuration; a file that is too large may be one.
+    // A directory or a device is not configuration; a file that is too large may be.
     match rustix::fs::stat(file) {
         Ok(stat) if text.is_none() && is_file(stat.st_mode) => {
             let size = u64::try_from(stat.st_size).unwrap_or(0);
@@ -164,7 +164,7 @@ fn parse(text: &[u8]) -> Option<Vec<GitValue>> {
     Some(values)
 }
 
-/// The settings that a command has for itself: `git -c core.hooksPath=x commit`.
+/// Returns the settings within a command: `git -c core.hooksPath=x commit`.
 fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
     let words = words(command.strip_prefix(b"!").unwrap_or(command));
     let mut found = Vec::new();
@@ -187,7 +187,8 @@ fn inline(command: &[u8], nested: usize) -> Vec<GitValue> {
     found
 }
 
-/// The directories that the path in a value leaves again by `..`: `sub/../x` is another file once `sub` is a link.
+/// Returns the directories that the path in a value leaves again by `..`: `sub/../x` is another file once `sub` is a
+/// link.
 pub(super) fn turns(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let parts: Vec<&[u8]> = value.split(|&byte| byte == b'/').collect();
     let ups = (1..parts.len()).filter(|&at| parts[at] == b"..");
@@ -195,7 +196,8 @@ pub(super) fn turns(value: &[u8], base: &Path, home: Option<&Path>) -> Vec<PathB
     before.filter(|path| !base.starts_with(path)).collect()
 }
 
-/// The path that a value names: `~/` is the home, `~name/` that of another user, and a relative one counts from `base`.
+/// Expands the path in a value: `~/` is the home, `~name/` that of another user. A relative path is resolved against
+/// `base`.
 pub(super) fn expand(value: &[u8], base: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if value.is_empty() || value.contains(&0) {
         return None;
@@ -214,7 +216,7 @@ pub(super) fn expand(value: &[u8], base: &Path, home: Option<&Path>) -> Option<P
     Some(policy::normal(&path))
 }
 
-/// The home of a user of this machine.
+/// Returns the home directory of a user of this machine.
 fn home_of(user: &[u8]) -> Option<PathBuf> {
     let directory = sys::root(Path::new("/etc")).ok()?;
     let users = sys::small(directory.as_fd(), Path::new("passwd"), MAX_CONFIG)?;

@@ -1,19 +1,19 @@
-//! The words of a command's text as a shell splits them, and the variables that the text itself sets.
+//! Splits the text of a command into words as a shell does, and expands the variables that it sets.
 
-/// How many values of variables are remembered.
+/// The maximum number of variable values.
 const MAX_VALUES: usize = 200;
-/// How many spellings one word may have.
+/// The maximum number of expansions of one word.
 const MAX_SPELLINGS: usize = 64;
-/// How often a variable may stand for another one.
+/// The maximum number of nested variables.
 const MAX_CHAIN: usize = 4;
 
 /// One word; an expansion stays as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ShellWord {
     pub(super) text: Vec<u8>,
-    /// It begins a simple command.
+    /// True if the word begins a simple command.
     pub(super) is_first: bool,
-    /// It follows a substitution without a blank: `$(pwd)/x`.
+    /// True if the word follows a substitution without a blank: `$(pwd)/x`.
     pub(super) is_behind: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn words(text: &[u8]) -> Vec<ShellWord> {
             (b'\n', _) if is_comment => is_comment = false,
             _ if is_comment => {}
             _ if escaped => {
-                // A line goes on behind an escaped end.
+                // An escaped newline continues the line.
                 word.text.extend(Some(byte).filter(|&byte| byte != b'\n'));
                 escaped = false;
             }
@@ -48,14 +48,14 @@ pub(super) fn words(text: &[u8]) -> Vec<ShellWord> {
     words
 }
 
-/// The name and the value of an assignment: `NAME=value`.
+/// Returns the name and the value of an assignment: `NAME=value`.
 pub(super) fn assignment(word: &[u8]) -> Option<(&[u8], &[u8])> {
     let equals = word.iter().position(|&byte| byte == b'=')?;
     let (name, value) = (&word[..equals], &word[equals + 1..]);
     (!name.is_empty() && name_length(name) == name.len()).then_some((name, value))
 }
 
-/// The length of the variable's name that `text` begins with.
+/// Returns the length of the variable name that `text` begins with.
 fn name_length(text: &[u8]) -> usize {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if text.first().is_some_and(u8::is_ascii_digit) {
@@ -64,12 +64,12 @@ fn name_length(text: &[u8]) -> usize {
     text.iter().position(|byte| !is_name(byte)).unwrap_or(text.len())
 }
 
-/// The variables that a text sets, each with every value that it may have.
+/// The variables that a text sets, each with every possible value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ShellVariables(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl ShellVariables {
-    /// Takes in the assignments and the loops (`for NAME in …`) of `words`.
+    /// Records the assignments and the loops (`for NAME in …`) of `words`.
     pub(super) fn take_in(&mut self, words: &[ShellWord]) {
         for (at, ShellWord { text, .. }) in words.iter().enumerate() {
             if let Some((name, value)) = assignment(text) {
@@ -84,7 +84,7 @@ impl ShellVariables {
         self.0.truncate(MAX_VALUES);
     }
 
-    /// The word as it is written, and with the values of its variables.
+    /// Returns the word as it is written, and with the values of its variables.
     pub(super) fn spellings(&self, word: &[u8]) -> Vec<Vec<u8>> {
         let mut all = vec![word.to_vec()];
         let mut from = 0;
@@ -96,7 +96,7 @@ impl ShellVariables {
         all
     }
 
-    /// The spellings of `text` without its first variable that is known.
+    /// Returns `text` with its first known variable replaced by each of its values.
     fn replaced(&self, text: &[u8]) -> Vec<Vec<u8>> {
         for (at, _) in text.iter().enumerate().filter(|&(_, &byte)| byte == b'$') {
             let rest = &text[at + 1..];
@@ -120,13 +120,13 @@ impl ShellVariables {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordPiece<'a> {
     pub(super) text: &'a [u8],
-    /// It follows a substitution: `{top}/x`.
+    /// True if it follows a substitution: `{top}/x`.
     pub(super) is_behind: bool,
-    /// It follows a `=`.
+    /// True if it follows a `=`.
     pub(super) is_value: bool,
 }
 
-/// The parts of a word between the marks of shells and of other languages.
+/// Splits a word at the punctuation of shells and of other languages.
 pub(super) fn pieces(word: &[u8]) -> Vec<WordPiece<'_>> {
     let is_mark = |byte: &u8| b"=,:'\"`()[]{};|&<>".contains(byte) || byte.is_ascii_whitespace();
     let mut at = 0_usize;

@@ -1,11 +1,11 @@
-//! The files in which git keeps a rebase, a series of picks or of patches: which of them may land, and with what in them.
+//! Checks the files in which git keeps a rebase, or a series of picks or patches, before they land.
 //!
-//! On the host `git rebase --continue` does what they say. So nothing may be in them that names a program, and only
-//! what git writes itself is known here.
+//! On the host, `git rebase --continue` executes these files. So they must not name a program, and only content that
+//! git itself writes is accepted.
 
 use super::content::{hex, is_name, lines};
 
-/// What is wrong with a file, to be said after its name.
+/// A fault of a file, as a clause that follows its name.
 pub(super) type Wrong = &'static str;
 
 const STRANGE: Wrong = "is not as git writes it";
@@ -30,7 +30,7 @@ const MERGING: &[&[u8]] = &[
     b"diff-algorithm=patience",
 ];
 
-/// Judges the file `name` in the directory `dir` of a longer work.
+/// Checks the file `name` in the directory `dir` of an operation in progress.
 pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), Wrong> {
     let fits = match dir {
         b"rebase-merge" => merging(name, text),
@@ -46,7 +46,7 @@ pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), Wrong> {
     fits.unwrap_or(Err("is not known"))
 }
 
-/// What must be there for git to take it for the work it is.
+/// Returns the files that git requires to recognize the operation.
 pub(super) fn needed(dir: &[u8]) -> &'static [&'static str] {
     match dir {
         b"rebase-merge" => &["head-name", "onto", "orig-head"],
@@ -88,7 +88,7 @@ fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
 
 fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
     let fits = match name {
-        // The mails, and what was made of the one at hand.
+        // The mails, and the files made from the current one.
         _ if name.len() >= 4 && name.iter().all(u8::is_ascii_digit) => true,
         b"final-commit" | b"info" | b"msg" | b"patch" => true,
         b"patch-merge-index" => text.starts_with(b"DIRC"),
@@ -105,7 +105,7 @@ fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
     Some(sure(fits))
 }
 
-/// What both kinds of a rebase have.
+/// Checks files that both kinds of rebase have.
 fn rebasing(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
     let fits = match name {
         b"onto" | b"orig-head" | b"autostash" => is_id(text),
@@ -114,9 +114,9 @@ fn rebasing(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
         b"quiet" | b"verbose" => one_of(text, &[b"", b"t", b"f"]),
         b"signoff" => one_of(text, &[b"", b"--signoff"]),
         b"allow_rerere_autoupdate" => one_of(text, &[b"", b"--rerere-autoupdate", b"--no-rerere-autoupdate"]),
-        // Any other names a key.
+        // Any other value names a key.
         b"gpg_sign_opt" => one_of(text, &[b"", b"-S"]),
-        // Any other is the name of a program.
+        // Any other value is the name of a program.
         b"strategy" => one_of(text, STRATEGIES),
         b"strategy_opts" => line(text).is_some_and(|line| words(line).all(is_merging)),
         _ => return None,
@@ -154,14 +154,14 @@ fn is_branch(name: &[u8]) -> bool {
     name.strip_prefix(b"refs/heads/").is_some_and(is_name)
 }
 
-/// An option of a merge, as git notes it: once with two dashes, now in quotes.
+/// Checks an option of a merge as git stores it: formerly with two dashes, now in quotes.
 fn is_merging(word: &[u8]) -> bool {
     let word = word.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\"")).unwrap_or(word);
     let word = word.strip_prefix(b"--").unwrap_or(word);
     MERGING.contains(&word) || word.strip_prefix(b"find-renames=").is_some_and(is_number)
 }
 
-/// A line of the options of a series of picks, which are a configuration file.
+/// Checks a line of the options of a series of picks, which are a configuration file.
 fn is_option(line: &[u8]) -> bool {
     if line == b"[options]" {
         return true;
@@ -187,7 +187,7 @@ fn is_option(line: &[u8]) -> bool {
     }
 }
 
-/// Three variables in the quotes of a shell. An old git has it run by one.
+/// Checks the author script: three variables in shell quotes. An old git runs it with a shell.
 fn is_author(text: &[u8]) -> bool {
     let names = [b"GIT_AUTHOR_NAME=".as_slice(), b"GIT_AUTHOR_EMAIL=", b"GIT_AUTHOR_DATE="];
     let mut lines = lines(text);
@@ -197,7 +197,7 @@ fn is_author(text: &[u8]) -> bool {
     all && lines.next().is_none()
 }
 
-/// One word in single quotes, of which git takes out quotes and exclamation marks.
+/// Checks one word in single quotes, with git's escapes of quotes and exclamation marks.
 fn is_quoted(word: &[u8]) -> bool {
     let Some(mut rest) = word.strip_prefix(b"'").and_then(|word| word.strip_suffix(b"'")) else {
         return false;
@@ -220,8 +220,8 @@ fn todo(text: &[u8]) -> Result<(), Wrong> {
     lines(text).try_for_each(step)
 }
 
-/// One line of what is to be done. git takes blanks off its front, then looks for the command; all that follows is one
-/// line's, whatever is in it. A zero byte ends the text for git, and a carriage return may end the line.
+/// Checks one line of the todo list. Git skips leading blanks, then reads the command; the rest belongs to this line.
+/// A zero byte ends the text for git, and a carriage return may end the line.
 fn step(line: &[u8]) -> Result<(), Wrong> {
     if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
         return Err(STRANGE);
@@ -256,7 +256,7 @@ fn step(line: &[u8]) -> Result<(), Wrong> {
     sure(fits)
 }
 
-/// An id, or the beginning of one.
+/// Returns true for an abbreviated or complete id.
 fn is_short(word: &[u8]) -> bool {
     (4..=64).contains(&word.len()) && word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

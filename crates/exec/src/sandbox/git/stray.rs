@@ -1,10 +1,10 @@
-//! What commands make where a program of the user's would obey it by itself: git directories that git walks into, and
-//! configuration of agents and editors that was not there.
+//! Finds and renames files that commands plant where a program of the user's would obey them: git directories that
+//! git enters, and new configuration of agents and editors.
 //!
-//! Git takes a directory with a `HEAD`, `objects` and `refs` in it for a repository, and from a repository it walks into what
-//! lies at the place of a submodule. No mount can wait for such names. They are looked for while a run goes on and when it is
-//! over, and what would make a program obey them is renamed. The places are written down, so that the next session finds what
-//! was made by one that was killed.
+//! Git takes a directory with `HEAD`, `objects` and `refs` for a repository, and enters a repository at the path of a
+//! submodule. No mount can protect missing names. So they are searched for during a run and after it, and renamed if
+//! a program would obey them. The locations are saved, so that the next session finds the files planted during a
+//! killed one.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -25,36 +25,36 @@ use crate::sandbox::overlap::is_made;
 use crate::sandbox::plan::to_path;
 use crate::sandbox::set_aside::{reachable, set_aside, told};
 
-/// How many submodules are looked at.
+/// The maximum number of submodules.
 const MAX_MODULES: usize = 1_000;
-/// How many linked working trees are looked at.
+/// The maximum number of linked working trees.
 const MAX_TREES: usize = 100;
-/// What a pointer to a working tree may hold.
+/// The maximum size of a pointer to a working tree.
 const POINTER: u64 = 8 * 1024;
-/// How many trees of branches are read when a session begins, and after a run that has changed a git directory.
+/// The maximum number of branch trees read at the start of a session, and after a run that changed a git directory.
 const TREES_AT_START: usize = 5_000;
 const TREES_AFTER_RUN: usize = 50_000;
 
-/// Where commands of a session could make what a program of the user's obeys by itself.
+/// The locations where commands of a session could plant files that a program of the user's obeys.
 #[derive(Debug, Default)]
 pub(crate) struct Strays {
     repositories: Vec<Repository>,
     places: Mutex<Vec<Stray>>,
     /// The gitlinks of each of `repositories`.
     links: Mutex<Vec<TipLinks>>,
-    /// When the session began, in nanoseconds.
+    /// The start of the session, in nanoseconds.
     began: i128,
-    /// The working trees that had a repository when the session began.
+    /// The working trees that had a repository at the start of the session.
     known: BTreeSet<PathBuf>,
-    /// What a session that was killed had left, which nobody has been told of.
+    /// Notes about the leftovers of a killed session, not reported yet.
     left: Mutex<Vec<String>>,
-    /// The sentences of this run: one that is still true half a second later is not said again.
+    /// The notes of this run: a note that is still true half a second later is not repeated.
     said: Mutex<BTreeSet<String>>,
 }
 
 impl Strays {
-    /// Those of `roots` that are in no repository, the places of submodules that are not there, and those of missing
-    /// `configuration`, each with the action that makes it take effect. `left` is told with the first run.
+    /// Collects the locations: `roots` outside any repository, missing submodules, and missing `configuration` with
+    /// the user action that makes it take effect. `left` is reported with the first run.
     pub(crate) fn new<'a>(
         roots: impl Iterator<Item = &'a PathBuf>,
         repositories: &[Repository],
@@ -73,24 +73,24 @@ impl Strays {
             began: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
             ..Self::default()
         };
-        // What is there already is the user's.
+        // Existing repositories are the user's.
         let _known = strays.watch_modules(TREES_AT_START);
         strays
     }
 
-    /// Takes the repositories of the working trees in `known` for the user's.
+    /// Treats the repositories of the working trees in `known` as the user's.
     pub(crate) fn knowing(mut self, known: impl Iterator<Item = PathBuf>) -> Self {
         self.known.extend(known);
         self
     }
 
-    /// A run begins: sentences of earlier runs may be said again.
+    /// Begins a run: notes of earlier runs may be repeated.
     pub(crate) fn begin(&self) {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Renames what a program must not obey, but for what was `accepted`, and says what was done. If git directories were
-    /// `changed`, there may be more such places for the next run.
+    /// Renames planted files, except those `accepted`, and returns notes about it. If git directories were `changed`,
+    /// it also collects new locations for the next run.
     pub(crate) fn defuse(&self, accepted: &BTreeSet<PathBuf>, changed: bool) -> Vec<String> {
         let mut told = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         if changed {
@@ -104,8 +104,8 @@ impl Strays {
         told
     }
 
-    /// Watches the places of submodules that the index or a branch names, and reads no more than `budget` trees for it. Says
-    /// what the user must look at themselves.
+    /// Adds the paths of submodules that the index or a branch names, reading at most `budget` trees. Returns
+    /// warnings that the user has to check.
     fn watch_modules(&self, mut budget: usize) -> Vec<String> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut new, mut told) = (Vec::new(), BTreeSet::new());
@@ -132,8 +132,8 @@ impl Strays {
         told.into_iter().collect()
     }
 
-    /// Whether there is no repository at `place`, or one that was put there in this session. No command can set the time at
-    /// which a file was made, nor that of its last change, which a rename is too.
+    /// Returns true if there is no repository at `place`, or one that was created in this session. No command can set
+    /// the birth time or the change time of a file; a rename updates the latter.
     fn is_open(&self, place: &Path) -> bool {
         let git = place.join(".git");
         let wanted = StatxFlags::BTIME | StatxFlags::CTIME;
@@ -149,15 +149,15 @@ impl Strays {
                 && since(changed.tv_sec, changed.tv_nsec)
     }
 
-    /// The places as bytes, for [`recover`].
+    /// Encodes the locations, for [`recover`].
     pub(crate) fn written(&self) -> Vec<u8> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.iter().flat_map(Stray::written).collect()
     }
 }
 
-/// Renames what a session that was killed has let be made at the places that it had `written` down, and says what was done.
-/// `made_then` says whether a path was made while that session lived.
+/// Renames files planted during a killed session at the locations that it saved as `written`, and returns notes about
+/// it. `made_then` decides whether a path was created during that session.
 pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut fields = written.split(|&byte| byte == 0);
     let mut told = Vec::new();
@@ -177,24 +177,24 @@ pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<
     told
 }
 
-/// A place where there was nothing to obey when the session began.
+/// A location that held nothing to obey when the session began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stray {
-    /// A root that is in no repository: it could become one itself.
+    /// A root outside any repository: it could become one itself.
     Root(PathBuf),
-    /// A root that is a git directory itself: it could be led to another one.
+    /// A root that is a git directory itself: it could be redirected to another one.
     Bare(PathBuf),
-    /// The place of a submodule of the repository at `of` that is not there.
+    /// The path of a missing submodule of the repository at `of`.
     Module { at: PathBuf, of: PathBuf },
-    /// Configuration that is missing, and would take effect when the user does `when`.
+    /// Missing configuration, which would take effect when the user does `when`.
     Configuration { at: PathBuf, when: String },
 }
 
-/// Said when a run has made more commits than are read.
+/// The warning when a run has made more commits than are read.
 const NOT_ALL_TREES: &str = "WARNING: commands have made more commits than are looked through for nested repositories: \
     look at directories with a `.git` in them before you switch branches or use `git reset`";
 
-/// The sentence about a commit that names a repository which was there before the session.
+/// Returns the warning about a commit that names a repository which existed before the session.
 fn older_repository(at: &Path) -> String {
     format!(
         "WARNING: a command has made a commit that names the repository `{}`; git would walk into it from the repository \
@@ -204,7 +204,7 @@ fn older_repository(at: &Path) -> String {
 }
 
 impl Repository {
-    /// The working tree, and the linked ones below it.
+    /// Returns the working tree, and the linked ones below it.
     fn working_trees(&self) -> Vec<PathBuf> {
         let mut trees = vec![self.root.clone()];
         let Ok(directory) = sys::root(&self.at.join("worktrees")) else { return trees };
@@ -219,7 +219,7 @@ impl Repository {
     }
 }
 
-/// The places of submodules of `repository` at which there is no git directory yet.
+/// Returns the paths of submodules of `repository` without a git directory.
 fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
@@ -255,12 +255,12 @@ impl Stray {
         [kind.as_bytes(), b"\0", at.as_os_str().as_encoded_bytes(), b"\0", &rest, b"\0"].concat()
     }
 
-    /// Renames what a program must not obey; says what was done, or that it could not be. A command may have closed the
-    /// directory.
+    /// Renames a planted file, and returns a note about the success or failure. A command may have made the directory
+    /// inaccessible.
     fn defuse(&self) -> Option<String> {
         let directory = match self {
             Self::Root(at) | Self::Bare(at) | Self::Module { at, .. } => at,
-            // Most are not there, and whoever hears so could search the directory: one look is enough.
+            // Most are missing, and ENOENT proves that the directory is searchable: one check is enough.
             Self::Configuration { at, .. } if is_absent(at) => return None,
             Self::Configuration { at, .. } => at.parent()?,
         };
@@ -301,7 +301,8 @@ fn is_absent(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT)
 }
 
-/// Whether the pointer in `at` leads into the modules of the git directory `of`, whose configuration we have written.
+/// Returns true if the pointer in `at` leads into the modules of the git directory `of`, whose configuration Toolgate
+/// has written.
 fn leads_to_modules(at: &Path, of: &Path) -> bool {
     discover::pointer(at)
         .and_then(|git| sys::real(&git).ok())

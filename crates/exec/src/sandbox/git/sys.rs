@@ -1,4 +1,4 @@
-//! The few system calls everything here rests on: opening beneath a directory, listing one, looking at a name.
+//! System calls for git directories: opening beneath a directory, listing one, reading metadata of a name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::{Errno, Result};
 
-/// `O_PATH` names a thing without opening it: a FIFO does not block, a device does not react.
+/// `O_PATH` refers to a file without opening it: a FIFO does not block, a device does not react.
 pub(super) const PEEK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// Reading that neither blocks on a FIFO, nor adopts a terminal, nor follows a link.
+/// Reads without blocking on a FIFO, adopting a terminal, or following a link.
 pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Reading the entries of a directory.
+/// Reads the entries of a directory.
 pub(crate) const LIST: OFlags = READ.union(OFlags::DIRECTORY);
 
 /// Opens the directory `path`, which must be free of links.
@@ -29,7 +29,7 @@ pub(crate) fn root(path: &Path) -> Result<OwnedFd> {
     open(CWD, path, LIST, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
-/// Names the directory `path`, which must be free of links and need not let itself be listed.
+/// Opens the directory `path` with `O_PATH`. It must be free of links and need not be readable.
 pub(crate) fn place(path: &Path) -> Result<OwnedFd> {
     let flags = PEEK | OFlags::DIRECTORY;
     open(CWD, path, flags, ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
@@ -42,14 +42,14 @@ pub(crate) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Resul
     open(dir, path, flags, resolve)
 }
 
-/// Says where `path` really is. Only a name is made: nothing there is opened.
+/// Returns the real path of `path`. Only a name is resolved: the target is not opened.
 pub(super) fn real(path: &Path) -> Result<PathBuf> {
     let fd = open(CWD, path, PEEK, ResolveFlags::NO_MAGICLINKS)?;
     let name = rustix::fs::readlinkat(CWD, format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
 }
 
-/// Whether `path` lies below the directory `above` with no mount between them.
+/// Returns true if `path` lies below the directory `above` with no mount between them.
 pub(crate) fn is_same_mount(above: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(above) else { return false };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
@@ -58,7 +58,7 @@ pub(crate) fn is_same_mount(above: &Path, path: &Path) -> bool {
 
 fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd> {
     const TRIES: usize = 128;
-    // `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+    // `openat2` returns EAGAIN when a concurrent rename may have raced with a `..`.
     for _ in 0..TRIES {
         match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => std::thread::yield_now(),
@@ -68,7 +68,7 @@ fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, resolve: ResolveFlags) 
     Err(Errno::AGAIN)
 }
 
-/// What has the name `name` in `dir`, if anything.
+/// Returns the metadata of `name` in `dir`, if it exists.
 pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
     match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -77,32 +77,32 @@ pub(super) fn look(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Stat>> {
     }
 }
 
-/// The kind of what is at `path`, whose directory may not let itself be listed; a link is one.
+/// Returns the kind of the file at `path`, whose directory may be unreadable. Links are not followed.
 pub(crate) fn kind_of(path: &Path) -> Option<FileType> {
     rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| kind(&stat))
 }
 
-/// Whether there is something at `path`.
+/// Returns true if `path` exists.
 pub(crate) fn is_there(path: &Path) -> bool {
     kind_of(path).is_some()
 }
 
-/// What kind of thing a `stat` tells of.
+/// Returns the kind of file of a `stat`.
 pub(super) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// When the thing was changed last, in nanoseconds. Unlike the time of its content, nobody can set it.
+/// Returns the change time in nanoseconds. Unlike the modification time, no program can set it.
 pub(super) fn changed(stat: &Stat) -> i128 {
     i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec)
 }
 
-/// How many bytes a file holds.
+/// Returns the size of a file.
 pub(super) fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Calls `each` with every name in the open directory but `.` and `..`, and with what it is.
+/// Calls `each` with every name in the open directory except `.` and `..`, and with its kind.
 pub(crate) fn list(
     dir: BorrowedFd<'_>,
     mut each: impl FnMut(&OsStr, FileType) -> ControlFlow<()>,
@@ -110,7 +110,7 @@ pub(crate) fn list(
     const BYTES: usize = 32 * 1024;
     let mut buffer = Vec::with_capacity(BYTES);
     let mut raw = RawDir::new(dir, buffer.spare_capacity_mut());
-    // ends: the kernel hands out each entry once, and `each` may stop
+    // ends: the kernel returns each entry once, and `each` may stop
     while let Some(entry) = raw.next() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -123,7 +123,7 @@ pub(crate) fn list(
         }
         let name = OsStr::from_bytes(name);
         let listed = match entry.file_type() {
-            // Some file systems do not say.
+            // Some file systems do not state the kind.
             FileType::Unknown => look(dir, name).ok().flatten().map_or(FileType::Unknown, |stat| kind(&stat)),
             listed => listed,
         };
@@ -134,7 +134,7 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// Reads a small regular file beneath `dir`; `None` if there is none such, or if it is larger than `limit`.
+/// Reads a small regular file beneath `dir`. Returns `None` if there is none, or if it is larger than `limit`.
 pub(super) fn small(dir: BorrowedFd<'_>, below: &Path, limit: u64) -> Option<Vec<u8>> {
     let file = File::from(beneath(dir, below, READ).ok()?);
     let stat = rustix::fs::fstat(file.as_fd()).ok()?;

@@ -1,7 +1,7 @@
-//! Paths at which a branch or a tag of a repository names another repository (a gitlink, as a submodule is one).
+//! Finds the gitlinks of all branches and tags: paths at which they name another repository, such as a submodule.
 //!
-//! `git switch` and `git reset` bring such a path into the index, and `git status` then goes into the repository that lies
-//! there and obeys its configuration. So these places are watched, whichever branch names them.
+//! `git switch` and `git reset` bring such a path into the index. `git status` then enters the repository there and
+//! obeys its configuration. So these paths are watched for every branch.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -17,25 +17,25 @@ use super::object_store::{ObjectStore, StoredKind};
 use super::settings::MAX_CONFIG;
 use super::{Repository, sys};
 
-/// How many references are looked at.
+/// The maximum number of references.
 const MAX_TIPS: usize = 10_000;
-/// How many gitlinks are told of.
+/// The maximum number of gitlinks.
 const MAX_LINKS: usize = 1_000;
-/// How many older trees are read after a run.
+/// The maximum number of older trees read after a run.
 const MAX_OLDER: usize = 2_000;
-/// How many tags lead from one to the next.
+/// The maximum number of nested tags.
 const MAX_TAGS: usize = 5;
 const PACKED_REFS: u64 = 16 << 20;
-/// A reference is a line.
+/// The maximum size of a reference, which is one line.
 const REFERENCE: u64 = 1024;
 
 /// The gitlinks of one repository, found tree by tree.
 #[derive(Debug, Default)]
 pub(super) struct TipLinks {
-    /// Ids of references, and trees with their paths, that were looked at.
+    /// Ids of references, and trees with their paths, that were read.
     tips: HashSet<Vec<u8>>,
     trees: HashSet<TreeAt>,
-    /// Trees that are still to be looked at.
+    /// Trees that are still to be read.
     waiting: VecDeque<TreeAt>,
     /// The paths of gitlinks below the working tree.
     pub(super) found: Vec<PathBuf>,
@@ -45,8 +45,8 @@ pub(super) struct TipLinks {
 type TreeAt = (PathBuf, Vec<u8>);
 
 impl TipLinks {
-    /// Looks at the references of `repository` that are new, and at no more than `budget` trees. Says whether these were all of
-    /// the new ones.
+    /// Reads the new references of `repository`, and at most `budget` trees. Returns true if these were all of the
+    /// new ones.
     pub(super) fn look(&mut self, repository: &Repository, budget: &mut usize) -> bool {
         let Ok(git) = sys::root(&repository.at) else { return true };
         let config = sys::small(git.as_fd(), Path::new("config"), MAX_CONFIG);
@@ -60,14 +60,14 @@ impl TipLinks {
         let fresh = new.iter().filter_map(|id| Some((PathBuf::new(), tree_of(&store, id)?))).collect();
         let mut rest = self.walk(&store, format, fresh, budget);
         let all = rest.is_empty();
-        // A repository too large to be read at once is read on, a part at a time.
+        // A repository that is too large to read at once is read on, a part at a time.
         let older = std::mem::take(&mut self.waiting);
         rest.append(&mut self.walk(&store, format, older, &mut (*budget).min(MAX_OLDER)));
         self.waiting = rest;
         all
     }
 
-    /// Looks at `trees` and those in them; returns what the budget did not suffice for.
+    /// Reads `trees` and their subtrees. Returns those that exceed the budget.
     fn walk(
         &mut self,
         store: &ObjectStore,
@@ -75,7 +75,7 @@ impl TipLinks {
         mut trees: VecDeque<TreeAt>,
         budget: &mut usize,
     ) -> VecDeque<TreeAt> {
-        // ends: each tree is looked at once for each path, and only so many are
+        // ends: each tree is read once for each path, and only so many are
         while *budget > 0
             && let Some(next) = trees.pop_front()
         {
@@ -87,7 +87,7 @@ impl TipLinks {
         trees
     }
 
-    /// Takes in the gitlinks of one tree, and lines up the trees in it.
+    /// Records the gitlinks of one tree, and queues its subtrees.
     fn tree(
         &mut self,
         store: &ObjectStore,
@@ -100,7 +100,7 @@ impl TipLinks {
         // ends: each turn takes an entry
         while let Some((entry, after)) = TreeEntry::first(rest, format) {
             rest = after;
-            // A name with a `/` in it would lead elsewhere; git takes none.
+            // A name with a `/` would lead elsewhere; git rejects it.
             if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name == b".." {
                 continue;
             }
@@ -124,12 +124,12 @@ struct TreeEntry<'a> {
 }
 
 impl<'a> TreeEntry<'a> {
-    /// The first entry of `tree`, and the rest of the tree.
+    /// Parses the first entry of `tree`, and returns the rest of the tree.
     fn first(tree: &'a [u8], format: Format) -> Option<(Self, &'a [u8])> {
         let space = tree.iter().position(|&byte| byte == b' ')?;
         let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
         let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
-        // As git reads it: zeros may stand before it, and what is beyond 16 bits is lost.
+        // As git parses it: leading zeros are allowed, and bits beyond 16 are lost.
         let digit =
             |mode: u32, byte: &u8| mode.wrapping_shl(3).wrapping_add(u32::from(byte.wrapping_sub(b'0')));
         let mode = tree[..space].iter().fold(0, digit) & 0xffff;
@@ -137,7 +137,7 @@ impl<'a> TreeEntry<'a> {
     }
 }
 
-/// The tree of the commit that `id` is, or that a tag of this id leads to.
+/// Returns the tree of the commit `id`, or of the commit that a tag leads to.
 fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
     let mut id = id.to_vec();
     for _ in 0..MAX_TAGS {
@@ -152,7 +152,7 @@ fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The ids of all references.
+/// Returns the ids of all references.
 fn tips(git: BorrowedFd<'_>, format: Format) -> Vec<Vec<u8>> {
     let mut tips = Vec::new();
     let mut add = |text: &[u8]| {
@@ -164,7 +164,7 @@ fn tips(git: BorrowedFd<'_>, format: Format) -> Vec<Vec<u8>> {
     let mut waiting = VecDeque::from([PathBuf::from("refs")]);
     let mut left = MAX_TIPS * 2;
     sys::small(git, Path::new("HEAD"), REFERENCE).iter().for_each(|head| add(head));
-    // ends: only so many names are looked at
+    // ends: only so many names are read
     while let Some(path) = waiting.pop_front() {
         let Ok(directory) = sys::beneath(git, &path, sys::LIST) else { continue };
         let _seen = sys::list(directory.as_fd(), |name, kind| {

@@ -1,4 +1,4 @@
-//! The upper directory of an overlay: read as what it is, the work of strangers, and swept when its content has landed.
+//! Upper directory of an overlay: reads its untrusted content, and removes it after it has landed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::sys;
 
 const OPAQUE: &str = "user.overlay.opaque";
 const WHITEOUT: &str = "user.overlay.whiteout";
-/// From this size on a file with next to no blocks is refused: its holes would be written out.
+/// From this size on, a file with almost no blocks is refused: its holes would be written out.
 const SPARSE: u64 = 64 << 10;
 
 /// The upper directory.
@@ -26,12 +26,12 @@ pub(super) struct Upper {
     dir: OwnedFd,
 }
 
-/// What a name in the upper directory stands for.
+/// The meaning of a name in the upper directory.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// A regular file. When it was changed.
+    /// A regular file, with its change time.
     File(i128),
-    /// The host's is deleted. When that was done.
+    /// A deletion of the host's file, with its time.
     Whiteout(i128),
     /// A directory.
     Directory,
@@ -42,19 +42,19 @@ pub(super) enum Kind {
 /// The entries of a directory.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// By name.
+    /// Sorted by name.
     pub(super) entries: Vec<(OsString, Kind)>,
-    /// Nothing of the host's directory shows through.
+    /// True if nothing of the host's directory shows through.
     pub(super) opaque: bool,
-    /// When the directory was changed last.
+    /// The change time of the directory.
     pub(super) changed: i128,
-    /// How many letters the paths of its entries have.
+    /// The total length of the entries' paths.
     pub(super) letters: usize,
-    /// There are more.
+    /// True if there are more entries.
     pub(super) cut: bool,
 }
 
-/// How many entries are listed, and how many letters their paths may have.
+/// The maximum number of entries, and the maximum total length of their paths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub(super) entries: usize,
@@ -64,14 +64,14 @@ pub(super) struct Room {
 /// The content of a file.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// All of it.
+    /// The complete content.
     Bytes(Vec<u8>),
-    /// Where it is read from, and how long it was when it was looked at.
+    /// The open file, and its size when it was opened.
     File(File, u64),
 }
 
 impl Body {
-    /// All of it. `None` if it is not as long as it was, or cannot be read.
+    /// Reads the complete content. Returns `None` if the file has shrunk, or cannot be read.
     pub(super) fn whole(self) -> Option<Vec<u8>> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -84,14 +84,14 @@ impl Body {
     }
 }
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// It is not there any more.
+    /// The file no longer exists.
     Gone,
-    /// It is not what may land.
+    /// The file may not land.
     Unfit,
-    /// The system refused.
+    /// A system call failed.
     Fault(Errno),
 }
 
@@ -101,12 +101,12 @@ impl Upper {
         Ok(Self { dir: sys::root(path)? })
     }
 
-    /// Whether there is nothing in it but the `info/exclude` that every run is given.
+    /// Returns true if it contains nothing but the `info/exclude` that every run is given.
     pub(super) fn is_empty(&self) -> Result<bool> {
         Ok(self.has_only("", "info")? && self.has_only("info", "exclude").or_else(not_there)?)
     }
 
-    /// When it and its directory `info` were last changed, which no program can set.
+    /// Returns the change times of the directory and of its `info`, which no program can set.
     pub(super) fn times(&self) -> Result<[i128; 2]> {
         let time = |stat: Stat| i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec);
         let info = statat(&self.dir, "info", AtFlags::SYMLINK_NOFOLLOW);
@@ -127,7 +127,7 @@ impl Upper {
         Ok(empty)
     }
 
-    /// The entries of `path`, as many as there is room for.
+    /// Lists the entries of `path`, up to the limits of `room`.
     pub(super) fn list(&self, path: &Path, room: Room) -> Result<Listing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
         let changed = sys::changed(&rustix::fs::fstat(&dir)?);
@@ -144,23 +144,23 @@ impl Upper {
         names.sort_unstable();
         let entries =
             names.into_iter().filter_map(|name| kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
-        // "x" only says that there are whiteouts of the other kind in it.
+        // "x" only means that it contains whiteouts of the other kind.
         let opaque = marked(dir.as_fd(), OPAQUE).is_some_and(|value| value == b'y');
         Ok(Listing { entries, opaque, changed, letters, cut })
     }
 
-    /// Whether nothing has this name.
+    /// Returns true if the name does not exist.
     pub(super) fn lacks(&self, path: &Path) -> bool {
         matches!(sys::beneath(self.dir.as_fd(), path, sys::PEEK), Err(Errno::NOENT))
     }
 
-    /// When what has this name was last changed.
+    /// Returns the change time of this name.
     pub(super) fn changed(&self, path: &Path) -> Option<i128> {
         let found = sys::beneath(self.dir.as_fd(), path, sys::PEEK).ok()?;
         Some(sys::changed(&rustix::fs::fstat(&found).ok()?))
     }
 
-    /// Whether there is a regular file of this name, and not one that stands for a deletion.
+    /// Returns true if there is a regular file of this name that is not a whiteout.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
         sys::beneath(self.dir.as_fd(), parent, sys::LIST)
@@ -172,7 +172,7 @@ impl Upper {
         sys::small(self.dir.as_fd(), path, limit)
     }
 
-    /// Reads, or begins to read, a file of this form.
+    /// Reads or opens a file of this form.
     pub(super) fn body(&self, path: &Path, form: Form) -> std::result::Result<Body, Unread> {
         let file = match sys::beneath(self.dir.as_fd(), path, sys::READ) {
             Ok(file) => File::from(file),
@@ -204,12 +204,12 @@ impl Upper {
         }
     }
 
-    /// Removes a file or a whiteout. What cannot be removed stays: it is only looked at again.
+    /// Removes a file or a whiteout. A failure is harmless: the file is only read again.
     pub(super) fn remove(&self, path: &Path) {
         self.unlink(path, AtFlags::empty());
     }
 
-    /// Removes a directory if it is empty, or else lets the host's show through it again.
+    /// Removes a directory if it is empty, otherwise lets the host's show through it again.
     pub(super) fn let_through(&self, path: &Path, opaque: Opaque) {
         self.unlink(path, AtFlags::REMOVEDIR);
         if opaque == Opaque::Clear
@@ -227,7 +227,7 @@ impl Upper {
     }
 }
 
-/// What is not there is empty; what is no directory is not.
+/// A missing directory counts as empty; another kind of file does not.
 fn not_there(errno: Errno) -> Result<bool> {
     match errno {
         Errno::NOENT => Ok(true),
@@ -236,17 +236,17 @@ fn not_there(errno: Errno) -> Result<bool> {
     }
 }
 
-/// What becomes of the mark that hides the host's directory.
+/// The treatment of the opaque mark that hides the host's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opaque {
-    /// It goes.
+    /// The mark is removed.
     Clear,
-    /// It stays.
+    /// The mark stays.
     Stays,
 }
 
 fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<Kind> {
-    // None: it went away meanwhile.
+    // `None`: the file was removed meanwhile.
     let stat = sys::look(dir, name).ok().flatten()?;
     Some(match sys::kind(&stat) {
         FileType::Directory => Kind::Directory,
@@ -263,7 +263,7 @@ fn is_whiteout(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
     sys::beneath(dir, Path::new(name), sys::READ).is_ok_and(|file| marked(file.as_fd(), WHITEOUT).is_some())
 }
 
-/// The first byte of a mark, 0 if it has none.
+/// Returns the first byte of an extended attribute, 0 if it is empty.
 fn marked(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
     let mut value = [0; 8];
     rustix::fs::fgetxattr(file, mark, &mut value).ok()?;
@@ -276,6 +276,7 @@ fn fits(stat: &Stat, form: Form) -> bool {
     sys::kind(stat) == FileType::RegularFile
         && size <= form.limit()
         && (size < SPARSE || written >= size / 8)
-        // Only objects are ever linked, by a clone from the same disk: anything else may be a file of somebody else.
+        // Only objects are ever hard-linked, by a clone on the same disk. Any other linked file may belong to another
+        // program.
         && (stat.st_nlink <= 1 || form.is_forever())
 }

@@ -1,19 +1,19 @@
-//! The use that git and its tools make of a value of the configuration.
+//! Classifies a value of git's configuration: it is run, it is plain data, or its use is unknown.
 
 use super::settings::GitValue;
 
-/// What a value is for.
+/// The use of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueUse {
-    /// It names a program, a hook, or a file that says which program runs.
+    /// The value names a program, a hook, or a file that determines which program runs.
     Runs,
-    /// Nobody knows: a file of the tree that it names may be run or obeyed.
+    /// The use is unknown: a file of the tree that it names may be run or obeyed.
     Unknown,
-    /// Data: an address, a branch, a name, a list that commands write in ordinary work.
+    /// Data: a URL, a branch, a name, a list that commands write in ordinary work.
     Plain,
 }
 
-/// Sections whose every value may name a program.
+/// Sections in which every value may name a program.
 const RUNS: &[&str] = &[
     "alias",
     "pager",
@@ -33,7 +33,7 @@ const RUNS: &[&str] = &[
     "instaweb",
     "tar",
 ];
-/// Ends of keys that name a program in whichever section.
+/// Suffixes of keys that name a program in any section.
 const RUNNING_KEYS: &[&str] =
     &["hook", "command", "cmd", "program", "helper", "editor", "pager", "askpass", "browser", "tunnel"];
 /// Sections of plain data.
@@ -54,7 +54,7 @@ const PLAIN: &[&str] = &[
     "url",
     "user",
 ];
-/// Keys of plain data in other sections: lists of names, messages and commits, which nothing is run for.
+/// Keys of plain data in other sections: lists of names, messages and commits, for which nothing is run.
 const PLAIN_KEYS: &[(&str, &str)] = &[
     ("blame", "ignorerevsfile"),
     ("commit", "template"),
@@ -71,7 +71,7 @@ const PLAIN_KEYS: &[(&str, &str)] = &[
     ("mailmap", "file"),
 ];
 
-/// The use of one value.
+/// Returns the use of one value.
 pub(super) fn value_use(GitValue { section, key, value }: &GitValue) -> ValueUse {
     let (section, key) = (section.as_str(), key.as_str());
     let runs = value.starts_with(b"!")

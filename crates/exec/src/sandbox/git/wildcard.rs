@@ -1,4 +1,4 @@
-//! Patterns of file names in the text of a command: `hooks.d/*.sh`, `tools/$name.sh`, `x.{sh,py}`.
+//! File name patterns in the text of a command: `hooks.d/*.sh`, `tools/$name.sh`, `x.{sh,py}`.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::sys;
 
-/// How many entries of a directory are looked at.
+/// The maximum number of directory entries.
 const MAX_ENTRIES: usize = 2_000;
 
-/// The word with `*` and `?` alone for all that stands for other text; `None` if nothing does.
+/// Replaces every expansion in the word by `*` or `?`. Returns `None` if there is none.
 pub(super) fn pattern(word: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = word;
-    // ends: each turn takes a byte at least
+    // ends: each turn takes at least a byte
     while let Some((&byte, tail)) = rest.split_first() {
         let closing = match byte {
             b'[' => Some(b']'),
@@ -43,7 +43,7 @@ pub(super) fn pattern(word: &[u8]) -> Option<Vec<u8>> {
     out.iter().any(|byte| b"*?".contains(byte)).then_some(out)
 }
 
-/// A pattern: the directory before its first `*` or `?`, the name with it, and the rest.
+/// Splits a pattern: the directory before its first `*` or `?`, the name with it, and the rest.
 pub(super) fn parts(pattern: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let first = pattern.iter().position(|byte| b"*?".contains(byte)).unwrap_or(pattern.len());
     let begin = pattern[..first].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
@@ -51,10 +51,10 @@ pub(super) fn parts(pattern: &[u8]) -> (&[u8], &[u8], &[u8]) {
     (&pattern[..begin], &pattern[begin..end], &pattern[end..])
 }
 
-/// Whether `name` fits the pattern.
+/// Returns true if `name` matches the pattern.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut name_at, mut star) = (0, 0, None);
-    // ends: each turn moves on in the name, or the place behind the last star does
+    // ends: each turn advances in the name, or advances the position after the last star
     while name_at < name.len() {
         match pattern.get(at) {
             Some(b'*') => {
@@ -75,7 +75,7 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
-/// The entries of a directory whose names fit the pattern.
+/// Returns the entries of a directory whose names match the pattern.
 pub(super) fn entries(directory: &Path, pattern: &[u8]) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), MAX_ENTRIES);
     let Ok(real) = crate::fs::real(directory) else { return found };

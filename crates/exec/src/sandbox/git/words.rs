@@ -1,7 +1,8 @@
-//! Files that the text of a command names: a value of git's configuration that is run, or a hook.
+//! Finds the files that the text of a command names: a git configuration value that is run, or a hook.
 //!
-//! The text is read generously. A word counts from every directory that the command may be in, and a word behind a variable
-//! counts without it (`"$top/lint.sh"`). A directory is named only where its files are run: commands work in directories.
+//! The reading is generous. A word is resolved against every directory that the command may be in, and a word after a
+//! variable also without it (`"$top/lint.sh"`). A directory counts only where its files are run: commands work in
+//! directories.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,20 +16,20 @@ use super::shell_words::{ShellVariables, ShellWord, WordPiece, assignment, piece
 use super::wildcard;
 use crate::sandbox::look::is_of_others;
 
-/// How deep a script in a script is read (`sh -c 'sh -c …'`).
+/// The nesting depth to which scripts are read (`sh -c 'sh -c …'`).
 const MAX_NESTED: usize = 3;
-/// How many paths one text may name.
+/// The maximum number of paths of one text.
 const MAX_NAMED: usize = 5_000;
 /// The files that interpreters run in a directory that is their script.
 const ENTRIES: &[&str] = &["index.js", "__main__.py"];
-/// What Node.js appends to the name of a module, in its order.
+/// Suffixes that Node.js appends to the name of a module, in its order.
 const MODULE_SUFFIXES: &[&str] = &[".js", ".json", ".node", ".cjs", ".mjs", ".ts"];
-/// Directories that builds make.
+/// Directories that builds create.
 const BUILT: &[&[u8]] = &[b"build", b"dist", b"out", b"obj", b"coverage"];
-/// Variables whose value is a script or a library that a program begins with.
+/// Variables whose value is a script or a library that a program loads first.
 const SCRIPT_VARIABLES: &[&[u8]] = &[b"BASH_ENV", b"LD_PRELOAD", b"PYTHONSTARTUP"];
 
-/// The text of a command, and the places that its words count from.
+/// The text of a command, and the directories that its words are resolved against.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandText<'a> {
     pub(super) text: &'a [u8],
@@ -39,7 +40,7 @@ pub(super) struct CommandText<'a> {
 /// The paths that a text names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NamedPaths {
-    /// Files that are there, or would be.
+    /// Files that exist, or could be created.
     pub(super) files: Vec<PathBuf>,
     /// Directories whose files are run.
     pub(super) directories: Vec<PathBuf>,
@@ -48,17 +49,17 @@ pub(super) struct NamedPaths {
 }
 
 impl CommandText<'_> {
-    /// The files that a command in the configuration names.
+    /// Returns the files that a command in the configuration names.
     pub(super) fn of_value(self) -> NamedPaths {
         self.named(TextUse::Value)
     }
 
-    /// The files that a hook names.
+    /// Returns the files that a hook names.
     pub(super) fn of_hook(self) -> NamedPaths {
         self.named(TextUse::Hook)
     }
 
-    /// The files that a value names of which nobody knows what it is for: only what looks like a path counts.
+    /// Returns the files that a value of unknown use names: only words that look like paths count.
     pub(super) fn of_setting(self) -> NamedPaths {
         self.named(TextUse::Setting)
     }
@@ -67,7 +68,7 @@ impl CommandText<'_> {
         let mut reader =
             CommandReader { of, home: self.home, roots: self.bases, found: NamedPaths::default() };
         if of == TextUse::Value || of == TextUse::Setting && looks_like_path(self.text) {
-            // A path with spaces in it needs no quotes.
+            // A path with spaces needs no quotes.
             let whole = PathWord { text: self.text, is_behind: false, missing: reader.may_lack(self.text) };
             reader.take(whole, self.bases);
         }
@@ -76,7 +77,7 @@ impl CommandText<'_> {
     }
 }
 
-/// The part that a text plays.
+/// The source of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextUse {
     Value,
@@ -88,9 +89,9 @@ enum TextUse {
 #[derive(Clone, Copy)]
 struct PathWord<'a> {
     text: &'a [u8],
-    /// It follows a substitution, as in `$(git rev-parse --show-toplevel)/x`.
+    /// True if it follows a substitution, as in `$(git rev-parse --show-toplevel)/x`.
     is_behind: bool,
-    /// It counts though there is no such file.
+    /// True if it counts even if the file is missing.
     missing: bool,
 }
 
@@ -98,7 +99,7 @@ struct PathWord<'a> {
 struct CommandReader<'a> {
     of: TextUse,
     home: Option<&'a Path>,
-    /// Directories that are too much to be held as a whole.
+    /// Directories that are too large to be protected as a whole.
     roots: &'a [PathBuf],
     found: NamedPaths,
 }
@@ -135,7 +136,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// The directories that the command may be in: it may `cd`.
+    /// Returns the directories that the command may be in: it may `cd`.
     fn entered(&self, words: &[ShellWord], bases: &[PathBuf]) -> Vec<PathBuf> {
         let mut all = bases.to_vec();
         for pair in words.windows(2).filter(|pair| pair[0].text == b"cd") {
@@ -147,7 +148,7 @@ impl CommandReader<'_> {
         all
     }
 
-    /// Takes in a word, its parts, and the directory that it is.
+    /// Records a word, its parts, and the directory that it names.
     fn word(&mut self, word: &ShellWord, role: WordRole, bases: &[PathBuf]) {
         let (text, is_behind) = (word.text.as_slice(), word.is_behind);
         let has = |mark| text.contains(&mark);
@@ -194,7 +195,7 @@ impl CommandReader<'_> {
         self.directory(script, role.directory, bases);
     }
 
-    /// Takes in a part of a word, and the value of an option in it.
+    /// Records a part of a word, and the value of an option in it.
     fn piece(&mut self, piece: WordPiece<'_>, bases: &[PathBuf]) {
         let WordPiece { text, is_behind, is_value } = piece;
         let part = match text.iter().position(|&byte| byte != b'-') {
@@ -212,7 +213,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Whether a part counts though there is no such file. Naming a file too many in a hook costs nothing.
+    /// Returns true if a part counts even if the file is missing. An extra file of a hook costs nothing.
     fn may_lack(&self, part: &[u8]) -> bool {
         match self.of {
             TextUse::Hook => part.contains(&b'/'),
@@ -220,7 +221,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in a file that is named in parts: `join("scripts", "lint.sh")`. `above` is the directory before the word.
+    /// Records a file that is named in parts: `join("scripts", "lint.sh")`. `above` is the directory before the word.
     fn joined(&mut self, word: &[u8], above: &mut Option<PathBuf>, bases: &[PathBuf]) {
         if self.of == TextUse::Setting {
             return;
@@ -242,7 +243,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in the directories of a `PATH=`, and the programs that would be run in them.
+    /// Records the directories of a `PATH=`, and the programs that would be run in them.
     fn search_path(&mut self, directories: &[u8], words: &[ShellWord], bases: &[PathBuf]) {
         let mut roles = RoleReader::new();
         let programs: Vec<&[u8]> =
@@ -269,7 +270,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in the files that Node.js finds for the module `script`.
+    /// Records the files that Node.js finds for the module `script`.
     fn module(&mut self, script: &[u8], bases: &[PathBuf]) {
         let has_suffix = MODULE_SUFFIXES.iter().any(|suffix| script.ends_with(suffix.as_bytes()));
         for suffix in MODULE_SUFFIXES.iter().filter(|_| !has_suffix && !script.ends_with(b"/")) {
@@ -279,7 +280,8 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in what a pattern means that is run: its directory, since a new file may fit, or the files at the top of the tree.
+    /// Records the matches of a pattern that is run: its directory, since a new file may match, or the files at the
+    /// top of the tree.
     fn pattern(&mut self, text: &[u8], bases: &[PathBuf]) {
         let is_word = |byte: &u8| !byte.is_ascii_whitespace() && !b";|&<>'\"`".contains(byte);
         let word = Some(without_variable(text)).filter(|word| word.iter().all(is_word));
@@ -290,7 +292,7 @@ impl CommandReader<'_> {
         for directory in bases.iter().filter_map(|base| expand(above, base, self.home)).collect::<Vec<_>>() {
             let is_small = self.is_small(&directory);
             let is_any = name.iter().all(|&byte| byte == b'*');
-            // Each file is told of; a directory that is held needs no list.
+            // Each file is reported; a protected directory needs no list.
             if is_small && self.of == TextUse::Hook || !is_small && !is_any {
                 let found = wildcard::entries(&directory, name).into_iter();
                 let found =
@@ -303,7 +305,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in a directory whose files are run.
+    /// Records a directory whose files are run.
     fn directory(&mut self, text: &[u8], role: DirectoryUse, bases: &[PathBuf]) {
         let word = without_variable(text);
         if role == DirectoryUse::Plain || word.is_empty() || !is_plain(word) {
@@ -328,7 +330,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Whether a directory may be held: not the tree, nor one that it lies in.
+    /// Returns true if a directory may be protected: not the tree, nor one of its ancestors.
     fn is_small(&self, directory: &Path) -> bool {
         !self.roots.iter().any(|root| root.starts_with(directory))
     }
@@ -339,7 +341,7 @@ impl CommandReader<'_> {
         }
     }
 
-    /// Takes in a word if it is a file, or would be one.
+    /// Records a word if it is a file, or could be created as one.
     fn take(&mut self, PathWord { text, is_behind, missing }: PathWord<'_>, bases: &[PathBuf]) {
         let word = without_variable(text);
         if word.is_empty() || word.starts_with(b"-") || word.contains(&0) || word.ends_with(b"/") {
@@ -374,31 +376,32 @@ impl CommandReader<'_> {
     }
 }
 
-/// Whether a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs nothing there.
+/// Returns true if a path without a suffix lies where builds and package managers write: `rm -rf target/debug` runs
+/// nothing there.
 fn is_built(word: &[u8]) -> bool {
     let is_output = |name: &[u8]| BUILT.contains(&name) || is_of_others(OsStr::from_bytes(name));
     !has_suffix(word) && word.split(|&byte| byte == b'/').any(is_output)
 }
 
-/// Whether the name at the end of a path has a suffix: `x.sh`, and not `.bin`.
+/// Returns true if the file name of a path has a suffix: `x.sh`, but not `.bin`.
 fn has_suffix(word: &[u8]) -> bool {
     let name = word.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.iter().rposition(|&byte| byte == b'.').is_some_and(|dot| dot > 0)
 }
 
-/// Whether a word is written as paths are.
+/// Returns true if a word looks like a path.
 fn looks_like_path(word: &[u8]) -> bool {
     word.contains(&b'/') || word.contains(&b'.')
 }
 
-/// Whether a word is written as the path of a script is: a missing directory may be one that a build makes.
+/// Returns true if a word looks like the path of a script: a missing directory may be one that a build creates.
 fn looks_like_script(word: &[u8]) -> bool {
     let is_marked = [&b"./"[..], b"../", b"~/"].iter().any(|prefix| word.starts_with(prefix));
     let is_absolute = word.starts_with(b"/") && word[1..].contains(&b'/');
     (is_marked || is_absolute || word.contains(&b'/') && has_suffix(word)) && !is_built(word)
 }
 
-/// The files that Python imports for `-m module` or `-mmodule`, `word` being the last word of it.
+/// Returns the files that Python imports for `-m module` or `-mmodule`; `word` is the last word of it.
 fn module_files(before: &[u8], word: &[u8]) -> Vec<Vec<u8>> {
     let module = match word.strip_prefix(b"-m") {
         Some(module) if !module.is_empty() => module,
@@ -420,7 +423,7 @@ fn is_there(path: &[u8]) -> bool {
     kind(Path::new(OsStr::from_bytes(path))).is_some()
 }
 
-/// The kind of what is at `path`, if there is something.
+/// Returns the kind of the file at `path`, if it exists.
 fn kind(path: &Path) -> Option<FileType> {
     let stat = statat(CWD, path, AtFlags::empty()).or_else(|_| statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW));
     stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
@@ -431,7 +434,8 @@ fn is_plain(word: &[u8]) -> bool {
         && !word.iter().any(|byte| b"*?$%{}()[]=,;|&<>'\"`".contains(byte) || byte.is_ascii_whitespace())
 }
 
-/// A word such as `$top/lint.sh`, `${top}/lint.sh` or `$(git rev-parse --show-toplevel)/lint.sh` as a path of the tree.
+/// Returns a word such as `$top/lint.sh`, `${top}/lint.sh` or `$(git rev-parse --show-toplevel)/lint.sh` as a path of
+/// the tree.
 fn without_variable(word: &[u8]) -> &[u8] {
     let Some(rest) = word.strip_prefix(b"$") else { return word };
     let last = |byte: u8| rest.iter().rposition(|&other| other == byte);
@@ -471,7 +475,7 @@ mod tests {
         "sub/x",
     ];
 
-    /// The files and the directories, marked by a `/`, that a text names below the tree.
+    /// Returns the files and directories (marked by a `/`) that a text names below the tree.
     fn named(text: &str, of: TextUse) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         let root = crate::fs::real(place.path()).unwrap();

@@ -1,4 +1,5 @@
-//! Bytes, both ways, between two connections. Either end may say that it has no more, and still listen.
+//! Forwards bytes in both directions between two connections. Either end may close its sending side and still
+//! receive.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,18 +10,18 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{set_socket_keepalive, set_socket_linger};
 
-/// How many bytes are on their way, each way.
+/// The size of the buffer for each direction.
 const BUFFER: usize = 32 << 10;
 
-/// Carries until both ends have no more, or one of them is broken. When the run that `channel` stands for is over, what it has sent may
-/// still get out, if that does not take long.
+/// Forwards until both ends are closed, or one of them fails. When the run of `channel` is over, data that it has
+/// sent is still delivered within a short time.
 pub(super) fn carry(inner: TcpStream, outer: TcpStream, channel: &OwnedFd) {
     let ready = |stream: &TcpStream| {
-        // Whoever writes little at a time decides themselves what waits for more.
+        // Disables Nagle's algorithm: the sender decides about batching.
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)
     };
-    // A host that is gone without a word is noticed at last.
+    // Detects a host that is gone without closing.
     let _without = set_socket_keepalive(&outer, true);
     let carried =
         ready(&inner).and_then(|()| ready(&outer)).and_then(|()| both_ways(&inner, &outer, channel));
@@ -30,7 +31,7 @@ pub(super) fn carry(inner: TcpStream, outer: TcpStream, channel: &OwnedFd) {
     }
 }
 
-/// Closes a connection so that its other end sees that something is wrong.
+/// Closes a connection with a reset, so that its peer sees an error.
 pub(super) fn reset(stream: TcpStream) {
     let _closes_anyway = set_socket_linger(&stream, Some(Duration::ZERO));
     drop(stream);
@@ -41,12 +42,12 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
     let mut by: Option<Instant> = None;
     // ends: when both have ended; each round waits until one of them can go on
     while !(out.over && (back.over || by.is_some())) {
-        // One that nothing is wanted of is left out: it may be closed, which would end every wait at once.
+        // A socket with nothing to wait for is left out: if it is closed, it would end every wait at once.
         let wanted =
             [(inner.as_fd(), out.reads() | back.writes()), (outer.as_fd(), back.reads() | out.writes())];
         let wanted = wanted.into_iter().filter(|(_, what)| !what.is_empty());
         let mut ready: Vec<_> = wanted.map(|(of, what)| PollFd::from_borrowed_fd(of, what)).collect();
-        // Only that it is closed, which nobody needs to ask for.
+        // Only the hang-up matters, which needs no flag.
         ready.extend(by.is_none().then(|| PollFd::new(channel, PollFlags::empty())));
         let left = by.and_then(|by| Timespec::try_from(by.saturating_duration_since(Instant::now())).ok());
         if poll(&mut ready, left.as_ref())? == 0 {
@@ -61,10 +62,10 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
     Ok(())
 }
 
-/// One way of a connection.
+/// One direction of a connection.
 struct Way {
     buffer: Vec<u8>,
-    /// What of it was read and not written yet.
+    /// The range that was read and not written yet.
     held: Range<usize>,
     over: bool,
 }
@@ -102,7 +103,7 @@ impl Way {
     }
 }
 
-/// `None` if it is not the time yet.
+/// Maps "would block" to `None`.
 fn later(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -120,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// Both far ends of a carried connection, the channel's other end, and what carries.
+    /// Returns both far ends of a forwarded connection, the channel's other end, and the forwarding thread.
     fn carried() -> (TcpStream, TcpStream, UnixStream, JoinHandle<()>) {
         let pair = || {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! A name → a connection to it, if that is where it may lead.
+//! Resolves a name and connects to it, if the policy allows the address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use policy::Hosts;
 
 use crate::sandbox::Refusal;
 
-/// How many addresses of a name are tried, and how long each.
+/// The maximum number of addresses to try, and the timeout of each.
 const MAX_TRIED: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 pub(super) enum Missed {
-    /// Nobody is there, or there is no such name.
+    /// No host answers, or there is no such name.
     Nobody,
-    /// The name leads where nobody may go.
+    /// The name resolves to a forbidden address.
     Refused(Refusal),
 }
 
-/// Looks `host` up, here and now, and connects to the first address of it that answers.
+/// Resolves `host` now, and connects to the first address that answers.
 pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, Missed> {
     let found = (host, port).to_socket_addrs().map_err(|_| Missed::Nobody)?;
     let found = found.take(MAX_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
@@ -36,13 +36,14 @@ fn may_dial(hosts: &Hosts, host: &str, at: SocketAddr) -> bool {
     hosts.may_reach_at(host, at) && (hosts.lists(host, at) || !is_this_machine(at))
 }
 
-/// Whether an address, public as it may be, is one of this machine: then it is also what we would be called there.
+/// Returns true if an address, even a public one, belongs to this machine: then it equals the local address of the
+/// route.
 fn is_this_machine(at: SocketAddr) -> bool {
     let any = match at.ip() {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    // Nothing is sent: only the route is asked for.
+    // Nothing is sent: only the route is queried.
     let called = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect(at)?;
         socket.local_addr()

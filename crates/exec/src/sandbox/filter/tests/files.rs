@@ -1,4 +1,4 @@
-//! The rules about files.
+//! Filter rules about files.
 
 use libc::{ENOSYS, SYS_fchmod, SYS_fchmodat, SYS_mkdirat, SYS_mknodat, SYS_openat, SYS_openat2, c_long};
 

@@ -1,4 +1,4 @@
-//! What holds for all rules and all calls.
+//! Invariants of the filter that hold for all rules and all calls.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::policy::{Action, Condition, Policy, Rule, Word, policy};
 use super::super::{FilterRules, filter, value};
 use super::{ALLOW, FULL};
 
-/// What the table says, read as it is written.
+/// Interprets the table directly.
 fn by_table(policy: &Policy, told: &Told) -> Action {
     if told.number > LAST {
         return if told.number == u32::MAX { Action::Allow } else { Action::Fail(libc::ENOSYS) };
@@ -39,7 +39,7 @@ fn any_rules() -> impl Strategy<Value = FilterRules> {
     })
 }
 
-/// Mostly numbers that some rule is about: small ones and single bits, in either half.
+/// Mostly numbers that some rule tests: small ones and single bits, in either half.
 fn any_argument() -> impl Strategy<Value = u64> {
     any::<u64>().prop_map(|seed| {
         let (kind, bits) = (seed & 7, seed >> 3);
@@ -60,7 +60,7 @@ fn any_calls() -> impl Strategy<Value = Vec<Told>> {
     proptest::collection::vec(call.prop_map(|(number, args)| Told { number, arch: arch::NAME, args }), 1..64)
 }
 
-/// Each of `rules` made stricter in one way.
+/// Returns `rules` made stricter in one way each.
 fn stricter(rules: FilterRules) -> [FilterRules; 6] {
     [
         FilterRules { inet: false, ..rules },
@@ -104,7 +104,7 @@ proptest! {
     }
 }
 
-/// All 128 of them.
+/// All 128 combinations.
 fn all_rules() -> impl Iterator<Item = FilterRules> {
     (0..128_u8).map(|bits| FilterRules {
         inet: bits & 1 != 0,

@@ -1,4 +1,4 @@
-//! The whole table as a person reads it.
+//! Snapshots of the complete filter table in readable form.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::super::FilterRules;
 use super::super::policy::{Action, Condition, Policy, Rule, Word, policy};
 use super::FULL;
 
-/// The snapshots have the calls of this architecture; others have fewer.
+/// The snapshots contain the calls of this architecture; others have fewer.
 const LISTED: bool = cfg!(target_arch = "x86_64");
 
 #[test]
@@ -125,7 +125,7 @@ fn the_strictest_table_has_this_too() {
     ");
 }
 
-/// Calls that have the same rules, and those rules.
+/// Lists the calls that share the same rules, with those rules.
 fn listing(policy: Policy) -> String {
     let mut groups: Vec<(Vec<Rule>, Vec<&str>)> = Vec::new();
     for ((_, name), rules) in policy {

@@ -1,4 +1,4 @@
-//! The rules about sockets.
+//! Filter rules about sockets.
 
 use libc::{
     EAFNOSUPPORT, EOPNOTSUPP, EPROTONOSUPPORT, SYS_bind, SYS_connect, SYS_sendmmsg, SYS_sendmsg, SYS_sendto,
@@ -83,7 +83,7 @@ fn connecting_is_told_and_cannot_be_hidden_in_sending() {
             (SYS_sendmmsg, &[3, 4096, FAST_OPEN], ALLOW),
         ],
     );
-    // Who has bound what is known by the network, if there is one of its own.
+    // In its own network, a bound socket is known by the network.
     let shared = FilterRules { own_network: false, ..FULL };
     check(FULL, &[(SYS_bind, &[3, 4096, 110], ALLOW)]);
     check(shared, &[(SYS_bind, &[3, 4096, 110], TELL)]);

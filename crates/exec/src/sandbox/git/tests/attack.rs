@@ -1,4 +1,4 @@
-//! Upper directories made to harm the host: nothing runs there, and what must not change does not.
+//! Malicious upper directories: nothing runs on the host, and protected files do not change.
 
 use std::os::unix::fs::symlink;
 
@@ -12,7 +12,7 @@ const EVIL: &str = "[core]\n\tfsmonitor = touch ran; false\n\thooksPath = evil\n
 const EXEC: &str = "an operation is in progress that cannot land (rebase-merge/git-rebase-todo holds `exec`); \
     it goes on in the sandbox only";
 
-/// What is planted stays in the sandbox, and is told under the name `kept`.
+/// Asserts that the planted file stays in the sandbox, and is reported under the name `kept`.
 fn stays(kept: &str, plant: impl Fn(&Lab)) {
     let lab = Lab::with_commit();
     lab.host("git branch x; git worktree add -q wt -b wt");
@@ -94,7 +94,7 @@ fn links_pipes_and_devices_stay() {
         let file = std::fs::OpenOptions::new().write(true).open(lab.upper.join("index")).unwrap();
         file.set_len(900 << 20).unwrap();
     });
-    // A link to a file of somebody else.
+    // A hard link to a file outside the repository.
     stays("COMMIT_EDITMSG", |lab| {
         std::fs::write(lab.base.join("secret"), "secret").unwrap();
         std::fs::hard_link(lab.base.join("secret"), lab.upper.join("COMMIT_EDITMSG")).unwrap();
@@ -215,7 +215,7 @@ fn setuid_and_execute_bits_do_not_land() {
     }
 }
 
-/// From inside a real overlay, all at once.
+/// All attacks at once, from inside a real overlay.
 #[test]
 fn an_attack_from_inside_changes_nothing() {
     let lab = Lab::with_commit();

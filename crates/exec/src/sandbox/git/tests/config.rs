@@ -1,4 +1,4 @@
-//! The configuration of a new repository.
+//! Tests of rewriting the configuration of a new repository.
 
 use proptest::prelude::*;
 
@@ -77,7 +77,7 @@ fn the_tree_of_a_submodule_is_read() {
 }
 
 proptest! {
-    /// Whatever goes in, what comes out is understood again, word by word.
+    /// Law: any output parses again to the same text.
     #[test]
     fn what_is_written_is_stable(text in "(\\[(core|remote \"o\"|include|alias)\\]|\t?(bare|url|path|fsmonitor) ?= ?[a-z:/!\\\\\" ]{0,9}|\\PC{0,9}|\n){0,12}") {
         let (once, _) = kept(&text);

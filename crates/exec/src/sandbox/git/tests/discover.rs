@@ -1,4 +1,4 @@
-//! Where git directories are found, and which pointers are believed.
+//! Tests of discovering git directories, and of trusting pointers.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
     (found.repositories.iter().map(both).collect(), found.pointers.iter().map(|path| name(path)).collect())
 }
 
-/// As a survey does it.
+/// Discovers repositories as a survey does.
 fn discovered(root: &Path) -> Discovered {
     let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
     let seen = look([root.to_owned()], &[], &deny);
@@ -82,7 +82,7 @@ fn a_pointer_that_lies_is_only_a_pointer() {
     let none = (vec![], strings(["mine/.git"]));
     assert_eq!(believed("gitdir: ../tree/.git\n"), none, "somebody else's repository");
     assert_eq!(believed("gitdir: ../tree/.git/worktrees/out\n"), none, "somebody else's worktree");
-    // One's own directory, which names somebody else's repository.
+    // A directory of the workspace that names another repository.
     std::fs::write(mine.join("fake/gitdir"), mine.join(".git").to_str().unwrap()).unwrap();
     std::fs::write(mine.join("fake/commondir"), "../../tree/.git\n").unwrap();
     assert_eq!(believed("gitdir: fake\n"), none);
@@ -111,7 +111,7 @@ fn a_git_directory_in_the_root_needs_no_proof() {
         assert_eq!(repositories, ["tree/.git of tree", "tree/data of tree/one"], "{make}");
         assert_eq!(pointers, ["tree/one/.git"]);
     }
-    // What is no git directory is not guarded as one, whatever says so.
+    // A directory that is not a git directory is not protected as one, even if a pointer names it.
     lab.host("rm -rf one data; mkdir one src; echo 'gitdir: ../src' > one/.git");
     assert_eq!(found(&lab, &lab.tree).0, ["tree/.git of tree"]);
 }
@@ -121,7 +121,7 @@ fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
     let lab = Lab::new();
     lab.host("i=0; while [ $i -lt 40 ]; do mkdir -p a$i/.git; git init -q d$i; i=$((i+1)); done");
     let found = discovered(&lab.tree);
-    // 40 that are none, and 8 of the 40 that are: the tree itself has no repository here.
+    // 40 that are no repositories, and 8 of the 40 that are: the tree itself has no repository here.
     assert_eq!((found.repositories.len(), found.closed.len(), found.cut), (32, 48, false));
     assert!(discovered(Path::new("/nowhere")).repositories.is_empty());
 }
@@ -133,7 +133,7 @@ fn a_git_directory_without_a_working_tree_here_is_found() {
     let mut bare = discovered(&lab.tree).bare;
     bare.sort();
     assert_eq!(bare, [lab.tree.join("a/remote.git"), lab.tree.join("gd")]);
-    // One that has a layer already needs nothing else.
+    // A repository that has a layer needs nothing else.
     lab.host("git clone -q --bare . .bare; git -C .bare worktree add -q ../wt -b wt");
     assert_eq!(discovered(&lab.tree).bare.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! References that the host moved meanwhile.
+//! Tests of references that the host moved during a run.
 
 use super::overlay::clean;
 use super::support::Lab;
@@ -29,7 +29,7 @@ fn a_history_goes_on_from_the_last_entry() {
     assert_eq!(ends(&host, &host), Some("c c".to_owned()));
     assert_eq!(ends(&host, &log(&[(A, B), (B, D)])), None, "from what the host had before");
     assert_eq!(ends(&host, &log(&[(A, B), (B, C), (B, D)])), None, "it knew, and moved from elsewhere");
-    // The host went back to where the sandbox once was.
+    // The host went back to an earlier state of the sandbox.
     assert_eq!(ends(&log(&[(A, B), (B, A)]), &log(&[(A, B), (B, C)])), None);
     assert_eq!(
         (ends("", &host), ends(&host, ""), ends("x\n", "x\n"), ends(&host, &format!("x{host}"))),
@@ -38,7 +38,7 @@ fn a_history_goes_on_from_the_last_entry() {
     assert_eq!(ends(&host, &format!("{host}garbage")), None);
 }
 
-/// The host commits `outside`, then the sandbox, which has not looked before, does `inside`.
+/// The host commits `outside`, then the sandbox, which has not read the repository before, runs `inside`.
 fn both(lab: &Lab, outside: &str, inside: &str) -> crate::sandbox::git::Landed {
     let layer = lab.layer();
     let mut running = lab.begin(&format!("pause\n{inside}"));

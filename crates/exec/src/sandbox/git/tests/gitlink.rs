@@ -1,15 +1,15 @@
-//! Indexes made to lead the host's git astray, and other repositories in a working tree.
+//! Malicious indexes, and other repositories in a working tree.
 
 use super::support::Lab;
 use crate::sandbox::git::Landed;
 
 const KEPT: [&str; 1] = ["index"];
 
-/// A repository in the tree whose configuration would run something.
+/// A repository in the tree whose configuration would run a program.
 const EVIL: &str =
     "git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch /ran'";
 
-/// After `before` on the host, a run of `script`; then what the host's git says.
+/// Runs `before` on the host, then `script` in the sandbox. Returns the result of landing.
 fn after(before: &str, script: &str) -> (Lab, Landed) {
     let lab = Lab::with_commit();
     lab.host(before);
@@ -36,7 +36,7 @@ fn lands(before: &str, script: &str) {
 fn no_hook_is_checked_out() {
     let lab = Lab::with_commit();
     let layer = lab.layer();
-    // git does not take such a path, so the bytes are changed afterwards; the same length, and a sum of zeros.
+    // Git rejects such a path, so the bytes are changed afterwards: the same length, and a checksum of zeros.
     lab.inside(
         "mkdir -p agit/hooks; printf '#!/bin/sh\\ntouch ran\\n' > agit/hooks/post-index-change; git add --chmod=+x agit
         sed -i 's,agit/hooks,.git/hooks,' .git/index; truncate -s -20 .git/index; head -c 20 /dev/zero >> .git/index; rm -r agit",
@@ -50,7 +50,7 @@ fn no_hook_is_checked_out() {
 fn a_lie_about_trees_is_not_committed() {
     let lab = Lab::with_commit();
     let (old, layer) = (lab.host("git rev-parse HEAD^{tree}"), lab.layer());
-    // The index says 2, but its list of trees says that all is as it was.
+    // The index says 2, but its tree cache says that nothing has changed.
     lab.inside(
         "git write-tree; cp .git/index ../old; echo 2 > f; git add f
         perl -0777 -e 'my ($n, $o) = map { open my $f, \"<\", $_; binmode $f; <$f> } @ARGV;
@@ -78,14 +78,14 @@ fn a_repository_of_the_run_is_not_entered() {
     stays("true", &format!("{EVIL}; mv sub/.git ../evil; echo gitdir: ../../evil > sub/.git; git add sub"));
     stays("true", &format!("{EVIL}; mv sub/.git evil; echo gitdir: ../evil > sub/.git; git add sub"));
     stays("mkdir .git/modules", &format!("{EVIL}; mv sub/.git evil; ln -s ../evil sub/.git; git add sub"));
-    // In the layer, or what the layer shows, and on the host nothing.
+    // In the layer, or visible through it, and missing on the host.
     stays(
         "true",
         &format!(
             "{EVIL}; mkdir .git/hooks/x; mv sub/.git .git/hooks/x/y; echo gitdir: ../.git/hooks/x/y > sub/.git; git add sub"
         ),
     );
-    // A way to it that is no plain directory.
+    // The path to it is not a plain directory.
     stays("true", &format!("mkdir d; cd d; {EVIL}; cd ..; git add d/sub; mv d e; ln -s e d"));
     stays(
         "true",

@@ -1,4 +1,4 @@
-//! Upper directories made by hand: what lands, what is in conflict, what is left.
+//! Handmade upper directories: landed files, conflicts, leftovers.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -11,7 +11,7 @@ fn landed(number: usize) -> Landed {
     Landed { landed: number, ..Landed::default() }
 }
 
-/// A whiteout as an overlay without devices has it.
+/// Creates a whiteout as an overlay without devices has it.
 fn whiteout(lab: &Lab, path: &str) {
     lab.plant(path, "");
     setxattr(lab.upper.join(path), "user.overlay.whiteout", b"", XattrFlags::empty()).unwrap();
@@ -66,7 +66,7 @@ fn a_change_of_the_host_wins_also_over_an_earlier_run() {
     let lab = Lab::with_commit();
     let first = lab.id();
     lab.plant("refs/heads/main", format!("{first}\n"));
-    // What an earlier run left is older than what the host did then.
+    // A leftover of an earlier run is older than the host's change.
     std::thread::sleep(std::time::Duration::from_millis(20));
     lab.host("git commit -q --allow-empty -m two");
     let conflict = format!("refs/heads/main (in the sandbox: {first}; git merge {first} brings it in)");

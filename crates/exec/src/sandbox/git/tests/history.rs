@@ -1,4 +1,4 @@
-//! What the history of a reference may hold, and how long it takes to look at one.
+//! Tests of reflog content, and of the time to check it.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ fn no_git_directory_is_built_from_histories() {
     }
     lab.plant("modules/x/config", "");
     let landed = layer.finish();
-    // The empty configuration of a submodule, and two whose names make no sense of what is in them.
+    // The empty configuration of a submodule, and two submodules whose names match nothing in them.
     assert!(landed.landed <= 3, "{landed:?}");
     let after = lab.state();
     let new: Vec<&str> = after.lines().filter(|line| !before.contains(line)).collect();
@@ -99,7 +99,7 @@ fn a_history_of_the_host_may_be_odd() {
 
 #[test]
 fn a_long_history_is_looked_at_once() {
-    // The last entry fits nearly everywhere, up to its end.
+    // The last entry matches nearly everywhere, up to its end.
     let host = format!("{}\n", format!("{A} ").repeat(50_000));
     let sandbox = format!("{}x\n", format!("{A} ").repeat(100_000));
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What of an index may land.
+//! Tests of checking an index before it lands.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::sandbox::git::hash::Format;
 use crate::sandbox::git::index::{Known, check};
 use crate::sandbox::git::tracked::is_plain;
 
-/// An index of version 2 with these modes, flags and paths.
+/// Builds an index of version 2 with these modes, flags and paths.
 fn index(format: Format, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
     let mut index = b"DIRC\0\0\0\x02".to_vec();
     index.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
@@ -90,7 +90,7 @@ fn an_index_is_as_git_writes_it() {
     assert!(!fit(&sha1(&[plain(b"b"), plain(b"a")])) && !fit(&sha1(&[plain(b"a"), plain(b"a")])));
     let staged = |stage: u16| (0o100_644, stage << 12, b"a".as_slice());
     assert!(fit(&sha1(&[staged(1), staged(2), staged(3)])) && !fit(&sha1(&[staged(0), staged(1)])));
-    // The length that git believes is not the length of what is there.
+    // The length that git trusts differs from the actual length.
     let mut lies = sha1(&[plain(b"a\0.git")]);
     lies.truncate(lies.len() - 20);
     assert!(!fit(&sealed(lies, Format::Sha1)));
@@ -165,7 +165,7 @@ fn a_sparse_index_lands_where_the_host_is_sparse() {
 }
 
 proptest! {
-    /// Whatever it is, it is read or it is not.
+    /// Law: any input is accepted or rejected without a panic.
     #[test]
     fn no_bytes_stop_us(bytes in prop::collection::vec(any::<u8>(), 0..200), version in 0u8..6, count in 0u8..4) {
         let mut index = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, count];
@@ -175,7 +175,7 @@ proptest! {
         let _ = check(index, Format::Sha256, &Known::default());
     }
 
-    /// A good index with a few bytes changed is none, or still has nothing in it but plain paths.
+    /// Law: a valid index with a few changed bytes is rejected, or still contains only plain paths.
     #[test]
     fn a_changed_index_is_still_harmless(changes in prop::collection::vec((0usize..300, any::<u8>()), 0..4), short in any::<bool>()) {
         let mut index = index(Format::Sha1, &[(0o100_644, 0, b"a"), (0o100_644, 0, b"a/bit"), (0o160_000, 0, b"a/git")]);

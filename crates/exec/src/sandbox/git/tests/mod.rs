@@ -1,4 +1,4 @@
-//! Tests of landing: hand-made upper directories, and real overlays with the real git.
+//! Tests of landing: handmade upper directories, and real overlays with the real git.
 
 mod attack;
 mod config;

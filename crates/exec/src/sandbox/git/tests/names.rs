@@ -1,4 +1,4 @@
-//! The table of names.
+//! Tests of the allow-list of names.
 
 use proptest::prelude::*;
 
@@ -109,7 +109,7 @@ fn contents_are_what_git_writes() {
     assert!(is_packed(b"") && !is_packed(format!("{ID} HEAD\n").as_bytes()) && !is_packed(b"\n\n"));
 }
 
-/// A name can be read in many ways, and is read in one.
+/// A name with many possible readings is judged quickly.
 #[test]
 fn forty_submodules_take_no_time() {
     for name in ["modules/".repeat(60), "modules/worktrees/".repeat(30), "worktrees/w/modules/".repeat(20)] {
@@ -137,7 +137,7 @@ fn the_repository_of_a_name_is_known() {
 }
 
 proptest! {
-    /// However a name is wrapped in submodules, no name lands that can run something or lead elsewhere.
+    /// Law: no dangerous name lands, however it is nested in submodules.
     #[test]
     fn dangerous_names_never_land(before in "((modules|worktrees|a|b|refs|objects)/){0,6}", name in prop::sample::select(vec![
         "hooks/pre-commit", "hooks/post-checkout", "config.worktree", "info/attributes", "info/grafts",
@@ -148,7 +148,8 @@ proptest! {
         prop_assert!(is_reference || !matches!(verdict(&path), Verdict::Land(..)), "{} {:?}", path, verdict(&path));
     }
 
-    /// Whatever a submodule is called, what git would take for its configuration is judged as one, or is an id or a history.
+    /// Law: for any submodule name, a file that git would take for configuration is judged as such, or is an id or a
+    /// reflog.
     #[test]
     fn a_configuration_is_judged_as_one(before in "((modules|worktrees|logs|refs|heads|objects|hooks|info|pack|x|HEAD)/){0,8}", name in prop::sample::select(vec![
         "config", "config.worktree", "commondir", "gitdir", "hooks/pre-commit", "info/attributes", "info/sparse-checkout",

@@ -1,4 +1,4 @@
-//! Objects whose content does not make their name.
+//! Tests of objects whose content does not match their id.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use super::support::{Lab, blob, deflated};
 use crate::sandbox::git::hash::Format;
 use crate::sandbox::git::{loose, pack};
 
-/// What is planted stays, with the reference that may need it.
+/// Asserts that the planted file stays, with the reference that may need it.
 fn stays(lab: &Lab, path: &str, content: &[u8]) {
     let (before, layer) = (lab.state(), lab.layer());
     lab.plant(path, content);
@@ -92,7 +92,7 @@ fn the_format_of_a_repository_stays() {
     assert_eq!(layer.finish().kept_back, ["config"]);
 }
 
-/// A pack with changes to changes, and its index.
+/// Returns a pack with deltas of deltas, and its index.
 fn packed() -> &'static (Vec<u8>, Vec<u8>) {
     static PACKED: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     PACKED.get_or_init(|| {
@@ -113,7 +113,7 @@ fn fits(pack: &[u8], index: &[u8], mut room: u64) -> bool {
     pack::check(&file, pack.len() as u64, index, Format::Sha1, &mut room).is_ok()
 }
 
-/// With sums that are right for what is there.
+/// Recomputes the checksums of pack and index.
 fn sealed(pack: &[u8], index: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let sum = |bytes: &[u8]| Format::Sha1.hash(bytes);
     let body = &pack[..pack.len() - 20];
@@ -149,7 +149,7 @@ fn a_pack_with_other_content_stays() {
             std::fs::rename(lab.upper.join(from), lab.upper.join(to)).unwrap();
         }
         if !fit {
-            // The names of two objects are swapped.
+            // The ids of two objects are swapped.
             let path = lab.upper.join(format!("objects/pack/pack-{}.idx", name.trim()));
             let mut index = std::fs::read(&path).unwrap();
             let count = (index.len() - 8 - 1024 - 40) / 28;
@@ -175,7 +175,7 @@ fn a_pack_with_other_content_stays() {
 }
 
 proptest! {
-    /// Whatever is changed, it is found, or it was of no account.
+    /// Law: every change is detected, or is irrelevant.
     #[test]
     fn a_changed_pack_is_found(at in any::<prop::sample::Index>(), bit in 0u8..8, in_index in any::<bool>()) {
         let (mut pack, mut index) = packed().clone();

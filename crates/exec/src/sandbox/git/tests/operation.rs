@@ -1,10 +1,10 @@
-//! Longer works that stop halfway in the sandbox: the host goes on with them, or knows nothing of them.
+//! Tests of operations that stop halfway in the sandbox: the host continues them, or does not see them.
 
 use super::overlay::{CLASH, clean};
 use super::support::Lab;
 use crate::sandbox::git::Landed;
 
-/// Two commits on each of two branches, of which the first clash.
+/// Two commits on each of two branches, of which the first conflict.
 const LONG: &str = "git checkout -q -b side && echo s > f && git commit -qam side && git checkout -q main \
     && echo m > f && git commit -qam main2 && echo 3 > g && git add g && git commit -qm main3";
 const STATES: &str = "ls .git | grep -E 'rebase-|sequencer' || true";
@@ -16,7 +16,7 @@ fn held(landed: &Landed, why: &str) {
     assert_eq!((&landed.kept_back, &landed.conflicts), (&vec![], &vec![]));
 }
 
-/// `script` stops in the sandbox; then the host goes on with `next`, as the sandbox does, and as the next run does.
+/// `script` stops in the sandbox. Then `next` continues it on the host, in the sandbox, and in the next run.
 fn stops_and_lands(script: &str, next: &str, subjects: &str) {
     for by_host in [true, false] {
         let lab = Lab::with_commit();
@@ -157,7 +157,7 @@ fn what_runs_commands_goes_on_in_the_sandbox_only() {
     assert_eq!(lab.host(SEEN), before);
     lab.host("git rev-parse new");
     assert_eq!(lab.inside("export GIT_OPTIONAL_LOCKS=0; git status; git reflog"), inside, "it goes on");
-    // A run that has nothing to do with it says nothing of it.
+    // An unrelated run does not report it.
     let layer = lab.layer();
     lab.inside("git branch newer");
     clean(&layer.finish());
@@ -186,7 +186,7 @@ fn a_branch_does_not_move_without_its_index() {
     let lab = Lab::with_commit();
     lab.host(&format!("{LONG}; git checkout -q side"));
     let (before, layer) = (lab.host(SEEN), lab.layer());
-    // The first is picked, the second not; and then something is written there that git does not.
+    // The first is picked, the second is not. Then a line is added that git does not write.
     lab.inside("git cherry-pick main main~1 || true; git pack-refs --all; echo 'exec touch ran' >> .git/sequencer/todo");
     held(&layer.finish(), "sequencer/todo holds `exec`");
     assert_eq!(lab.host(SEEN).replace("packed-refs\n", ""), before);
@@ -260,7 +260,7 @@ fn a_yield_lands_it_and_the_end_takes_it_away() {
     assert_eq!(lab.host("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
 }
 
-/// Whatever is planted next to a rebase: nothing of it lands.
+/// Nothing that is planted next to a rebase lands.
 #[test]
 fn planted_works_stay() {
     let lab = Lab::with_commit();

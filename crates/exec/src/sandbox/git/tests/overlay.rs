@@ -1,4 +1,4 @@
-//! The real git in a real overlay: what it did inside is what the host sees afterwards.
+//! The real git in a real overlay: the host sees the same state afterwards.
 
 use super::support::{Lab, stopped};
 use crate::sandbox::git::Landed;
@@ -9,7 +9,7 @@ pub(super) fn clean(landed: &Landed) {
     assert!(landed.landed > 0);
 }
 
-/// Each script runs in a new repository; everything lands, nothing is left.
+/// Runs each script in a new repository, and asserts that everything lands and nothing is left.
 fn lands(before: &str, script: &str) {
     let lab = Lab::with_commit();
     lab.host(before);
@@ -58,7 +58,7 @@ fn merges_land() {
     lands(TWO, "git cherry-pick side; git revert --no-edit HEAD");
     lands(CLASH, "git merge -q side || true");
     lands(CLASH, "git merge -q side || true; echo both > f; git commit -qam both");
-    // Begun on the host, ended inside.
+    // Begun on the host, finished inside.
     lands(&format!("{CLASH}; git merge -q side || true"), "echo both > f; git commit -qam both");
     lands(&format!("{CLASH}; git merge -q side || true"), "git merge --abort");
     lands(&format!("{CLASH}; git rebase -q side || true"), "echo both > f; git add f; git rebase --continue");
@@ -118,7 +118,7 @@ fn submodules_land() {
     lab.inside("git submodule add -q ../other lib/sub; git commit -qm sub; cd lib/sub; echo 1 > n; git add n; git commit -qm n");
     let landed = layer.finish();
     assert_eq!(landed.faults, [""; 0]);
-    // That of the superproject; that of the submodule holds nothing but harmless keys.
+    // Only the configuration of the superproject; that of the submodule has only harmless keys.
     assert_eq!(landed.kept_back, ["config"]);
     let left = lab.left();
     assert!(
@@ -238,8 +238,8 @@ fn deleting_everything_leaves_the_host_its_branches() {
     lab.check();
 }
 
-/// Lands again and again while git is at work: whatever is on the host then is whole. The run stands still meanwhile, or
-/// else it sees the locks that are held on the host.
+/// Lands repeatedly while git is at work, and asserts that the host is consistent each time. The run is stopped
+/// meanwhile, otherwise it would see the locks held on the host.
 #[test]
 fn landing_in_the_middle_of_things_leaves_the_host_whole() {
     let lab = Lab::with_commit();

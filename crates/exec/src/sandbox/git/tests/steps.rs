@@ -1,4 +1,4 @@
-//! What the files of a longer work may hold.
+//! Tests of the content of files of an operation in progress.
 
 use proptest::prelude::*;
 
@@ -136,7 +136,7 @@ fn an_author_is_no_script() {
 }
 
 proptest! {
-    /// However it is wrapped in blanks and what comes before: a line that git reads as `exec` does not pass.
+    /// Law: a line that git reads as `exec` is rejected, with any blanks and any preceding lines.
     #[test]
     fn no_command_passes(before in "(pick 0123456 x\n|# y\n|\n){0,3}", blanks in "[ \t]{0,4}", command in "(exec|x)[ \t\r\n]?", rest in ".{0,9}") {
         let text = format!("{before}{blanks}{command}{rest}");
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// A shell reads an author that passes as three variables and nothing else.
+    /// Law: a shell reads an accepted author as three variables and nothing else.
     #[test]
     fn an_author_that_passes_is_quoted(name in "['\\\\!$a ;]{0,12}") {
         if fits("rebase-merge/author-script", &format!("GIT_AUTHOR_NAME={name}\nGIT_AUTHOR_EMAIL=''\nGIT_AUTHOR_DATE=''\n")) {

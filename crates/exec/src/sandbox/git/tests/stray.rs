@@ -1,4 +1,4 @@
-//! Git directories that commands make, and what becomes of them.
+//! Tests of git directories that commands plant.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use super::support::Lab;
 use crate::sandbox::git::{Repository, Strays};
 
-/// A repository in the tree whose configuration would run something.
+/// A repository in the tree whose configuration would run a program.
 const EVIL: &str = "git init -q x; git -C x commit -q --allow-empty -m x; git -C x config core.fsmonitor 'touch ../../ran;false'";
 
-/// The watch of a session over the repository of `lab`.
+/// Returns the watch of a session over the repository of `lab`.
 fn watch(lab: &Lab) -> Strays {
     let repository = Repository { at: lab.git(), root: lab.tree.clone() };
     Strays::new(std::iter::empty(), &[repository], Vec::new(), Vec::new())
 }
 
-/// Runs `script` as a command of the session of `strays`, and says what was told when it was over.
+/// Runs `script` as a command of the session of `strays`, and returns the notes after it.
 fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
     strays.begin();
     let layer = lab.layer();
@@ -24,7 +24,7 @@ fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
     strays.defuse(&BTreeSet::new(), landed.landed > 0)
 }
 
-/// The user works on; nothing that a command has made is run.
+/// Asserts that the user can continue to work without running anything that a command has created.
 fn is_harmless(lab: &Lab, work: &str) {
     lab.host(&format!("{work}; git status"));
     assert!(!lab.base.join("ran").exists(), "{work}");
@@ -74,7 +74,7 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
         let told = run(&lab, &strays, EVIL);
         assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{told:?}");
         is_harmless(&lab, "git switch -q feat");
-        // A later run can make another.
+        // A later run can create another.
         assert_eq!(run(&lab, &strays, "git init -q x").len(), 1);
     }
 }
@@ -87,7 +87,7 @@ fn a_repository_of_the_user_stays_and_is_told() {
     let told = run(&lab, &strays, "git add x; git commit -qm x");
     assert!(told.iter().any(|told| told.starts_with("WARNING: a command has made a commit")), "{told:?}");
     assert!(lab.tree.join("x/.git").exists());
-    // It is said once.
+    // It is reported once.
     assert_eq!(run(&lab, &strays, "echo 2 > f; git commit -qam two"), [""; 0]);
 }
 

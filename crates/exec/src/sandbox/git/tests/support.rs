@@ -1,4 +1,5 @@
-//! A repository, an upper directory over its git directory, and commands that run in the overlay of both.
+//! Test support: a repository, an upper directory over its git directory, and commands that run in the overlay of
+//! both.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::sandbox::git::{Landed, Layer, Repository};
 const CONFIG: &str = "[user]\n\tname = n\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
     [safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[maintenance]\n\tauto = false\n";
 
-/// What git says of a repository; the same inside as on the host once everything has landed.
+/// Prints git's view of a repository, which is the same inside and on the host once everything has landed.
 const VIEW: &str = "export GIT_OPTIONAL_LOCKS=0; git status --porcelain -b; git for-each-ref; git log --oneline --decorate=full --all; git stash list; \
     git symbolic-ref -q HEAD || git rev-parse HEAD; git reflog; git worktree list; git ls-files -s";
 
@@ -57,7 +58,7 @@ impl Lab {
         command
     }
 
-    /// Runs a script on the host and returns what it wrote.
+    /// Runs a script on the host and returns its output.
     pub(super) fn host(&self, script: &str) -> String {
         let output = self.command("sh").args(["-ec", script]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -76,7 +77,7 @@ impl Lab {
         command
     }
 
-    /// Runs a script in the overlay and returns what it wrote.
+    /// Runs a script in the overlay and returns its output.
     pub(super) fn inside(&self, script: &str) -> String {
         let output = self.overlay(script).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -84,11 +85,11 @@ impl Lab {
         said
     }
 
-    /// Begins a script that says `here` and waits for a line of input wherever it says `pause`.
+    /// Starts a script that prints `here` and waits for a line of input at each `pause`.
     pub(super) fn begin(&self, script: &str) -> Running {
         let script = format!("pause() {{ echo here; read -r _; }}\n{script}\npause");
         let mut command = self.overlay(&script);
-        // A group of its own, so that all of it can be stopped.
+        // A process group of its own, so that all of it can be stopped.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut running = Running(command.spawn().unwrap());
@@ -96,7 +97,7 @@ impl Lab {
         running
     }
 
-    /// A run of `script` from beginning to end: what landed, and that host and sandbox then see the same.
+    /// Runs `script` to its end and lands its changes. Asserts that host and sandbox then have the same view.
     pub(super) fn run(&self, script: &str) -> Landed {
         let layer = self.layer();
         let inside = self.inside(&format!("({script}\n) >&2\n{VIEW}"));
@@ -107,24 +108,24 @@ impl Lab {
         landed
     }
 
-    /// The host's repository is whole.
+    /// Asserts that the host's repository is consistent.
     pub(super) fn check(&self) {
         let said = self.host("git fsck --no-dangling 2>&1; find .git -name '*.lock' -o -name 'tmp_obj*'");
         assert_eq!(said, "", "fsck");
     }
 
-    /// Files left in the upper directory.
+    /// Returns the files left in the upper directory.
     pub(super) fn left(&self) -> Vec<String> {
         let found = self.host("cd ../upper; find . ! -type d -o -empty | sed 's,^\\./,,' | sort");
         found.lines().filter(|line| *line != ".").map(str::to_owned).collect()
     }
 
-    /// Writes a file into the upper directory by hand.
+    /// Writes a file directly into the upper directory.
     pub(super) fn plant(&self, path: &str, content: impl AsRef<[u8]>) {
         plant(&self.upper.join(path), content.as_ref());
     }
 
-    /// Everything below the host's git directory, with what is in it.
+    /// Returns all files below the host's git directory with their content.
     pub(super) fn state(&self) -> String {
         self.host("find .git -type f -exec sha256sum {} + | sort; find .git ! -type f | sort")
     }
@@ -139,7 +140,7 @@ pub(super) fn plant(path: &Path, content: &[u8]) {
     std::fs::write(path, content).unwrap();
 }
 
-/// A script in the overlay that stands at a `pause`.
+/// A script in the overlay that waits at a `pause`.
 pub(super) struct Running(Child);
 
 impl Running {
@@ -158,29 +159,29 @@ impl Running {
         Pid::from_child(&self.0)
     }
 
-    /// Goes on to the next `pause`.
+    /// Continues to the next `pause`.
     pub(super) fn next(&mut self) {
         self.0.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         self.wait();
     }
 
-    /// Goes on to the end.
+    /// Continues to the end.
     pub(super) fn end(mut self) {
         drop(self.0.stdin.take());
         self.0.wait().unwrap();
     }
 }
 
-/// Stops a group of processes while `work` is done.
+/// Stops a process group while `work` runs.
 pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
-    // It may have ended.
+    // It may have exited.
     let _ = kill_process_group(group, Signal::STOP);
     let done = work();
     let _ = kill_process_group(group, Signal::CONT);
     done
 }
 
-/// A loose blob: where it belongs, and what is in its file.
+/// Returns the path and the file content of a loose blob.
 pub(super) fn blob(content: &[u8]) -> (String, Vec<u8>) {
     let whole = [format!("blob {}\0", content.len()).as_bytes(), content].concat();
     let id: String = Format::Sha1.hash(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
