@@ -1,4 +1,4 @@
-//! How long edits take: one hunk in a long file, 200 files at once; against the disk's own fsyncs, `git apply` and a peer.
+//! Benchmark of speed: one hunk in a long file, and 200 files at once, against plain fsyncs, `git apply` and a peer.
 //!
 //! `cargo bench -p toolgate-patch --bench speed [-- --rounds N]`
 #![expect(
@@ -21,14 +21,14 @@ use toolgate_patch::{Disk, Memory, Plan, parse};
 const ROUNDS: usize = 15;
 const LONG: usize = 50_000;
 const FILES: usize = 200;
-/// Lines of 50 bytes, so that a file has about 5 kB.
+/// The number of lines of a file. A line has 50 bytes, so a file has about 5 kB.
 const SHORT: usize = 100;
-/// As many as a commit uses.
+/// The number of threads that a commit uses.
 const THREADS: usize = 16;
-/// What one hunk may take, and 200 files without their fsyncs.
+/// The time limits for one hunk, and for 200 files without their fsyncs.
 const BARS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
-/// Something that is done to a tree.
+/// An action on a tree that is timed.
 type Deed<'a> = Box<dyn Fn(&Path) + 'a>;
 
 /// Files, and a patch that changes every one of them.
@@ -58,7 +58,7 @@ impl Work {
         Self { name, files: files.collect(), patch }
     }
 
-    /// The files in a new directory, and a place for records beside it.
+    /// Writes the files to a new directory, with room for records beside it.
     fn lay(&self) -> (TempDir, PathBuf) {
         let temp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = temp.path().join("tree");
@@ -66,7 +66,7 @@ impl Work {
         for (name, text) in &self.files {
             fs::write(root.join(name), text).unwrap();
         }
-        // Nothing of this is to be on the bill.
+        // Syncs first, so that this is not measured.
         rustix::fs::syncfs(File::open(&root).unwrap()).unwrap();
         (temp, root)
     }
@@ -113,7 +113,7 @@ fn compare(work: &Work, rounds: usize, peer: Option<&Path>, bar: Duration) {
         };
         rows.push(("Codex's `apply_patch`", Box::new(run_peer)));
     }
-    // One after the other in each round, so that what else the machine does hits all alike.
+    // The programs alternate in each round, so that other load affects all of them equally.
     let mut times = vec![Vec::new(); rows.len()];
     for _ in 0..rounds {
         for ((_, deed), times) in rows.iter().zip(&mut times) {
@@ -138,7 +138,7 @@ fn compare(work: &Work, rounds: usize, peer: Option<&Path>, bar: Duration) {
     println!("| {}: the bar of {} is {verdict} | {} | |", work.name, ms(bar), ms(judged));
 }
 
-/// What the disk asks for any way: each new file written and fsynced, renamed, and the directory fsynced.
+/// The minimum work of the disk: writes, fsyncs and renames each new file, and fsyncs the directory.
 fn floor(work: &Work, root: &Path) {
     let write = |name: &str, text: &str| {
         let mut file = File::create(root.join(name).with_extension("new")).unwrap();
@@ -165,7 +165,7 @@ fn run(command: &mut Command, root: &Path, input: &str) {
     assert!(child.wait().unwrap().success(), "{command:?} cannot");
 }
 
-/// The peer's program: on the path, or installed by name into the target directory.
+/// Returns the peer's program: from the path, or installed by npm into the target directory.
 fn peer() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&paths).map(|dir| dir.join("codex")).find(|path| path.is_file());
@@ -182,7 +182,7 @@ fn peer() -> Option<PathBuf> {
     found
 }
 
-/// The program itself: what npm links to is a script that starts it.
+/// Returns the native program. npm links to a script that starts it.
 fn native(dir: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(dir).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut entries = entries.filter(|path| !path.is_symlink());

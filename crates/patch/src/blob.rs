@@ -1,13 +1,13 @@
-//! What git calls a file's content: a diff that has it right says for sure what it is about.
+//! Compares a file's content with git blob ids. A matching id proves which content a diff was made for.
 
 use std::fmt::Write;
 
 use sha1::{Digest, Sha1};
 
-/// git shortens names to this at most.
+/// The shortest abbreviation that git writes.
 const LEAST: usize = 7;
 
-/// Whether git calls `bytes` so, or with a name that begins so.
+/// Returns true if `name` is git's blob id of `bytes`, or a prefix of it.
 pub(crate) fn is_called(bytes: &[u8], name: &str) -> bool {
     if name.len() < LEAST {
         return false;

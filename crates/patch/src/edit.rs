@@ -1,119 +1,121 @@
-//! What a patch asks for, whatever format it came in.
+//! The edits that a patch asks for, independent of the patch format.
 
-/// A patch: what to do to which files, in its own order.
+/// A parsed patch: edits to files, in the patch's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Patch {
-    /// One after the other; a file may be named once only.
+    /// The edits, in order. A file may be named more than once; the plan rejects edits that contradict each other.
     pub edits: Vec<Edit>,
 }
 
-/// What to do to one file.
+/// An edit to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The file, as the patch spells it.
+    /// The path of the file, as the patch spells it.
     pub path: String,
-    /// The line of the patch text that names it, from 1.
+    /// The line of the patch text that names the file, counted from 1.
     pub line: usize,
-    /// What to do.
+    /// The change to make.
     pub action: Action,
-    /// What git calls the file's content before and after, if a diff of git says. Models make it up.
+    /// Git's blob ids of the content before and after, if a git diff gives them. Models make them up.
     pub blobs: Option<(String, String)>,
 }
 
-/// What may be done to a file.
+/// A change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The file gets this content, whether it exists or not.
+    /// Writes this content to the file, whether it exists or not.
     Write {
-        /// All of it.
+        /// The complete content.
         content: String,
-        /// Whether it can be run, if the patch says.
+        /// The executable bit, if the patch sets it.
         executable: Option<bool>,
     },
-    /// The file is new and gets this content. Another that is there already is in the way.
+    /// Creates the file with this content. An existing file with other content is an error.
     Create {
-        /// All of it.
+        /// The complete content.
         content: String,
-        /// Whether it can be run, if the patch says.
+        /// The executable bit, if the patch sets it.
         executable: Option<bool>,
     },
-    /// The file goes away.
+    /// Deletes the file.
     Delete {
-        /// What the patch says was in it: nothing, or all of its lines.
+        /// The content that the patch says the file had: no hunks, or all of its lines.
         hunks: Vec<Hunk>,
     },
-    /// Places in the file change.
+    /// Changes parts of the file.
     Update {
-        /// The places, in the order in which the patch names them. None: it is only moved, or its mode changes.
+        /// The hunks, in the order of the patch. If empty, the file is only moved or its mode changes.
         hunks: Vec<Hunk>,
-        /// Where the result goes.
+        /// The destination of the result.
         target: Target,
-        /// Whether it can be run, if the patch says.
+        /// The executable bit, if the patch sets it.
         executable: Option<bool>,
     },
-    /// A text in the file becomes another.
+    /// Replaces one text in the file by another.
     Replace {
-        /// What is there; empty: the file is new.
+        /// The text to replace. If empty, the file is new.
         old: String,
-        /// What shall be there.
+        /// The replacement.
         new: String,
-        /// Wherever it is there; otherwise it must be there once.
+        /// Replaces every occurrence. Otherwise the text must occur exactly once.
         all: bool,
     },
 }
 
-/// Where the result of an update goes.
+/// The destination of an update's result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Target {
-    /// Where the file was.
+    /// The path of the file itself.
     #[default]
     Same,
-    /// There, whatever is there, and the file is gone from where it was.
+    /// Moves the file to this path and overwrites any file there.
     Moved(String),
-    /// There, where no other file may be left, and the file is gone from where it was: as git renames.
+    /// Moves the file to this path, as a git rename does. No other file may remain there.
     Renamed(String),
-    /// There, where no other file may be left, and the file stays as it was: as git copies.
+    /// Copies the file to this path, as a git copy does. No other file may remain there.
     Copied(String),
 }
 
-/// One place in a file that changes.
+/// A hunk: one place in a file that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hunk {
-    /// The line of the patch text where it begins, from 1.
+    /// The line of the patch text where the hunk begins, counted from 1.
     pub line: usize,
-    /// Lines that stand somewhere before it in the file, the outermost first.
+    /// The `@@` headers: lines that stand somewhere above the hunk in the file, outermost first.
     pub headers: Vec<String>,
-    /// Its first line in the old file, from 1, if the patch says: often wrong.
+    /// The hunk's first line in the old file, counted from 1, if the patch gives it. It is often wrong.
     pub at: Option<usize>,
-    /// Its first line in the new file, from 1, if the patch says.
+    /// The hunk's first line in the new file, counted from 1, if the patch gives it.
     pub new_at: Option<usize>,
-    /// What stays, goes and comes.
+    /// The context, removed and added lines.
     pub lines: Vec<Line>,
-    /// Which of the lines end with `\r\n` in the file, if any do in the patch; empty: it does not say.
+    /// For each line, whether it ends with `\r\n` in the file. Empty if no line of the patch does: then the patch does
+    /// not say.
     pub returns: Vec<bool>,
-    /// It is at the end of the file.
+    /// True if the hunk is at the end of the file.
     pub at_end: bool,
-    /// The patch says that the last of the old lines has no newline.
+    /// True if the patch says that the last old line has no newline.
     pub old_bare: bool,
-    /// The patch says that the last of the new lines has no newline.
+    /// True if the patch says that the last new line has no newline.
     pub new_bare: bool,
-    /// Which of the lines have no sign: they are taken to stay, if the file proves it. Others may then lack theirs too.
+    /// Indices of lines without a sign. They count as context if the file proves it; other lines may then lack their
+    /// sign too.
     pub unsigned: Vec<usize>,
 }
 
 /// A line of a hunk, without its newline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// It is there and stays.
+    /// A context line: it is in the file and stays.
     Keep(String),
-    /// It is there and goes.
+    /// A removed line: it is in the file and goes.
     Drop(String),
-    /// It comes.
+    /// An added line.
     Add(String),
 }
 
 impl Hunk {
-    /// The lines that must be there: what stays and what goes.
+    /// Returns the old lines, which must be in the file: context and removed lines.
     pub fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Keep(text) | Line::Drop(text) => Some(text.as_str()),
@@ -121,7 +123,7 @@ impl Hunk {
         })
     }
 
-    /// The lines that will be there: what stays and what comes.
+    /// Returns the new lines, which will be in the file: context and added lines.
     pub fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Keep(text) | Line::Add(text) => Some(text.as_str()),
@@ -131,14 +133,14 @@ impl Hunk {
 }
 
 impl Patch {
-    /// Every path that it names, as it spells them.
+    /// Returns every path that the patch names, as it spells them.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.edits
             .iter()
             .flat_map(|edit| [Some(edit.path.as_str()), edit.action.target()].into_iter().flatten())
     }
 
-    /// Spells every path as `name` says.
+    /// Replaces every path by the result of `name`.
     pub fn rename(&mut self, mut name: impl FnMut(&str) -> String) {
         for edit in &mut self.edits {
             edit.path = name(&edit.path);
@@ -154,7 +156,7 @@ impl Patch {
 }
 
 impl Action {
-    /// Where the result goes, if that is elsewhere.
+    /// Returns the destination path, if it differs from the source.
     fn target(&self) -> Option<&str> {
         match self {
             Self::Update { target: Target::Moved(to) | Target::Renamed(to) | Target::Copied(to), .. } => {

@@ -1,17 +1,17 @@
-//! A diff that fits to the byte where its numbers say: it does what it says, line ends and byte order marks included.
+//! Applies a diff that fits to the byte at its line numbers, including its line ends and byte order marks.
 
 use crate::edit::{Hunk, Line};
 use crate::index::Effort;
 use crate::matching::Pass;
 use crate::update::Places;
 
-/// What `hunks` make of a file, if each stands just where it says; `known`: it is the very file that they are about.
+/// Applies `hunks` if each stands exactly at its line number. `known`: the blob id proves that this is the file.
 pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &Effort) -> Option<(Vec<u8>, Places)> {
     if hunks.iter().any(|hunk| hunk.at.is_none()) {
         return None;
     }
     let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
-    // Where lines only come, there is but the number to go by: others must bear it out.
+    // A hunk that only adds lines has nothing but its number to go by. Other hunks must confirm the numbering.
     let is_told = known || lines.is_empty() || is_numbered_through(hunks);
     let mut out = Output { whole: String::with_capacity(bytes.len() + 256) };
     let (mut next, mut places) = (0, Vec::new());
@@ -34,7 +34,7 @@ pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &Effort) 
     Some((out.whole.into_bytes(), places))
 }
 
-/// Whether all numbers agree, those of the new file too, as those that a program wrote do; and not all hunks only add.
+/// Returns true if all old and new line numbers agree, as in a diff by a program, and some hunk has old lines.
 fn is_numbered_through(hunks: &[Hunk]) -> bool {
     let mut grown = 0_isize;
     let agree = hunks.iter().all(|hunk| {
@@ -45,7 +45,7 @@ fn is_numbered_through(hunks: &[Hunk]) -> bool {
     agree && hunks.iter().any(|hunk| hunk.old().next().is_some())
 }
 
-/// Whether a file is as `hunks` would leave it, to the byte.
+/// Returns true if the file is exactly the result of `hunks`.
 pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -54,15 +54,15 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
         let (old, new) = sides(hunk);
         let at = hunk.at.and_then(|at| at.checked_sub(1)?.checked_add_signed(grown));
         grown += new.len().cast_signed() - old.len().cast_signed();
-        // A hunk that leaves nothing leaves nothing to tell it by, but an empty file.
+        // A hunk without new lines leaves no evidence, except an empty file.
         let tells = !new.is_empty() || lines.is_empty();
         tells
             && at.and_then(|at| lines.get(at..at.saturating_add(new.len()))).is_some_and(|there| there == new)
     })
 }
 
-/// Whether what `hunks` make stands about where they say, so that what they find may be a part of it: where lines repeat, or
-/// where the numbers were wrong, what was done already may fit once more.
+/// Returns true if the new lines of all `hunks` stand near their line numbers. Then the matched old lines may be part
+/// of the result: if lines repeat or numbers are wrong, an applied patch may fit once more.
 pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -72,7 +72,7 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
             return false;
         };
         let end = at.saturating_add(old.len());
-        // What stands within the old lines was there before.
+        // New lines within the old lines were there before.
         let mut about = (at.saturating_sub(new.len())..=end)
             .filter(|from| *from < at || from.saturating_add(new.len()) > end);
         about.any(|from| {
@@ -81,13 +81,13 @@ pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
             let alike = |(there, new): &(&&str, &String)| there.trim_end() == new.trim_end();
             let same = |there: &&[&str]| there.iter().zip(&new).take_while(alike).count();
             let far = there.as_ref().map_or(0, same);
-            // What is not looked at to the end may stand there.
+            // A comparison that was cut short may have matched.
             !effort.spend(far + 1) || there.is_some_and(|there| there.len() == far)
         })
     })
 }
 
-/// Whether nothing but line ends changes, which no hunk can say once the ends are taken off.
+/// Returns true if only line ends change. A hunk cannot express that once line ends are stripped.
 pub(crate) fn is_ends_only(hunk: &Hunk) -> bool {
     let side = |drops: bool| {
         let said = hunk.lines.iter().zip(&hunk.returns);
@@ -101,7 +101,7 @@ pub(crate) fn is_ends_only(hunk: &Hunk) -> bool {
     same && side(true).next().is_some() && !side(true).eq(side(false)) && hunk.old_bare == hunk.new_bare
 }
 
-/// The old lines and the new ones, with their ends.
+/// Returns the old lines and the new lines, with their line ends.
 fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for (at, line) in hunk.lines.iter().enumerate() {
@@ -123,7 +123,7 @@ fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
     (old, new)
 }
 
-/// Whether what the hunk says of the lines above it is true: numbers alone do not overrule it.
+/// Returns true if all headers stand above the hunk: line numbers alone do not overrule headers.
 fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &Effort) -> bool {
     let stands = |header: &str| {
         let far = above.iter().rev().position(|line| line.trim_start().starts_with(header));
@@ -137,7 +137,7 @@ struct Output {
 }
 
 impl Output {
-    /// Nothing can come after a line without a newline.
+    /// Appends lines. Fails if the text so far ends without a newline, since nothing can follow.
     fn add(&mut self, lines: &[impl AsRef<str>]) -> Option<()> {
         for line in lines {
             if !self.whole.is_empty() && !self.whole.ends_with('\n') {

@@ -1,4 +1,4 @@
-//! What is in the way of a patch, in words that a model can mend it by.
+//! Errors that keep a patch from being applied, worded so that a model can correct the patch.
 
 use std::fmt::{self, Write};
 
@@ -8,30 +8,30 @@ use crate::edit::{Edit, Hunk};
 use crate::matching::{Miss, closest};
 use crate::text::Text;
 
-/// Lines that are shown of a place.
+/// The maximum number of lines shown of a place.
 const SHOWN: usize = 40;
-/// Places that are named.
+/// The maximum number of places listed.
 const NAMED: usize = 8;
-/// Bytes of a line that are shown.
+/// The maximum number of bytes shown of a line.
 const WIDTH: usize = 300;
 
-/// Why a patch was not applied. Nothing was changed.
+/// The reasons why a patch was not applied. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// One for each thing that is in the way.
+    /// One entry for each error.
     pub faults: Vec<Fault>,
 }
 
-/// One thing that is in the way.
+/// One error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, as the patch spells it.
+    /// The path of the file, as the patch spells it.
     pub path: String,
-    /// The line of the patch that it is about, from 1; 0 if it has none.
+    /// The line of the patch, counted from 1; 0 if there is none.
     pub line: usize,
-    /// What is wrong: it goes on after the name of the file.
+    /// The error message, which continues after the file's name.
     pub what: String,
-    /// What stands in the file, to mend the patch by.
+    /// The lines of the file that help to correct the patch.
     pub detail: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Fault {
         Self { path: path.to_owned(), line: edit.line, what, detail: None }
     }
 
-    /// A hunk that found no place in `text`; `number`: which, of how many.
+    /// Creates the error for a hunk without a place in `text`. `number` is the hunk's index and the number of hunks.
     pub(crate) fn missed(
         edit: &Edit,
         text: &Text<'_>,
@@ -86,7 +86,7 @@ impl Fault {
     }
 }
 
-/// Why a hunk has no place, in words, and what stands there.
+/// Describes why a hunk has no place, with the lines of the file there.
 fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
     let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
     match miss {
@@ -116,7 +116,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
     }
 }
 
-/// A hunk that fits where something else says that it does not belong, in words.
+/// Describes a hunk that fits at a place where other evidence says that it does not belong.
 fn misplaced(text: &Text<'_>, miss: &Miss, at: usize) -> String {
     let line = at + 1;
     match miss {
@@ -134,7 +134,7 @@ fn misplaced(text: &Text<'_>, miss: &Miss, at: usize) -> String {
     }
 }
 
-/// A hunk that only adds, and does not say where, in words.
+/// Describes a hunk that only adds lines and does not say where.
 fn unplaced(text: &Text<'_>, miss: &Miss) -> String {
     let named = |header: usize| cut(text.line(header).trim());
     match miss {
@@ -153,7 +153,7 @@ fn unplaced(text: &Text<'_>, miss: &Miss) -> String {
     }
 }
 
-/// A hunk that may be done, in words.
+/// Describes a hunk that may already be applied.
 fn perhaps_applied(miss: &Miss, at: usize) -> String {
     let line = at + 1;
     match miss {
@@ -198,7 +198,7 @@ fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
     (what, Some(detail))
 }
 
-/// Where the new lines stand, if they do: then it may be that there is nothing to do.
+/// Reports where the new lines stand, if they do: the hunk may already be applied.
 fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
     let stands = |at: &usize| {
@@ -234,7 +234,8 @@ fn ambiguous(text: &Text<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<
     (what, Some(detail))
 }
 
-/// Whether a line may head another: it is indented less, and says something.
+/// Returns true if a line may be the header of another: it is indented less and has at least three alphanumeric
+/// characters.
 fn is_heading(line: &str, of: &str) -> bool {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let telling = line.chars().filter(|char| char.is_alphanumeric()).count() > 2;

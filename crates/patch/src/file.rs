@@ -1,4 +1,4 @@
-//! A file while a patch is worked out: what was there, what will be, and what the patch has said of it.
+//! The state of one file while a patch is planned: original content, new content, and the effects of the patch so far.
 
 use crate::edit::{Action, Edit, Target};
 use crate::fault::Fault;
@@ -7,10 +7,10 @@ use crate::plan::{Change, Content, Origin};
 use crate::tree::{Held, Link, Spot};
 use crate::whole::written_like;
 
-/// A file while the patch is worked out.
+/// A file while a patch is planned.
 pub(crate) struct File {
     pub(crate) path: String,
-    /// What a diff calls it, if that is something else.
+    /// The name in a diff, if it differs from the path.
     pub(crate) name: Option<String>,
     pub(crate) link: Option<Link>,
     pub(crate) from: Option<String>,
@@ -19,16 +19,16 @@ pub(crate) struct File {
     pub(crate) found: Option<Held>,
     pub(crate) now: Option<Content>,
     pub(crate) landed: Vec<(usize, Pass)>,
-    /// The patch only looks at it.
+    /// True if the patch only reads the file.
     pub(crate) bystander: bool,
-    /// What was found there went elsewhere, or goes.
+    /// True if the original file is moved away or deleted.
     pub(crate) left: bool,
-    /// What to say if another file comes in its place, and it has not left.
+    /// The error to report if another file takes this path while the original stays.
     pub(crate) in_the_way: Option<Fault>,
 }
 
 impl File {
-    /// The file at `spot`, which the patch calls `path` and has only looked at.
+    /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
     pub(crate) fn at(path: &str, spot: Spot, name: Option<String>, link: Option<Link>) -> Self {
         let content = |held: &Held| Content { bytes: held.bytes.clone(), executable: held.executable };
         Self {
@@ -59,7 +59,7 @@ impl File {
         }
     }
 
-    /// What is said of it before must not be lost by what comes.
+    /// Returns an error if `action` would discard an earlier edit of the same patch.
     pub(crate) fn contradiction(&self, action: &Action) -> Result<(), String> {
         let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
         let (what, hint) = match action {
@@ -84,7 +84,7 @@ impl File {
         Err(format!("is {what} after another part of the patch has changed it; {hint}"))
     }
 
-    /// The same if another file, of this content, comes in its place.
+    /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
     pub(crate) fn makes_room(&self, edit: &Edit, new: &Content) -> Result<(), Fault> {
         let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
         let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
@@ -95,7 +95,7 @@ impl File {
         Err(Fault::at(edit, &self.path, format!("{what}; say once what is to be in it")))
     }
 
-    /// Whether another file has come in its place.
+    /// Returns true if another file has taken this path.
     pub(crate) fn is_replaced(&self) -> bool {
         self.from.is_some() && self.found.is_some()
     }

@@ -1,5 +1,4 @@
-//! Where each line of a file stands, so that many hunks are looked for without going over it each time; and how much
-//! looking there was, so that no patch takes for ever.
+//! Indexes the lines of a file by their folded text, and limits the total search effort of a patch.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -8,15 +7,15 @@ use std::rc::Rc;
 
 use crate::matching::fold;
 
-/// So much looking is enough: a few seconds. A step is about what it takes to compare two lines.
+/// The search budget of a patch: a few seconds. A step is about one line comparison.
 const ENOUGH: u64 = 250_000_000;
-/// What may be given up takes at most this part of what is left of it.
+/// An optional search gets at most this fraction (one n-th) of the remaining budget.
 const PART: u64 = 4;
 
-/// The lines of a file by what they say.
+/// Line numbers by folded line text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
-    /// Where lines stand whose folded text has this hash, in the file's order.
+    /// The lines whose folded text has this hash, in the file's order.
     places: HashMap<u64, Vec<usize>>,
     /// The lines that are not empty.
     said: Vec<usize>,
@@ -35,28 +34,28 @@ impl Index {
         index
     }
 
-    /// The lines that are `line`, if how they are written does not count.
+    /// Returns the lines that equal `line` when whitespace and typography are folded.
     pub(crate) fn places(&self, line: &str) -> &[usize] {
         self.folded(&fold(line))
     }
 
-    /// The same for a line that is folded.
+    /// Returns the lines whose folded text equals `line`, which is already folded.
     pub(crate) fn folded(&self, line: &str) -> &[usize] {
         self.places.get(&self.state.hash_one(line)).map_or(&[], Vec::as_slice)
     }
 
-    /// The lines that are not empty.
+    /// Returns the lines that are not empty.
     pub(crate) fn said(&self) -> &[usize] {
         &self.said
     }
 }
 
-/// How much looking there was, for a whole patch: a copy counts on.
+/// The search steps of a whole patch. Clones share the counter.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Effort(Rc<Cell<u64>>);
 
 impl Effort {
-    /// Does what may be given up without a word, with a part of what is left.
+    /// Runs an optional search with a share of the remaining budget. Running out there is no error.
     pub(crate) fn within<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let from = self.0.get();
         let start = from.saturating_add(ENOUGH.saturating_sub(from) / PART * (PART - 1));
@@ -67,13 +66,13 @@ impl Effort {
         done
     }
 
-    /// Counts `steps` more, and says whether there may be as many. What is found when there may not is not to be used.
+    /// Charges `steps` and returns true if the budget allows them. Otherwise the search result must not be used.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         self.0.set(self.0.get().saturating_add(steps as u64));
         !self.is_spent()
     }
 
-    /// Whether there was too much.
+    /// Returns true if the budget is exhausted.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.get() > ENOUGH
     }

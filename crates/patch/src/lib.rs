@@ -1,4 +1,4 @@
-//! Edits that land, or say exactly why not.
+//! Parses patches as models write them, plans all file changes, and commits all of them or none.
 
 mod blob;
 mod diff;
@@ -32,7 +32,7 @@ pub use plan::{Change, Content, Plan};
 pub use reading::Reading;
 pub use tree::{Held, Link, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
 
-/// The grammar of `*** Begin Patch`, in Lark, for providers that hold a model to it.
+/// The grammar of `*** Begin Patch` in Lark, for providers that constrain a model's output to a grammar.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");
 
 #[cfg(doctest)]

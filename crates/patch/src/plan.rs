@@ -1,4 +1,4 @@
-//! A patch and a tree → what each file will be: all of it worked out before anything is written.
+//! Computes the new content of each file of a patch, before anything is written.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,29 +17,29 @@ use crate::tree::{Link, Put, Spot, Stamp, Step, Tree};
 use crate::update::{Faults, legible, updated};
 use crate::whole::written_like;
 
-/// What a patch does to a tree, worked out and not yet done.
+/// The computed changes of a patch to a tree, not yet committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Each file that changes, in the patch's order. None: all of it is done already.
+    /// The files that change, in the patch's order. Empty if the whole patch is already applied.
     pub changes: Vec<Change>,
-    /// Files that are as the patch wants them already.
+    /// Files that already are as the patch wants them.
     pub already: Vec<String>,
 }
 
-/// What happens to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The file, as the patch spells it.
+    /// The path of the file, as the patch spells it.
     pub path: String,
-    /// The file it comes from, if it is moved or copied.
+    /// The source path, if the file is moved or copied.
     pub from: Option<String>,
-    /// It is moved, so that the other goes.
+    /// True for a move, which removes the source.
     pub moved: bool,
-    /// What was there.
+    /// The content before.
     pub before: Option<Content>,
-    /// What will be there.
+    /// The content after.
     pub after: Option<Content>,
-    /// Where the patch's hunks landed, by lines of the old file from 1, and what was overlooked for it.
+    /// The places where hunks landed: lines of the old file, counted from 1, with the match pass that found each.
     pub landed: Vec<(usize, Pass)>,
     pub(crate) found: Option<Stamp>,
     pub(crate) name: Option<String>,
@@ -47,7 +47,7 @@ pub struct Change {
     pub(crate) origin: Option<Origin>,
 }
 
-/// The file that another comes from, as it was found.
+/// The source of a moved or copied file, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) content: Content,
@@ -57,14 +57,14 @@ pub(crate) struct Origin {
 /// A file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// What is in it.
+    /// The bytes.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether it can be run.
+    /// The executable bit.
     pub executable: bool,
 }
 
 impl Change {
-    /// `A`dded, `M`odified, `D`eleted or `R`enamed.
+    /// Returns `A`dded, `M`odified, `D`eleted or `R`enamed.
     pub fn letter(&self) -> char {
         match (&self.before, &self.after) {
             (_, None) => 'D',
@@ -76,21 +76,21 @@ impl Change {
 }
 
 impl Change {
-    /// What a diff calls it.
+    /// Returns the file's name in a diff.
     pub(crate) fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.path)
     }
 }
 
 impl Origin {
-    /// What a diff calls the file that the patch calls `from`.
+    /// Returns the diff name of the file that the patch calls `from`.
     pub(crate) fn name<'a>(&'a self, from: &'a str) -> &'a str {
         self.name.as_deref().unwrap_or(from)
     }
 }
 
 impl Plan {
-    /// Works out what `patch` does to `tree`. All that is in the way is told at once.
+    /// Computes the changes of `patch` to `tree`. Reports all errors at once.
     ///
     /// ```
     /// use toolgate_patch::{Memory, Plan, parse};
@@ -118,7 +118,7 @@ impl Plan {
         let already: Vec<String> =
             planning.files.iter().filter(|file| file.is_done()).map(|file| file.path.clone()).collect();
         let changes: Vec<Change> = planning.files.into_iter().filter_map(File::change).collect();
-        // What is gone may be gone because the patch was applied, if the rest of it was.
+        // A missing file may be missing because the patch was applied, if the rest of the patch was.
         if !changes.is_empty() || already.is_empty() {
             faults.extend(planning.gone);
         }
@@ -132,7 +132,7 @@ impl Plan {
         Ok(Self { changes, already })
     }
 
-    /// What has to be done for it, all or nothing.
+    /// Returns the steps of the commit, which are done all or none.
     pub fn steps(&self) -> Vec<Step> {
         let step = |change: &Change| {
             let like = change.from.clone().or(change.before.is_some().then(|| change.path.clone()));
@@ -151,11 +151,11 @@ struct Planning<'a> {
     tree: &'a dyn Tree,
     files: Vec<File>,
     by_real: HashMap<PathBuf, usize>,
-    /// Links that go themselves, by what a diff calls them.
+    /// Indices of symlinks that are deleted themselves, by their diff name.
     by_link: HashMap<String, usize>,
-    /// Files that should go and are not there.
+    /// Errors for files that should be deleted and do not exist.
     gone: Vec<Fault>,
-    /// What was overlooked by the edit that was worked out last.
+    /// The match passes of the edit that was planned last.
     passes: Vec<Pass>,
     effort: Effort,
 }
@@ -169,7 +169,7 @@ impl<'a> Planning<'a> {
 
     fn look(&self, edit: &Edit, path: &str) -> Result<Spot, Faults> {
         self.tree.look(path).map_err(|refusal| {
-            // It begins with the name, as a fault does, or with that of what is behind it.
+            // The refusal begins with the file's name, as a fault does, or with the name of a symlink's target.
             let what = match refusal.what.strip_prefix(&format!("`{path}` ")) {
                 Some(what) => what.to_owned(),
                 None if refusal.what.starts_with('`') => format!("cannot be used: {}", refusal.what),
@@ -179,7 +179,7 @@ impl<'a> Planning<'a> {
         })
     }
 
-    /// The file at `path`, as the patch so far leaves it.
+    /// Returns the index of the file at `path`, as the patch so far leaves it.
     fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
         let spot = self.look(edit, path)?;
         let link = || self.tree.link(path);
@@ -196,7 +196,7 @@ impl<'a> Planning<'a> {
         Ok(self.files.len() - 1)
     }
 
-    /// The link at the path of `edit`, which is to go: what it leads to stays.
+    /// Returns the index of the symlink at the path of `edit`, which is to be deleted. Its target stays.
     fn link(&mut self, edit: &Edit, link: Link) -> Result<usize, Faults> {
         if let Some(index) = self.by_link.get(&link.name) {
             return Ok(*index);
@@ -255,7 +255,7 @@ impl<'a> Planning<'a> {
         Ok(())
     }
 
-    /// What the patch says is new must not be there, unless it is just so.
+    /// Creates a file. An existing file is an error, unless it has exactly this content.
     fn create(
         &mut self,
         edit: &Edit,
@@ -322,7 +322,7 @@ impl<'a> Planning<'a> {
         }
         let text = legible(edit, &now.bytes, &self.effort)?;
         let replaced = reading::replace(&text, old, new, all);
-        // What was found without looking everywhere says nothing.
+        // A search that was cut short proves nothing.
         let replaced = if self.effort.is_spent() { Err(Miss::Costly) } else { replaced };
         match replaced {
             Ok(Replaced::Already) => Ok(()),
@@ -351,7 +351,7 @@ impl<'a> Planning<'a> {
         executable: Option<bool>,
     ) -> Result<(), Faults> {
         let file = &self.files[index];
-        // What another edit has put in its place, or a copy does not mean, is not what the patch speaks of.
+        // After another edit has replaced the file, and for a copy, the patch refers to the original content.
         let first = file.is_replaced() || matches!(target, Target::Copied(_));
         let before = first.then(|| file.before()).flatten();
         let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
@@ -387,7 +387,7 @@ impl<'a> Planning<'a> {
         Ok(())
     }
 
-    /// Notes where the file at `to` comes from. What only passed through `index` comes from where that came from.
+    /// Records the source of the file at `to`. A file that only passed through `index` keeps its original source.
     fn comes_from(&mut self, index: usize, to: usize, moves: bool) {
         let source = &mut self.files[index];
         let (from, moved, origin) = match source.before() {
@@ -405,7 +405,7 @@ impl<'a> Planning<'a> {
         (file.from, file.moved, file.origin) = (from, moved, origin);
     }
 
-    /// The file is not there: either it was moved by this very patch, or the patch is wrong.
+    /// Handles a missing source file: either this patch has already moved it, or the patch is wrong.
     fn moved_already(&mut self, edit: &Edit, hunks: &[Hunk], target: &Target) -> Result<(), Faults> {
         let (Target::Moved(to) | Target::Renamed(to)) = target else { return Err(vec![missing(edit)]) };
         let index = self.file(edit, to)?;

@@ -1,4 +1,4 @@
-//! Search and replace: a text that is there once, exactly; or else its lines, as tolerantly as those of a hunk.
+//! Search and replace: replaces a text that occurs exactly once, or else matches its lines as tolerantly as a hunk's.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,17 @@ use crate::rewrite::{Endings, rewrite};
 use crate::text::{SEARCHED, Text};
 use crate::undo::is_applied;
 
-/// Texts of more lines, one times the other, are not compared line by line: all of one goes, and all of the other comes.
+/// Limits the line diff of two texts: the product of their line counts. Beyond it, all old lines go and all new lines
+/// come.
 const MOST_COMPARED: usize = 4_000_000;
 
-/// What comes of it: the new text and how it was found, or nothing if it is done already.
+/// The result of a replacement: the new text with match passes, or nothing to do because it is already applied.
 pub(crate) enum Replaced {
     New(String, Vec<(usize, Pass)>),
     Already,
 }
 
-/// Replaces `old` by `new` in `text`, wherever it is if `all`.
+/// Replaces `old` by `new` in `text`; every occurrence if `all`.
 pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
     let ending = text.first_ending();
     let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
@@ -33,7 +34,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     if !text.effort().spend((whole.len() + old.len()) / SEARCHED) {
         return Err(Miss::Costly);
     }
-    // Where lines end in different ways, only lines as such can be told apart.
+    // With mixed line ends, only whole lines can be compared.
     let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
     if mixed && old.contains('\n') {
         return if all { everywhere(text, &old, &new) } else { by_lines(text, &old, &new) };
@@ -53,14 +54,14 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     match places.as_slice() {
         [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
         [] => by_lines(text, &old, &new),
-        // One more empty line beside one that is there is as likely.
+        // Another empty line beside an existing one may be meant.
         [at] if old != new && new.trim() == old.trim() && is_there(whole, *at, &old, &new) => {
             Err(Miss::Beside(line(*at)))
         }
         [at] if is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
-        // What is added to may stand there before and after, and the file may end without a newline.
+        // Text that is only extended stands there before and after, and the file may end without a newline.
         [_] if new.contains(old.trim_end()) && is_done(text, &hunk(&old, &new)) => Ok(Replaced::Already),
-        // So much text does not stand there by chance: it may be done already.
+        // A text of several lines does not occur by chance: the replacement may already be applied.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2
             && elsewhere(whole, *at, &old, &new).is_some() =>
@@ -82,7 +83,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     }
 }
 
-/// Replaces `old` wherever it is, however its lines end there: what comes ends as the first of them does.
+/// Replaces every occurrence of `old`, with any line ends. The replacement gets the occurrence's first line end.
 fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     let (whole, new) = (text.as_str(), new.replace("\r\n", "\n"));
     let old = old.replace("\r\n", "\n");
@@ -114,7 +115,7 @@ fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     }
 }
 
-/// How long `old` is at the beginning of `rest`, however its lines end there, and how the first of them does.
+/// Matches `old` at the beginning of `rest` with any line ends. Returns its length there and its first line end.
 fn ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
     let (mut at, mut ending) = (0, None);
     for (nth, part) in old.split('\n').enumerate() {
@@ -128,21 +129,21 @@ fn ends<'a>(rest: &'a str, old: &str) -> Option<(usize, &'a str)> {
     Some((at, ending.unwrap_or("\n")))
 }
 
-/// Where `old`, which stands at `at`, stands once more and shares a part of that.
+/// Returns a second occurrence of `old` that overlaps the one at `at`.
 fn overlapping(whole: &str, at: usize, old: &str) -> Option<usize> {
     let next = at + old.chars().next().map_or(1, char::len_utf8);
     let end = whole.floor_char_boundary(at + 2 * old.len());
     whole.get(next..end)?.find(old).map(|found| next + found)
 }
 
-/// Whether `new`, which holds `old`, stands about where `old` was found.
+/// Returns true if `new`, which contains `old`, stands around the occurrence of `old` at `at`.
 fn is_there(whole: &str, at: usize, old: &str, new: &str) -> bool {
     new.match_indices(old).any(|(inside, _)| {
         at.checked_sub(inside).is_some_and(|start| whole.get(start..start + new.len()) == Some(new))
     })
 }
 
-/// A word that the end of `old`, which is of several lines and stands at `at`, cuts in two: the line is another there.
+/// Reports an occurrence of a multi-line `old` at `at` that begins or ends within a word: that line differs there.
 fn torn(whole: &str, at: usize, old: &str) -> Option<String> {
     let within = |char: char| char.is_alphanumeric() || char == '_';
     let (before, after) = (&whole[..at], &whole[at + old.len()..]);
@@ -153,18 +154,18 @@ fn torn(whole: &str, at: usize, old: &str) -> Option<String> {
         .then(|| format!("`{}` {side} in the middle of a word there", line.trim()))
 }
 
-/// Where `new` stands apart from `old`, which stands at `at`.
+/// Returns an occurrence of `new` that does not overlap the occurrence of `old` at `at`.
 fn elsewhere(whole: &str, at: usize, old: &str, new: &str) -> Option<usize> {
     let apart = |place: &usize| place + new.len() <= at || *place >= at + old.len();
     whole.match_indices(new).map(|(place, _)| place).find(apart)
 }
 
-/// So much text does not stand there by chance.
+/// Returns true if `new` occurs and has more than two non-blank lines, which is no coincidence.
 fn already(whole: &str, new: &str) -> bool {
     new.lines().filter(|line| !line.trim().is_empty()).count() > 2 && whole.contains(new)
 }
 
-/// Whether `text` is what `hunk` makes.
+/// Returns true if `text` is the result of `hunk`.
 fn is_done(text: &Text<'_>, hunk: &Hunk) -> bool {
     is_applied(text, std::slice::from_ref(hunk), Endings::default())
 }
@@ -193,7 +194,7 @@ fn by_lines(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     }
 }
 
-/// Whether a line goes in one place and comes in another.
+/// Returns true if a line is removed in one place and added in another.
 fn moves(hunk: &Hunk) -> bool {
     let added = hunk.lines.iter().filter_map(|line| match line {
         Line::Add(text) => Some(text.trim()),
@@ -206,11 +207,11 @@ fn moves(hunk: &Hunk) -> bool {
         .any(|line| matches!(line, Line::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
 }
 
-/// The lines of `old` and `new` as a hunk: what both have stays.
+/// Creates a hunk from two texts. Common lines are context.
 pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
     let (old, mut new) = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n"));
     if new.ends_with('\n') && !old.ends_with('\n') {
-        // The newline after the old text stays: what the new text ends with is one more.
+        // The newline after the old text stays, so the new text's last newline is an additional one.
         new.push('\n');
     }
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

@@ -1,4 +1,4 @@
-//! What a plan does, a line a file.
+//! Formats a plan as a summary with one line per file.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::matching::Pass;
 use crate::plan::{Change, Plan};
 
 impl Change {
-    /// Whether what was there is all gone, and something else is there: written as a whole, moved or copied.
+    /// Returns true if the whole old content is replaced: by a full write, a move or a copy.
     pub fn replaces(&self) -> bool {
         let whole = self.from.is_some() || self.landed.is_empty();
         match (&self.before, &self.after) {
@@ -18,7 +18,7 @@ impl Change {
 }
 
 impl Plan {
-    /// The changes that a reader is told of: what was moved is one, not two.
+    /// Returns the changes to list. A move counts as one change, not two.
     pub fn told(&self) -> impl Iterator<Item = &Change> {
         let moved = self.changes.iter().filter(|change| change.moved);
         let moved: HashSet<&str> = moved.filter_map(|change| change.from.as_deref()).collect();
@@ -26,7 +26,7 @@ impl Plan {
     }
 }
 
-/// A name on one line: what would begin another is written as an escape.
+/// Escapes control characters so that a path stays on one line.
 fn named(path: &str) -> String {
     let char = |char: char| match char.is_control() {
         true => char.escape_default().to_string(),

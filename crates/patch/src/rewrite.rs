@@ -1,18 +1,18 @@
-//! A file and what its hunks do → the new file: whatever no hunk names stays byte for byte.
+//! Applies placed hunks to a text. Lines that no hunk names stay byte for byte.
 
 use crate::matching::Landing;
 use crate::text::Text;
 
-/// How new lines end.
+/// The line ends of new lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Endings {
-    /// Whether the patch says that the last line has no newline.
+    /// `true` if the patch says that the last line has no newline, `None` if it says nothing.
     pub(crate) bare: Option<bool>,
-    /// As the file's first line does, and not as their neighbours do: that is how the envelope means it.
+    /// New lines end like the file's first line, not like their neighbours. The envelope format means it that way.
     pub(crate) first: bool,
 }
 
-/// The new text. If the patch does not say whether its last line has a newline, and any line stays, that is as it was.
+/// Returns the new text. If the patch is silent about the last newline and any line stays, it stays as it was.
 pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -> String {
     let Endings { bare, first } = manner;
     let mut drops = vec![false; text.len()];
@@ -53,13 +53,13 @@ pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -
 struct Output<'a> {
     text: &'a Text<'a>,
     whole: String,
-    /// The last line is new.
+    /// True if the last line is new.
     new: bool,
     first: bool,
 }
 
 impl Output<'_> {
-    /// Lines that stay, one after another.
+    /// Copies a range of lines that stay.
     fn keep(&mut self, from: usize, until: usize) {
         if from < until {
             self.end_line();
@@ -68,7 +68,7 @@ impl Output<'_> {
         }
     }
 
-    /// A new line before the line at `at` ends as its neighbours do, or as the file's first does.
+    /// Adds a new line before the line at `at`. It ends like its neighbours, or like the file's first line.
     fn add(&mut self, at: usize, line: &str) {
         self.end_line();
         self.whole.push_str(line);
@@ -79,7 +79,7 @@ impl Output<'_> {
         self.new = true;
     }
 
-    /// Ends the last line of the old file, if it had no newline and is not the last any more.
+    /// Ends the old file's last line, if it had no newline and is no longer the last.
     fn end_line(&mut self) {
         if !self.whole.is_empty() && !self.whole.ends_with(['\n', '\r']) {
             self.whole.push_str(self.text.first_ending());

@@ -1,13 +1,13 @@
-//! UTF-8 with bytes in it that are none: each of them stands for itself, and comes out as it was.
+//! Decodes UTF-8 with invalid bytes: each becomes a placeholder character and is written back unchanged.
 
 use std::collections::HashMap;
 
-/// What such a text is called.
+/// The name of this encoding.
 pub(crate) const NAME: &str = "UTF-8 with other bytes in it";
-/// The character that stands for the byte 0: the last of those that nobody uses.
+/// The placeholder for byte 0. Placeholders are the last 256 code points, in the last private-use plane.
 const FIRST: u32 = 0x0010_ff00;
 
-/// How many characters of more than one byte `bytes` has, and how many bytes that belong to none.
+/// Counts the characters of more than one byte, and the bytes that belong to no character.
 pub(crate) fn count(bytes: &[u8]) -> (usize, usize) {
     let (mut told, mut others) = (0, 0);
     for chunk in bytes.utf8_chunks() {
@@ -17,7 +17,7 @@ pub(crate) fn count(bytes: &[u8]) -> (usize, usize) {
     (told, others)
 }
 
-/// The text; `None`: it uses the characters that stand for bytes.
+/// Decodes the bytes; `None` if the text already contains placeholder characters.
 pub(crate) fn read(bytes: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(bytes.len() + 64);
     for chunk in bytes.utf8_chunks() {
@@ -30,7 +30,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// The bytes of a text.
+/// Encodes a text.
 pub(crate) fn write(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
@@ -43,12 +43,12 @@ pub(crate) fn write(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Whether a character stands for a byte.
+/// Returns true if a character is a placeholder for a byte.
 pub(crate) fn is_stray(char: char) -> bool {
     u32::from(char) >= FIRST
 }
 
-/// A character of `after` that `is` one of some kind, and that `before` has not as often.
+/// Returns a character of `after` that satisfies `is` and occurs more often than in `before`.
 pub(crate) fn odd(before: &str, after: &str, is: impl Fn(char) -> bool) -> Option<char> {
     let mut left: HashMap<char, usize> = HashMap::new();
     for char in before.chars().filter(|char| is(*char)) {

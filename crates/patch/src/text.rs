@@ -1,4 +1,4 @@
-//! A file's bytes as lines that know their endings, so that whatever is not touched stays as it was.
+//! A decoded text file as lines with their line ends, so that untouched parts are written back byte for byte.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -11,18 +11,18 @@ use crate::index::{Effort, Index};
 use crate::stray;
 
 const BOM: char = '\u{feff}';
-/// Bytes that are read, or searched, in the time that it takes to compare two lines.
+/// Bytes that are decoded, or searched, in the time of one line comparison.
 const READ: usize = 8;
 pub(crate) const SEARCHED: usize = 64;
-/// Bytes of a line, more or less.
+/// A typical line length in bytes.
 const TYPICAL: usize = 32;
-/// What it takes to note where a line stands, in such times.
+/// The cost of indexing a line, in line comparisons.
 const INDEXED: usize = 16;
 
-/// A file of text.
+/// A decoded text file.
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
-    /// All of it, decoded, without its byte order mark.
+    /// The complete text, decoded, without its byte order mark.
     whole: Cow<'a, str>,
     lines: Vec<Span>,
     code: Code,
@@ -31,30 +31,30 @@ pub(crate) struct Text<'a> {
     effort: Effort,
 }
 
-/// Where the text of a line is; its ending goes on to the next.
+/// The byte range of a line's text. Its line end extends to the next line.
 type Span = Range<usize>;
 
-/// How the bytes say what the text is.
+/// The encoding of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Code {
     Utf16 {
         little: bool,
     },
-    /// UTF-8 with bytes in it that are none.
+    /// UTF-8 with invalid bytes in it.
     Stray(Others),
     Other(&'static Encoding),
 }
 
-/// How many bytes of a text are not UTF-8.
+/// The share of a text's bytes that are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
-    /// So few that what comes is UTF-8.
+    /// Few invalid bytes: added text is written as UTF-8.
     Few,
-    /// So many that nobody can tell how to write what comes, unless it is ASCII.
+    /// Many invalid bytes: it is unclear how to encode added text, unless it is ASCII.
     Many,
 }
 
-/// Why bytes are not text that can be edited, or text cannot be written as such bytes.
+/// The reason why bytes cannot be edited as text, or why text cannot be encoded as such bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Illegible {
     #[error("is a binary file, so no text in it can be changed; replace it as a whole with another tool")]
@@ -72,7 +72,7 @@ pub(crate) enum Illegible {
 }
 
 impl<'a> Text<'a> {
-    /// Reads `bytes` as text.
+    /// Decodes `bytes`.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Illegible> {
         let (code, decoded) = decode(bytes)?;
         let marked = decoded.starts_with(BOM);
@@ -85,7 +85,7 @@ impl<'a> Text<'a> {
         Ok(Self { whole, lines, code, marked, index: OnceCell::new(), effort: Effort::default() })
     }
 
-    /// Another text in the same encoding.
+    /// Creates a text with other content in the same encoding.
     pub(crate) fn rewritten(&self, whole: String) -> Text<'static> {
         let (code, marked) = (self.code, self.marked);
         let lines = split(&whole);
@@ -100,47 +100,47 @@ impl<'a> Text<'a> {
         text.counted(&self.effort)
     }
 
-    /// The same, with what is looked for in it counted there.
+    /// Charges searches in this text to `effort`.
     pub(crate) fn counted(mut self, effort: &Effort) -> Self {
         self.effort = effort.clone();
         effort.spend(self.whole.len() / READ);
         self
     }
 
-    /// How many lines it has.
+    /// Returns the number of lines.
     pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// A line without its ending.
+    /// Returns a line without its line end.
     pub(crate) fn line(&self, at: usize) -> &str {
         self.lines.get(at).map_or("", |span| &self.whole[span.clone()])
     }
 
-    /// The line that a byte of the whole is on.
+    /// Returns the line that contains the byte at this offset.
     pub(crate) fn line_at(&self, byte: usize) -> usize {
         self.lines.partition_point(|span| span.start <= byte).saturating_sub(1)
     }
 
-    /// The lines without their endings.
+    /// Returns the lines without their line ends.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.lines.iter().map(|span| &self.whole[span.clone()])
     }
 
-    /// How a line ends: nothing if it is the last and has no newline.
+    /// Returns the line end; empty for a last line without a newline.
     pub(crate) fn ending(&self, at: usize) -> &str {
         let next = self.lines.get(at + 1).map_or(self.whole.len(), |next| next.start);
         self.lines.get(at).map_or("", |span| &self.whole[span.end..next])
     }
 
-    /// The lines from one up to another, with their endings.
+    /// Returns the text of a range of lines, with their line ends.
     pub(crate) fn between(&self, from: usize, until: usize) -> &str {
         let start = self.lines.get(from).map_or(self.whole.len(), |span| span.start);
         let end = self.lines.get(until).map_or(self.whole.len(), |span| span.start);
         &self.whole[start..end.max(start)]
     }
 
-    /// Its lines by what they say.
+    /// Returns the line index.
     pub(crate) fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             self.effort.spend(INDEXED * self.len());
@@ -148,12 +148,12 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// How much was looked for in it.
+    /// Returns the search budget.
     pub(crate) fn effort(&self) -> &Effort {
         &self.effort
     }
 
-    /// The lines that are just `line`.
+    /// Returns the lines that equal `line` exactly.
     pub(crate) fn find(&self, line: &str) -> Vec<usize> {
         if let Some(index) = self.index.get().or(line.is_empty().then(|| self.index())) {
             return index.places(line).iter().copied().filter(|at| self.line(*at) == line).collect();
@@ -167,22 +167,22 @@ impl<'a> Text<'a> {
         found.filter_map(whole).collect()
     }
 
-    /// All of it.
+    /// Returns the complete text.
     pub(crate) fn as_str(&self) -> &str {
         &self.whole
     }
 
-    /// What is written in place of all of it, without a mark if this has one already.
+    /// Strips the byte order mark from a replacement for the whole text, if this text has one already.
     pub(crate) fn unmarked<'b>(&self, content: &'b str) -> &'b str {
         content.strip_prefix(BOM).filter(|_| self.marked).unwrap_or(content)
     }
 
-    /// Whether it begins with a byte order mark.
+    /// Returns true if the text begins with a byte order mark.
     pub(crate) fn is_marked(&self) -> bool {
         self.marked
     }
 
-    /// A text to replace and what replaces it, without marks that the file has, or has not, of its own.
+    /// Strips byte order marks from a text to replace and its replacement. The mark belongs to the file.
     pub(crate) fn unmarked_pair<'b>(&self, old: &'b str, new: &'b str) -> (&'b str, &'b str) {
         match old.strip_prefix(BOM) {
             Some(old) => (old, new.strip_prefix(BOM).unwrap_or(new)),
@@ -190,7 +190,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What its encoding is called.
+    /// Returns the name of the encoding.
     pub(crate) fn encoding(&self) -> &'static str {
         match self.code {
             Code::Utf16 { little: true } => "UTF-16LE",
@@ -200,13 +200,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// How its first line ends, which is how new lines end where no neighbour says otherwise.
+    /// Returns the line end of the first line. New lines use it if no neighbour has one.
     pub(crate) fn first_ending(&self) -> &str {
         let ending = self.ending(0);
         if ending.is_empty() { "\n" } else { ending }
     }
 
-    /// The bytes of `whole`, encoded as this was.
+    /// Encodes `whole` in this text's encoding.
     pub(crate) fn write(&self, whole: String) -> Result<Vec<u8>, Illegible> {
         let whole = if self.marked { format!("{BOM}{whole}") } else { whole };
         match self.code {
@@ -235,7 +235,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A line without a byte order mark.
+/// Strips a byte order mark from a line.
 pub(crate) fn without_mark(line: &str) -> &str {
     line.strip_prefix(BOM).unwrap_or(line)
 }
@@ -282,7 +282,7 @@ fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
     Ok((Code::Other(encoding), Cow::Owned(decoded.into_owned())))
 }
 
-/// Lines end with `\n` or `\r\n`; with `\r` only in a file that has no other.
+/// Splits a text into lines. Lines end with `\n` or `\r\n`; with `\r` only in a file that has no `\n`.
 fn split(whole: &str) -> Vec<Span> {
     let bytes = whole.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };

@@ -1,21 +1,22 @@
-//! Where the files of a patch are: what planning looks at, and what a commit is made of.
+//! The file tree that a plan reads, and the steps of a commit to it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files by the names that a patch calls them.
+/// A tree of files, addressed by the paths that a patch uses.
 pub trait Tree {
-    /// What is at `path`, as the patch spells it; an error if a patch may not touch it, or cannot.
+    /// Looks up `path`, as the patch spells it. Returns an error if a patch may not touch it, or cannot.
     fn look(&self, path: &str) -> Result<Spot, Refusal>;
 
-    /// What a diff calls the file that really is at `real`: git follows no links. `None`: as the patch spells it.
+    /// Returns the diff name of the file at the real path `real`, since git follows no symlinks. `None`: as the patch
+    /// spells it.
     fn name(&self, real: &Path) -> Option<String> {
         let _ = real;
         None
     }
 
-    /// The link that `path` itself is, which goes in place of the file that it leads to.
+    /// Returns the symlink at `path`. A delete removes the symlink instead of its target.
     fn link(&self, path: &str) -> Option<Link> {
         let _ = path;
         None
@@ -25,88 +26,88 @@ pub trait Tree {
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What a diff calls it.
+    /// Its name in a diff.
     pub name: String,
-    /// What it says.
+    /// Its target, as written in the link.
     pub to: String,
 }
 
-/// A place where a file is or can be.
+/// The result of looking up a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
-    /// Where it really is, with every link followed: two names of one place give the same.
+    /// The real path, with every symlink followed. Two names of one file give the same path.
     pub real: PathBuf,
-    /// The file there, if there is one.
+    /// The file, if it exists.
     pub file: Option<Held>,
 }
 
 /// A file as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// What is in it.
+    /// The content.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether it can be run.
+    /// The executable bit.
     pub executable: bool,
-    /// What to know it by when it is to be written.
+    /// The file's version, to detect changes before the commit.
     pub stamp: Stamp,
 }
 
-/// What changes when a file changes. Two stamps of one file are equal if nobody wrote to it in between.
+/// Metadata that changes whenever the file changes. Equal stamps of one file mean no write in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Stamp {
-    /// The file system.
+    /// The device number of the file system.
     pub dev: u64,
-    /// The file.
+    /// The inode number.
     pub ino: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When its bytes changed, in nanoseconds.
+    /// The modification time, in nanoseconds.
     pub mtime: i128,
-    /// When anything about it changed, in nanoseconds.
+    /// The time of the last change to content or metadata, in nanoseconds.
     pub ctime: i128,
 }
 
-/// One file that a commit changes. All steps of a commit are done, or none.
+/// The change of one file in a commit. All steps of a commit are done, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The file, as the patch spells it.
+    /// The path of the file, as the patch spells it.
     pub path: String,
-    /// What was found there; `None`: nothing. If it is no longer so, nothing is done.
+    /// The version that was found; `None` if there was no file. The commit fails if it differs now.
     pub found: Option<Stamp>,
-    /// What shall be there; `None`: nothing.
+    /// The new file; `None` deletes the file.
     pub put: Option<Put>,
 }
 
-/// A file to be.
+/// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
-    /// All that will be in it.
+    /// The complete content.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether it can be run; `None`: as before, and not if it is new.
+    /// The executable bit; `None` keeps it, and a new file gets none.
     pub executable: Option<bool>,
-    /// The file whose mode, owner and attributes it gets, as the patch spells it; `None`: that which it replaces.
+    /// The path of the file whose mode, owner and attributes are copied. `None`: the replaced file.
     pub like: Option<String>,
 }
 
-/// Why a file cannot be touched: one sentence.
+/// The reason why a file cannot be touched, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Refusal {
-    /// The file, as the patch spells it.
+    /// The path of the file, as the patch spells it.
     pub path: String,
-    /// What is wrong, with what to try.
+    /// The error, with what to try.
     pub what: String,
 }
 
-/// A tree in memory.
+/// A file tree in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The files, with whether they can be run.
+    /// The files: content and executable bit by path.
     pub files: BTreeMap<String, (Arc<Vec<u8>>, bool)>,
 }
 
 impl Memory {
-    /// A tree of these files.
+    /// Creates a tree of these files.
     pub fn of<N: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (N, B)>) -> Self {
         Self {
             files: files
@@ -116,7 +117,7 @@ impl Memory {
         }
     }
 
-    /// Does all `steps`.
+    /// Applies all `steps`.
     pub fn commit(&mut self, steps: &[Step]) {
         let before = self.files.clone();
         for step in steps {

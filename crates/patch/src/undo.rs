@@ -1,5 +1,4 @@
-//! Whether a patch was applied, though what it makes does not stand there just so: then taking it back, and applying it
-//! again, gives the same file.
+//! Detects an applied patch whose new lines match inexactly: reverting and reapplying it restores the same file.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,15 +8,15 @@ use crate::matching::{Landing, Placed, is_elsewhere, is_telling, place};
 use crate::rewrite::{Endings, rewrite};
 use crate::text::Text;
 
-/// So many lines that say something do not stand together by chance.
+/// This many lines with alphanumeric characters do not stand together by chance.
 const TOGETHER: usize = 2;
 
-/// Whether `text` is what `hunks` make of some other, and there is no place where they could still be meant.
+/// Returns true if `text` is the result of `hunks`, and no other place remains where they may be meant.
 pub(crate) fn is_applied(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> bool {
     if !hunks.iter().all(|hunk| hunk.unsigned.is_empty()) || !are_telling(hunks) {
         return false;
     }
-    // Whoever is refused is told why, and not that this took long.
+    // This search has its own share of the budget: a refused patch is told the reason, not that the search took long.
     text.effort().within(|part| is_made(&text.clone().counted(part), hunks, endings))
 }
 
@@ -33,7 +32,7 @@ fn is_made(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> bool {
     after == text.as_str() && !text.effort().is_spent()
 }
 
-/// What `hunks` do, if there is something to do for each.
+/// Returns the landings of `hunks`, if each of them changes something.
 fn landings(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Landing>> {
     let landing = |placed: Placed| match placed {
         Placed::Here(_, landing) => Some(landing),
@@ -42,7 +41,7 @@ fn landings(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Landing>> {
     place(text, hunks).ok()?.into_iter().map(landing).collect()
 }
 
-/// The lines that a hunk covers, about, of which `landing` changes some.
+/// Returns the approximate line range of a hunk, given the lines that `landing` changes.
 fn span(hunk: &Hunk, landing: &Landing) -> Range<usize> {
     let keeps = |line: &&Line| matches!(line, Line::Keep(_));
     let above = hunk.lines.iter().take_while(keeps).count();
@@ -52,7 +51,7 @@ fn span(hunk: &Hunk, landing: &Landing) -> Range<usize> {
     first.saturating_sub(above)..last + 1 + below
 }
 
-/// The hunk that takes back what this one does.
+/// Returns the hunk that reverts this one.
 fn reversed(hunk: &Hunk) -> Hunk {
     let (mut lines, mut adds) = (Vec::new(), Vec::new());
     for line in &hunk.lines {
@@ -61,7 +60,7 @@ fn reversed(hunk: &Hunk) -> Hunk {
                 lines.append(&mut adds);
                 lines.push(Line::Keep(text.clone()));
             }
-            // What comes is written after what goes.
+            // Added lines are written after removed ones.
             Line::Drop(text) => adds.push(Line::Add(text.clone())),
             Line::Add(text) => lines.push(Line::Drop(text.clone())),
         }
@@ -78,13 +77,14 @@ fn reversed(hunk: &Hunk) -> Hunk {
     }
 }
 
-/// Whether what hunks leave says enough to know them by: one that brings nothing is known by others.
+/// Returns true if the new lines are specific enough to recognise the hunks. Other hunks vouch for one that adds
+/// nothing.
 fn are_telling(hunks: &[Hunk]) -> bool {
     let named = |hunk: &Hunk| hunk.headers.iter().any(|header| is_telling(header));
     let known = |hunk: &Hunk| hunk.new_lines().filter(|line| is_telling(line)).count() >= TOGETHER;
     let brings = |hunk: &Hunk| {
         let old: HashSet<&str> = hunk.old().collect();
-        // One more of what is there may be meant.
+        // Another copy of an existing line may be meant.
         let is_new = |text: &str| is_telling(text) && !old.contains(text);
         hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_new(text)))
     };

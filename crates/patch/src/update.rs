@@ -1,4 +1,4 @@
-//! A file and its hunks → the new bytes, or what is in the way.
+//! Applies the hunks of one file to its bytes, or reports why they do not apply.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,23 +14,23 @@ use crate::rewrite::{Endings, rewrite};
 use crate::text::{Text, without_mark};
 use crate::undo::is_applied;
 
-/// Hunks of one file: each is looked for in all of it.
+/// The maximum number of hunks in a file, since each is searched in the whole file.
 const MOST_HUNKS: usize = 5_000;
-/// How much of a line an error shows.
+/// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 
 pub(crate) type Faults = Vec<Fault>;
 
-/// The text of a file; what is looked for in it counts as `effort`.
+/// Decodes a file. Searches in the text are charged to `effort`.
 pub(crate) fn legible<'a>(edit: &Edit, bytes: &'a [u8], effort: &Effort) -> Result<Text<'a>, Faults> {
     let text = Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
     Ok(text.counted(effort))
 }
 
-/// Where hunks landed, by lines from 1, and what was overlooked for it.
+/// The places where hunks landed: lines counted from 1, with the match pass that found each.
 pub(crate) type Places = Vec<(usize, Pass)>;
 
-/// The bytes after `hunks`, and where they landed.
+/// Applies `hunks` to `bytes`. Returns the new bytes and the places where the hunks landed.
 pub(crate) fn updated(
     edit: &Edit,
     bytes: &[u8],
@@ -46,7 +46,7 @@ pub(crate) fn updated(
     if signed {
         match by_number(edit, bytes, hunks, effort) {
             Some((done, true)) => return Ok(done),
-            // What may have been done already is for the lines to say.
+            // The lines decide if the hunks may already be applied.
             fitted => twofold = fitted.is_some(),
         }
     }
@@ -93,7 +93,7 @@ pub(crate) fn updated(
     Ok((written, places))
 }
 
-/// Where hunks landed that were read in another way.
+/// Marks places of hunks that were repaired before they matched.
 fn read_as(how: reading::Reading, places: Places) -> Places {
     let mut read: Places = places
         .into_iter()
@@ -104,14 +104,15 @@ fn read_as(how: reading::Reading, places: Places) -> Places {
     read
 }
 
-/// How `hunks` say that new lines end.
+/// Reads from `hunks` how new lines end.
 fn endings(hunks: &[Hunk]) -> Endings {
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
     Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered }
 }
 
-/// The hunks without byte order marks, which are the file's: an error if one changes nothing else.
+/// Removes byte order marks from the hunks, since the mark belongs to the file. An error if a hunk changes nothing
+/// else.
 fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, Faults> {
     let said = |hunk: &Hunk| hunk.old().chain(hunk.new_lines()).any(|line| without_mark(line) != line);
     if !hunks.iter().any(said) {
@@ -119,7 +120,7 @@ fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<
     }
     let mut bare = hunks.to_vec();
     for (hunk, was) in bare.iter_mut().zip(hunks) {
-        // Where the file has none, and none of the old lines has, it is to come.
+        // A mark that neither the file nor an old line has is to be added.
         let comes = !text.is_marked() && was.old().all(|line| without_mark(line) == line);
         for line in hunk.lines.iter_mut().filter(|_| !comes) {
             let (Line::Keep(said) | Line::Drop(said) | Line::Add(said)) = line;
@@ -136,7 +137,7 @@ fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<
     Ok(Cow::Owned(bare))
 }
 
-/// What `hunks` make of `text`, each where it was `placed`.
+/// Applies `hunks` to `text`, each at its place in `placed`.
 fn made(
     text: &Text<'_>,
     hunks: &[Hunk],
@@ -158,7 +159,7 @@ fn made(
     Ok((whole, places.collect()))
 }
 
-/// Where a landing is, once for each thing that was overlooked.
+/// Returns the place of a landing, once for each difference that was ignored.
 fn overlooked(pass: Pass, landing: &Landing) -> Places {
     let passes: &[Pass] = match (landing.unheaded, pass) {
         (true, Pass::Exact) => &[Pass::Header],
@@ -168,7 +169,8 @@ fn overlooked(pass: Pass, landing: &Landing) -> Places {
     passes.iter().map(|pass| (first(landing), *pass)).collect()
 }
 
-/// Where a line is looked for by its text, its end is the file's.
+/// Creates the error for a hunk that changes only line ends: a line that is found by its text keeps the file's line
+/// end.
 fn ends(edit: &Edit, hunk: &Hunk) -> Fault {
     let what = format!(
         "is unchanged: the hunk at line {} of the patch changes line ends alone, and does not fit to the byte; change them with a command",
@@ -177,7 +179,8 @@ fn ends(edit: &Edit, hunk: &Hunk) -> Fault {
     Fault { line: hunk.line, ..Fault::at(edit, &edit.path, what) }
 }
 
-/// Hunks that seem to be done in `text`, and whose old lines come to stand in `after`: which is meant, nobody can tell.
+/// Returns hunks that seem applied in `text` but whose old lines appear in `after`. It is unclear which of the two is
+/// meant.
 fn revived(text: &Text<'_>, after: &Text<'_>, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
@@ -200,7 +203,7 @@ fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss
     misses.into_iter().map(fault).collect()
 }
 
-/// Hunks that fit where their numbers say may be applied, or have been: where the lines do not tell which, nobody can.
+/// Reports hunks that fit at their line numbers and may already be applied, if the lines do not decide which.
 fn in_doubt(
     hunks: &[Hunk],
     placed: Result<Vec<Placed>, Vec<(usize, Miss)>>,
@@ -218,7 +221,7 @@ fn in_doubt(
     }
 }
 
-/// What `hunks` make where their numbers say, and whether that is sure: it may have been done already.
+/// Applies `hunks` at their line numbers. The flag tells whether that is certain: they may already be applied.
 fn by_number(
     edit: &Edit,
     bytes: &[u8],
@@ -241,13 +244,13 @@ fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
     }
 }
 
-/// The first line of the file that a landing is about, from 1.
+/// Returns the first line of the file that a landing changes, counted from 1.
 fn first(landing: &Landing) -> usize {
     let added = landing.adds.first().map(|(at, _)| *at);
     landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
 }
 
-/// Whether a hunk stands on a line that is not in the file, and that one before it adds.
+/// Returns true if a hunk has a context line that is not in the file and that an earlier hunk adds.
 fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     let mut added: HashSet<&str> = HashSet::new();
     hunks.iter().take_while(|_| !text.effort().is_spent()).any(|hunk| {
@@ -263,7 +266,7 @@ fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     })
 }
 
-/// The same if each hunk is written as those before it leave the file, and then fits just so.
+/// Applies hunks one after another, if each is written against the result of the ones before it and then fits exactly.
 fn in_turn(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
     if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned.is_empty()) {
         return None;

@@ -1,4 +1,4 @@
-//! A whole file in place of another: with that one's byte order mark, encoding and line ends.
+//! Replaces a whole file, keeping its byte order mark, encoding and line ends.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,22 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use crate::text::{Illegible, Text};
 
-/// A comparison that takes longer is finished coarsely.
+/// The time limit of the line diff. After it, the rest is compared coarsely.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The bytes of `content` for a file that was `before`. An encoding that does not have it is not changed silently.
+/// Encodes `content` like the file `before`. An encoding that cannot represent it is an error, never a silent
+/// conversion.
 pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, Illegible> {
     match Text::read(before) {
         Ok(text) => text.write(with_ends(text.unmarked(content), &text)),
-        // Nothing in it was text, so there is nothing to keep.
+        // A binary file has no text properties to keep.
         Err(Illegible::Binary) => Ok(content.as_bytes().to_vec()),
         Err(fault) => Err(fault),
     }
 }
 
-/// The content with the file's line ends, unless it has some of its own: lines that stay keep theirs, those that come in the
-/// place of others get theirs.
+/// Gives `content` the file's line ends, unless it has `\r` itself. Unchanged lines keep their line ends; replaced
+/// lines pass theirs on.
 fn with_ends(content: &str, text: &Text<'_>) -> String {
     if content.contains('\r') || (0..text.len()).all(|at| matches!(text.ending(at), "\n" | "")) {
         return content.to_owned();

@@ -1,4 +1,4 @@
-//! Cases: made by their number, and judged by what the engine does with them.
+//! Benchmark cases: each is generated from its number, and judged by the engine's result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,10 +12,10 @@ use crate::evidence::{Evidence, is_exact, weigh};
 use crate::histories::Revision;
 use crate::{headers, patches};
 
-/// How often a change is drawn that a damage may be done to.
+/// The maximum number of attempts to draw a change that the damage can be applied to.
 const TRIES: usize = 400;
 
-/// A patch, a file, and what must come of them.
+/// A patch, a file, and the expected result.
 pub(crate) struct Case {
     pub(crate) kind: Kind,
     pub(crate) draft: Draft,
@@ -23,30 +23,30 @@ pub(crate) struct Case {
     pub(crate) evidence: Evidence,
 }
 
-/// What came of a case.
+/// The verdict on a case.
 pub(crate) enum Verdict {
     Right,
-    /// Nothing was changed, for this reason.
+    /// The patch was refused for this reason.
     Refused(String),
-    /// The file became this.
+    /// The file wrongly became this.
     Wrong(Vec<u8>),
 }
 
-/// What came of a patch that had landed right, the second time.
+/// The verdict on applying a patch again that had landed right.
 pub(crate) enum Again {
-    /// It was told to be applied already.
+    /// The patch was reported as already applied.
     Done,
-    /// It was refused, for this reason.
+    /// The patch was refused for this reason.
     Refused(String),
-    /// It changed the file once more.
+    /// The patch changed the file once more.
     Changed,
 }
 
-/// What the engine does.
+/// The engine's result.
 enum Outcome {
     Refused(String),
     Became(Vec<u8>),
-    /// Nothing that it ever may.
+    /// A failure that must never happen, such as a panic.
     Astray(&'static [u8]),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The case of this number: always the same.
+    /// Generates the case of this number, which is always the same.
     pub(crate) fn case(&self, number: usize) -> Option<Case> {
         let shares: usize = KINDS.iter().map(|kind| kind.share).sum();
         let mut share = number % shares;
@@ -91,7 +91,7 @@ impl Maker<'_> {
     }
 }
 
-/// Whether the patch says what is meant.
+/// Returns true if the patch expresses the intended change.
 fn is_sound(draft: &Draft) -> bool {
     if draft.manner.format != Format::Replace {
         return true;
@@ -103,8 +103,8 @@ fn is_sound(draft: &Draft) -> bool {
     says(Sign::Add) && says(Sign::Drop) && (is_exact(draft) || is_restated(draft))
 }
 
-/// Whether two texts, of which none says what stays, differ as the change does. If not, and if they are damaged, their
-/// own reading is as good as the change.
+/// Returns true if the line diff of the two texts equals the change. Texts do not say which lines are context. If they
+/// differ and are damaged, their own diff is as valid as the change.
 fn is_restated(draft: &Draft) -> bool {
     let lines: Vec<(Sign, &str)> =
         draft.parts.iter().flat_map(|part| &part.lines).map(|said| (said.sign, said.text.as_str())).collect();
@@ -132,7 +132,7 @@ impl Case {
         self.draft.manner.format == Format::Unified
     }
 
-    /// Has the engine plan it, and looks at what it would do; and, where that is right, at what it would do then.
+    /// Plans the patch and judges the result. If it is right, also judges applying the patch again.
     pub(crate) fn judge(&self) -> (Verdict, Option<Again>) {
         let file = self.draft.file();
         match self.outcome(&file) {
@@ -152,7 +152,7 @@ impl Case {
         }
     }
 
-    /// What the patch makes of `file`.
+    /// Applies the patch to `file`.
     fn outcome(&self, file: &[u8]) -> Outcome {
         let tree = Memory::of([(self.draft.path.clone(), file.to_vec())]);
         let planned = catch_unwind(AssertUnwindSafe(|| {
@@ -172,12 +172,12 @@ impl Case {
         }
     }
 
-    /// What it is worth that the patch was refused.
+    /// Returns the verdict if the patch is refused.
     pub(crate) fn refused(&self, why: String) -> Verdict {
         if self.draft.goal == Goal::Refused { Verdict::Right } else { Verdict::Refused(why) }
     }
 
-    /// What it is worth that `file` became `bytes`.
+    /// Returns the verdict if `file` became `bytes`.
     pub(crate) fn became(&self, file: &[u8], bytes: &[u8]) -> Verdict {
         let right = match self.draft.goal {
             Goal::Lands => self.draft.accepts(bytes),

@@ -1,10 +1,10 @@
-//! Chance that is the same for the same seed.
+//! A seeded random number generator.
 
-/// A stream of numbers (splitmix64).
+/// A random number generator (splitmix64).
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// The stream of `seed` for the case `number`.
+    /// Creates the generator of `seed` for the case `number`.
     pub(crate) fn of(seed: u64, number: usize) -> Self {
         let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number as u64);
         chance.next();
@@ -19,17 +19,17 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, or 0.
+    /// Returns a number below `end`, or 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end.max(1) as u64)).unwrap_or(0)
     }
 
-    /// True once in `times`.
+    /// Returns true with a probability of one in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of `things`.
+    /// Picks one of `things`.
     pub(crate) fn of_these<T: Clone>(&mut self, things: &[T]) -> Option<T> {
         things.get(self.below(things.len())).cloned()
     }

@@ -1,14 +1,14 @@
-//! The commits of a git repository: the files that they change, before and after.
+//! Reads the files that the commits of a git repository change, before and after.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Commits that are looked at.
+/// The maximum number of commits.
 const COMMITS: &str = "-n600";
-/// Files of one commit: more are a mechanical change.
+/// The maximum number of files taken from one commit. Larger commits are mostly mechanical changes.
 const FILES: usize = 6;
 
-/// The path, the text before and the text after, of each file that a commit changes.
+/// Returns path, old text and new text of each file that a commit changes.
 pub(crate) fn changes(repository: &Path) -> Vec<(String, String, String)> {
     let listed = git(repository, &["log", "--no-merges", "--format=%H", COMMITS]).unwrap_or_default();
     let mut changes = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn changes(repository: &Path) -> Vec<(String, String, String)> {
     changes
 }
 
-/// What git says, if it is text.
+/// Runs git and returns its output, if it is text.
 fn git(repository: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(repository).args(arguments).output().ok()?;
     String::from_utf8(output.stdout).ok().filter(|_| output.status.success())

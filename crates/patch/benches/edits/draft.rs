@@ -1,15 +1,15 @@
-//! A case while it is made: a file, what shall become of it, and what a patch says about that.
+//! A benchmark case under construction: a file, its expected result, and the patch between them.
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
 use crate::chance::Chance;
 use crate::histories::Revision;
 
-/// Lines of context on each side.
+/// The number of context lines on each side.
 const AROUND: usize = 3;
-/// Hunks that say more are left out.
+/// The maximum number of lines of a hunk.
 const MOST_SAID: usize = 120;
-/// Hunks of one patch.
+/// The maximum number of hunks of a patch.
 const MOST_PARTS: usize = 4;
 
 /// A line of the file before, after, or both.
@@ -21,26 +21,26 @@ pub(crate) struct Cell {
     pub(crate) ending: Ending,
 }
 
-/// When a line is there.
+/// The presence of a line before and after the change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum There {
     Both,
     Before,
     After,
-    /// Before; after, it may be or not.
+    /// Present before; optional after.
     Open,
 }
 
-/// How a line ends.
+/// The line end of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Unix,
     Windows,
-    /// Nobody can say.
+    /// Either is accepted.
     Any,
 }
 
-/// What a patch says of a line.
+/// The sign of a line in a patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     Keep,
@@ -53,7 +53,7 @@ pub(crate) enum Sign {
 pub(crate) struct Said {
     pub(crate) sign: Sign,
     pub(crate) text: String,
-    /// The line of the file that is meant.
+    /// The file's line that this line refers to.
     pub(crate) cell: Option<usize>,
 }
 
@@ -63,20 +63,20 @@ pub(crate) struct Part {
     pub(crate) lines: Vec<Said>,
     pub(crate) headers: Vec<String>,
     pub(crate) numbers: Numbers,
-    /// The file has what it asks for.
+    /// True if the file already has the hunk's result.
     pub(crate) done: bool,
 }
 
-/// What a unified diff says of where a hunk is.
+/// The line numbers of a hunk in a unified diff.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Numbers {
     #[default]
     Right,
-    /// So many lines too far down.
+    /// Off by this many lines.
     Off(isize),
-    /// The place is right, and the counts are not.
+    /// The start is right, but the counts are wrong.
     Miscounted(usize),
-    /// None at all.
+    /// No numbers at all.
     Missing,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Format {
     Replace,
 }
 
-/// What stands around the patch.
+/// The wrapper around the patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrap {
     None,
@@ -96,7 +96,7 @@ pub(crate) enum Wrap {
     Json,
 }
 
-/// What must come of it.
+/// The expected result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
     Lands,
@@ -104,16 +104,16 @@ pub(crate) enum Goal {
     Already,
 }
 
-/// How the patch is written.
+/// The writing style of the patch.
 #[derive(Clone)]
 pub(crate) struct Manner {
     pub(crate) format: Format,
     pub(crate) wrap: Wrap,
-    /// Lines of the patch end as Windows has it.
+    /// The patch has Windows line ends.
     pub(crate) windows: bool,
-    /// Blank lines of context have no space before them.
+    /// Blank context lines have no leading space.
     pub(crate) tight: bool,
-    /// It says that there is no newline at the end, where a diff can.
+    /// A diff marks a missing last newline.
     pub(crate) marks_bare: bool,
     /// The texts of a replacement end with a newline.
     pub(crate) ended: bool,
@@ -131,12 +131,12 @@ pub(crate) struct Draft {
     pub(crate) bare: bool,
     /// The hunks are not in the file's order.
     pub(crate) shuffled: bool,
-    /// By its nature nobody can tell what is meant.
+    /// The damage makes the meaning of the patch unclear.
     pub(crate) doubt: bool,
 }
 
 impl Draft {
-    /// Some hunks of `revision`.
+    /// Creates a draft from some hunks of `revision`.
     pub(crate) fn of(revision: &Revision, format: Format, chance: &mut Chance) -> Option<Self> {
         let bare = !revision.old.ends_with('\n');
         if bare == revision.new.ends_with('\n') {
@@ -174,7 +174,7 @@ impl Draft {
         Some(draft.without_mark())
     }
 
-    /// A byte order mark of the real file is no line's text.
+    /// Moves a byte order mark of the real file out of the first line's text.
     fn without_mark(mut self) -> Self {
         let marked = |text: &String| text.starts_with('\u{feff}');
         self.bom = self.cells.iter().any(|cell| marked(&cell.text));
@@ -189,12 +189,12 @@ impl Draft {
         self
     }
 
-    /// The lines that are in the file.
+    /// Returns the lines that are in the file before the change.
     pub(crate) fn rows(&self) -> Vec<&Cell> {
         self.cells.iter().filter(|cell| cell.there != There::After).collect()
     }
 
-    /// The place of a line in the file, from 0.
+    /// Returns the index of a line in the file.
     pub(crate) fn row(&self, id: usize) -> Option<usize> {
         self.rows().iter().position(|cell| cell.id == id)
     }
@@ -207,12 +207,12 @@ impl Draft {
         self.cells.iter().find(|cell| cell.id == id)
     }
 
-    /// A number that no line has.
+    /// Returns an unused line id.
     pub(crate) fn fresh(&self) -> usize {
         self.cells.iter().map(|cell| cell.id).max().map_or(0, |id| id + 1)
     }
 
-    /// The file.
+    /// Returns the content of the file.
     pub(crate) fn file(&self) -> Vec<u8> {
         let rows = self.rows();
         let mut whole = if self.bom { "\u{feff}".to_owned() } else { String::new() };
@@ -225,7 +225,7 @@ impl Draft {
         whole.into_bytes()
     }
 
-    /// The lines that are to be in the file, with those that may be or not.
+    /// Returns the expected lines of the result; `open` includes the optional ones.
     pub(crate) fn wanted(&self, open: bool) -> Vec<&Cell> {
         let stays = |cell: &&Cell| match cell.there {
             There::Both | There::After => true,
@@ -235,7 +235,7 @@ impl Draft {
         self.cells.iter().filter(stays).collect()
     }
 
-    /// Whether `bytes` are what the file is to be.
+    /// Returns true if `bytes` are an accepted result.
     pub(crate) fn accepts(&self, bytes: &[u8]) -> bool {
         let text = String::from_utf8_lossy(bytes);
         let (marked, text) = text.strip_prefix('\u{feff}').map_or((false, &*text), |text| (true, text));
@@ -249,7 +249,7 @@ impl Draft {
         let fits = |(at, (line, cell)): (usize, (&&str, &&Cell))| {
             let Some(rest) = line.strip_prefix(cell.text.as_str()) else { return false };
             let last = at + 1 == lines.len();
-            // An envelope cannot say that a new last line has no newline; and what was not the last line had one.
+            // An envelope cannot mark a new last line without a newline. A line that was not the last had one.
             let was_inner = cell.there != There::After && Some(cell.id) != last_before;
             let may_end = !last || !self.bare || was_inner || cell.there == There::After && !self.says_bare();
             match rest {
@@ -262,7 +262,7 @@ impl Draft {
         lines.len() == wanted.len() && lines.iter().zip(&wanted).enumerate().all(fits)
     }
 
-    /// Whether the patch says that the last line has no newline.
+    /// Returns true if the patch says that the last line has no newline.
     pub(crate) fn says_bare(&self) -> bool {
         match self.manner.format {
             Format::Envelope => false,
@@ -276,13 +276,13 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
 
-/// Revisions turned into cells, from the top.
+/// Builds draft lines from a revision, from the top.
 struct Making<'a> {
     old: &'a [&'a str],
     new: &'a [&'a str],
     ending: Ending,
     cells: Vec<Cell>,
-    /// Old lines that are in cells.
+    /// The number of old lines already converted.
     taken: usize,
 }
 
@@ -326,24 +326,24 @@ impl Making<'_> {
 }
 
 impl Part {
-    /// The lines that the patch says are there.
+    /// Returns the old lines of the hunk.
     pub(crate) fn old(&self) -> impl Iterator<Item = &Said> {
         self.lines.iter().filter(|said| said.sign != Sign::Add)
     }
 
-    /// Where lines of `sign` are that say something.
+    /// Returns the indices of specific lines with this `sign`.
     pub(crate) fn telling(&self, sign: Sign) -> Vec<usize> {
         let tells = |at: &usize| self.lines[*at].sign == sign && is_telling(&self.lines[*at].text);
         (0..self.lines.len()).filter(tells).collect()
     }
 }
 
-/// Whether a line says something.
+/// Returns true if a line has more than two alphanumeric characters.
 pub(crate) fn is_telling(line: &str) -> bool {
     line.chars().filter(|char| char.is_alphanumeric()).count() > 2
 }
 
-/// The blanks that a line begins with.
+/// Returns the leading whitespace of a line.
 pub(crate) fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }

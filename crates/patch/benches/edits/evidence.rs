@@ -1,25 +1,25 @@
-//! Whether anybody could tell where a patch belongs: by counting the places where it stands, without the engine.
+//! Decides without the engine whether a patch has enough evidence to be placed, by counting its matching places.
 //!
-//! Each hunk is laid over the whole file, first exactly, then but for indentation, then but for blanks and ways of
-//! writing, then by its unharmed lines alone with as many strangers between them as there are at the right place. The
-//! first of these that holds at the right place is what there is to go by. If it holds at one place, or if the hunk's
-//! header, its right line number, or the order of the hunks leave one, the case is recoverable.
+//! Each hunk is compared with the whole file at four levels: exactly; without indentation; without whitespace and
+//! typography; and by its undamaged lines alone. The last level allows as many foreign lines in between as the right
+//! place has. The first level that matches at the right place is the evidence. The case is recoverable if only one
+//! place matches. It is also recoverable if the header, a right line number or the order of the hunks leaves one place.
 
 use crate::draft::{Draft, Format, Goal, Numbers, Part, Sign, indent, is_telling};
 use crate::patches;
 
-/// What there is to go by.
+/// The evidence for the place of a patch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Evidence {
-    /// There is one place.
+    /// Exactly one place.
     Enough,
-    /// There is none, or more than one, or the damage took away what tells what to do there.
+    /// No place or several, or the damage removed what the change depends on.
     Short,
-    /// The patch stands better elsewhere than where it belongs: no case at all.
+    /// The patch matches better at a wrong place, so it is no valid case.
     Misleading,
 }
 
-/// Weighs the patch of `draft`.
+/// Weighs the evidence of `draft`.
 pub(crate) fn weigh(draft: &Draft) -> Evidence {
     match draft.goal {
         Goal::Lands => {}
@@ -43,14 +43,14 @@ pub(crate) fn weigh(draft: &Draft) -> Evidence {
         }
     }
     let alone = all.iter().all(|places| places.len() == 1);
-    // Hunks that only their order could place, and are out of order.
+    // Only their order could place these hunks, and they are out of order.
     if draft.shuffled && !alone {
         return Evidence::Misleading;
     }
     if !draft.doubt && (alone || ways(&all) == 1) { Evidence::Enough } else { Evidence::Short }
 }
 
-/// How closely lines are compared.
+/// The strictness of a line comparison.
 #[derive(Clone, Copy)]
 enum Level {
     Exact,
@@ -66,7 +66,7 @@ fn shape(level: Level, line: &str) -> String {
     }
 }
 
-/// A line without blanks, as a typewriter writes it.
+/// Removes whitespace from a line and replaces typographic characters by ASCII.
 pub(crate) fn plain(line: &str) -> String {
     let typed = |char: char| match char {
         '‘' | '’' => '\'',
@@ -77,20 +77,20 @@ pub(crate) fn plain(line: &str) -> String {
     line.chars().filter(|char| !char.is_whitespace()).map(typed).collect()
 }
 
-/// Where a hunk may belong, the right place among them.
+/// Returns the places where a hunk may belong, including the right one.
 fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     let rows = draft.rows();
     let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
     let truth = part.old().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
     let Some(truth) = truth else {
-        // None of its lines is left where they were, and all of them stand elsewhere.
+        // None of its lines is left at its place, and all of them stand elsewhere.
         let stands = |row: usize| {
             rows[row..].iter().map(|cell| &cell.text).zip(&old).filter(|(there, old)| there == old)
         };
         if !old.is_empty() && (0..rows.len()).any(|row| stands(row).count() == old.len()) {
             return Err(Evidence::Misleading);
         }
-        // It only adds, and names no line.
+        // The hunk only adds lines and has no context.
         let told = draft.manner.format == Format::Unified && part.numbers == Numbers::Right;
         return if told { Ok(vec![patches::start(draft, part)]) } else { Err(Evidence::Short) };
     };
@@ -117,7 +117,7 @@ fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     by_anchors(draft, part)
 }
 
-/// The rows where the lines that are not blank stand one after another, if blank lines are not counted.
+/// Returns the rows where the non-blank lines stand one after another, ignoring blank lines.
 fn stands_unspaced(draft: &Draft, old: &[&str]) -> Vec<usize> {
     let rows = draft.rows();
     let file: Vec<String> =
@@ -128,7 +128,7 @@ fn stands_unspaced(draft: &Draft, old: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// Whether they do so at the right place.
+/// Returns true if the non-blank lines of a hunk stand one after another at the right place, ignoring blank lines.
 fn truly_unspaced(draft: &Draft, part: &Part) -> bool {
     let rows = draft.rows();
     let said: Vec<_> = part.old().filter(|said| !plain(&said.text).is_empty()).collect();
@@ -140,7 +140,7 @@ fn truly_unspaced(draft: &Draft, part: &Part) -> bool {
     said.iter().zip(&places).all(same) && places.windows(2).all(|pair| pair[0] < pair[1] && together(pair))
 }
 
-/// Whether the patch's old lines are the file's, byte for byte.
+/// Returns true if the patch's old lines equal the file's, byte for byte.
 pub(crate) fn is_exact(draft: &Draft) -> bool {
     let rows = draft.rows();
     let exact = |part: &Part| {
@@ -153,7 +153,7 @@ pub(crate) fn is_exact(draft: &Draft) -> bool {
     draft.cells.iter().all(|cell| cell.ending == draft.cells[0].ending) && draft.parts.iter().all(exact)
 }
 
-/// A text may stand in more places than its lines do.
+/// Returns the occurrences of the text, which may be more than those of its lines.
 fn occurrences(draft: &Draft, found: Vec<usize>) -> Vec<usize> {
     let old: Vec<&str> = draft.parts[0].old().map(|said| said.text.as_str()).collect();
     let mut text = old.join("\n");
@@ -169,7 +169,7 @@ fn rows_text(draft: &Draft) -> String {
     draft.rows().iter().map(|cell| cell.text.clone() + "\n").collect()
 }
 
-/// The places of the lines that the damage left as they are.
+/// Returns the places of the lines that the damage left unchanged.
 fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     let rows = draft.rows();
     let file: Vec<(usize, String)> = rows
@@ -215,7 +215,7 @@ fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     narrowed(draft, part, found, truth)
 }
 
-/// Those of the places `found` that header and number leave.
+/// Narrows the places `found` by header and line number.
 fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Result<Vec<usize>, Evidence> {
     if found.len() < 2 {
         return Ok(found);
@@ -233,7 +233,7 @@ fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Resu
     let Some(header) = part.headers.last() else { return Ok(found) };
     let rows = draft.rows();
     let heads: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim()).collect();
-    // The patch format defines the first match below the header as the place that is meant.
+    // The patch format defines the first match below the header as the right place.
     if let [head] = heads[..]
         && draft.manner.format == Format::Envelope
         && found.iter().find(|at| head < **at).is_some_and(|first| *first < truth)
@@ -249,7 +249,7 @@ fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Resu
     }
 }
 
-/// The row after the last of what the row at `head` begins.
+/// Returns the row after the block that the row at `head` opens.
 pub(crate) fn block_end(draft: &Draft, head: usize) -> usize {
     let rows = draft.rows();
     let depth = indent(&rows[head].text).len();
@@ -261,7 +261,7 @@ pub(crate) fn block_end(draft: &Draft, head: usize) -> usize {
     (head + 1..rows.len()).find(ends).unwrap_or(rows.len())
 }
 
-/// In how many ways the hunks stand one after another; at most 2 are counted.
+/// Counts the ways in which the hunks stand one after another, up to 2.
 fn ways(all: &[Vec<usize>]) -> usize {
     let mut ending: Vec<(usize, usize)> = vec![(0, 1)];
     for (index, places) in all.iter().enumerate() {
@@ -274,7 +274,7 @@ fn ways(all: &[Vec<usize>]) -> usize {
     ending.iter().map(|(_, ways)| *ways).sum::<usize>().min(2)
 }
 
-/// A hunk that was applied: what it takes away stands nowhere but in what it made.
+/// Weighs the evidence of an applied hunk. Its old lines may stand only within its new lines.
 fn applied(draft: &Draft, part: &Part) -> Evidence {
     let rows = draft.rows();
     let file: Vec<&str> = rows.iter().map(|cell| cell.text.as_str()).collect();
@@ -295,7 +295,7 @@ fn applied(draft: &Draft, part: &Part) -> Evidence {
     }
 }
 
-/// Whether some hunk with a wrong line stands somewhere as it is.
+/// Returns true if a hunk with a wrong line matches somewhere as it is.
 fn fits_elsewhere(draft: &Draft) -> bool {
     let rows = draft.rows();
     let file: Vec<String> = rows.iter().map(|cell| plain(&cell.text)).collect();

@@ -1,15 +1,15 @@
-//! Headers as git and models write them: the nearest definition above a hunk, whether its block has ended or not.
+//! Generates headers as git and models write them: the nearest definition above a hunk, even if its block has ended.
 
 use crate::chance::Chance;
 use crate::draft::{Draft, Format, Part};
 use crate::patches::enclosing;
 
-/// How much of a line git gives.
+/// The number of bytes of a line that git writes.
 const GIT_WIDTH: usize = 80;
-/// A name that is shorter is not cut off.
+/// The minimum length of a name that is cut off before its parameters.
 const SHORTEST: usize = 6;
 
-/// Words that a definition begins with, in one language or another.
+/// Words that begin a definition, in various languages.
 const WORDS: &[&str] = &[
     "def",
     "class",
@@ -32,7 +32,7 @@ const WORDS: &[&str] = &[
     "union",
     "sub",
 ];
-/// Words that may stand before these.
+/// Words that may precede these.
 const BEFORE: &[&str] = &[
     "pub",
     "pub(crate)",
@@ -67,7 +67,7 @@ pub(crate) fn give(draft: &mut Draft, chance: &mut Chance) {
     }
 }
 
-/// The lines that a hunk is within: one, or two of them.
+/// Returns one or two lines that enclose a hunk.
 fn around(draft: &Draft, part: &Part, chance: &mut Chance) -> Vec<String> {
     let mut headers = enclosing(draft, part);
     headers.truncate(if chance.once_in(4) { 2 } else { 1 });
@@ -77,14 +77,15 @@ fn around(draft: &Draft, part: &Part, chance: &mut Chance) -> Vec<String> {
     headers.into_iter().map(spell).collect()
 }
 
-/// The last line above a hunk that begins with a letter, which git gives unless it knows the language.
+/// Returns the last line above a hunk that begins with a letter, `_` or `$`. Git writes it unless it knows the
+/// language.
 pub(crate) fn as_git(draft: &Draft, part: &Part) -> Option<String> {
     let named = |line: &str| line.starts_with(|char: char| char.is_ascii_alphabetic() || "_$".contains(char));
     let header = nearest(draft, part, named)?;
     Some(header[..header.floor_char_boundary(GIT_WIDTH)].trim_end().to_owned())
 }
 
-/// The last definition above a hunk, as models give it: as it is, without its indentation, or without its parameters.
+/// Returns the last definition above a hunk as models write it: unchanged, without indentation, or without parameters.
 pub(crate) fn as_model(draft: &Draft, part: &Part, chance: &mut Chance) -> Option<String> {
     let header = nearest(draft, part, is_definition)?;
     let name = header.trim().split('(').next().unwrap_or_default().trim_end();
@@ -95,13 +96,13 @@ pub(crate) fn as_model(draft: &Draft, part: &Part, chance: &mut Chance) -> Optio
     })
 }
 
-/// The last row above a hunk that is so.
+/// Returns the last row above a hunk that satisfies `is`.
 fn nearest(draft: &Draft, part: &Part, is: impl Fn(&str) -> bool) -> Option<String> {
     let first = part.old().find_map(|said| draft.row(said.cell?))?;
     draft.rows()[..first].iter().rev().map(|cell| &cell.text).find(|text| is(text)).cloned()
 }
 
-/// Whether a line begins a definition, a section or a table.
+/// Returns true if a line begins a definition, a section or a table.
 fn is_definition(line: &str) -> bool {
     let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
     let first = words.next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Histories: successive versions of real packages, as cargo, npm and pip fetch them, or the commits of git repositories,
-//! and which files changed between them.
+//! Loads real file changes: from successive package versions (cargo, npm, pip) or from the commits of git repositories.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,12 +12,12 @@ use similar::DiffOp;
 use crate::commits;
 use crate::registry::{self, PackageClient};
 
-/// Files with more lines are left out.
+/// The maximum number of lines of a file.
 const MOST_LINES: usize = 5_000;
-/// Files with longer lines are generated.
+/// The maximum length of a line. Files with longer lines are generated.
 const LONGEST_LINE: usize = 400;
 
-/// The crates whose versions are compared, each with the next.
+/// The crates whose successive versions are compared.
 const CRATES: &[(&str, &[&str])] = &[
     ("anyhow", &["1.0.60", "1.0.72", "1.0.86", "1.0.98", "1.0.103"]),
     ("clap_builder", &["4.1.14", "4.3.24", "4.4.18", "4.5.20", "4.5.60", "4.6.7"]),
@@ -54,16 +53,16 @@ const FOREIGN: &[(PackageClient, &str, &[&str])] = &[
 
 /// A file in two successive versions.
 pub(crate) struct Revision {
-    /// Crate and version that it is in, and its path there.
+    /// The crate and version, and the path in it.
     pub(crate) path: String,
     pub(crate) old: String,
     pub(crate) new: String,
-    /// Its hunks, once they are known.
+    /// Its hunks, computed on first use.
     pub(crate) groups: OnceLock<Vec<Vec<DiffOp>>>,
 }
 
-/// Every file that differs between two successive versions, for each of the `repositories`, or else for each package; and
-/// what could not be had.
+/// Returns every file that differs between two successive versions, for each of the `repositories`, or else for each
+/// package. Also returns the names of missing sources.
 pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
     let (mut revisions, mut missing) =
         if repositories.is_empty() { packages() } else { commits(repositories) };
@@ -77,7 +76,7 @@ pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<St
     (revisions, missing)
 }
 
-/// The histories of packages.
+/// Loads the histories of packages.
 fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     let half = CRATES.len().div_ceil(2);
@@ -103,7 +102,7 @@ fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
     (revisions, missing)
 }
 
-/// The histories of git repositories.
+/// Loads the histories of git repositories.
 fn commits(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     for repository in repositories {
@@ -122,7 +121,7 @@ fn history((name, versions): &(&str, &[&str])) -> (Vec<Revision>, Vec<String>) {
     compared(name, versions.iter().map(|version| (*version, source(name, version))))
 }
 
-/// Each version of `name` that is there, compared with the next; and which are not there.
+/// Compares each available version of `name` with the next. Also returns the missing versions.
 fn compared<'v>(
     name: &str,
     versions: impl Iterator<Item = (&'v str, Option<PathBuf>)>,
@@ -150,7 +149,7 @@ fn compared<'v>(
     (revisions, missing)
 }
 
-/// Where the sources of a crate are, once cargo has fetched them.
+/// Returns the source directory of a crate, after cargo has fetched it.
 fn source(name: &str, version: &str) -> Option<PathBuf> {
     unpacked(name, version).or_else(|| {
         fetch(name, version)?;
@@ -163,11 +162,11 @@ fn unpacked(name: &str, version: &str) -> Option<PathBuf> {
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
     let registries = fs::read_dir(home.join("registry/src")).ok()?;
     let mut places = registries.flatten().map(|entry| entry.path().join(format!("{name}-{version}")));
-    // Cargo writes this last.
+    // Cargo writes this file last.
     places.find(|place| place.join(".cargo-ok").exists())
 }
 
-/// Has cargo fetch one version, through a package that needs it.
+/// Lets cargo fetch one version, as the dependency of a scratch package.
 fn fetch(name: &str, version: &str) -> Option<()> {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits").join(format!("{name}-{version}"));
     fs::create_dir_all(scratch.join("src")).ok()?;
@@ -185,7 +184,7 @@ fn fetch(name: &str, version: &str) -> Option<()> {
     status.success().then_some(())
 }
 
-/// The files below `root`, in order.
+/// Returns the files below `root`, sorted.
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut directories = vec![root.to_owned()];
@@ -205,12 +204,12 @@ fn files(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file that people write.
+/// Reads a file, if it is a typical hand-written text.
 fn text(path: &Path) -> Option<String> {
     String::from_utf8(fs::read(path).ok()?).ok().filter(|text| is_usual(text))
 }
 
-/// Whether people write such a file: text, not too long, with one kind of line endings.
+/// Returns true for a typical hand-written text: not too long, and with one kind of line ends.
 fn is_usual(text: &str) -> bool {
     let windows = text.matches("\r\n").count();
     let lines = text.matches('\n').count();

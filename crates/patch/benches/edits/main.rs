@@ -1,6 +1,7 @@
-//! How many edits land right, are refused, or land wrong: real changes, written as models write patches, and damaged.
+//! Benchmark of edits: counts how many damaged patches of real changes land right, are refused, or land wrong.
 //!
-//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND [--wrong]] [--again] [--no-peers] [--git DIR]…`
+//! `cargo bench -p toolgate-patch --bench edits -- [--quick] [--cases N] [--case NUMBER] [--seed S] [--show KIND
+//! [--wrong]] [--again] [--no-peers] [--git DIR]…`
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -29,25 +30,25 @@ use std::time::Instant;
 use cases::{Again, Case, Maker, Verdict};
 use report::Report;
 
-/// Cases of a full run, and of a quick one.
+/// The number of cases of a full run, and of a quick one.
 const FULL: usize = 12_000;
 const QUICK: usize = 500;
-/// Patches that the peers are given.
+/// The number of patches for the peers.
 const PEERS: usize = 500;
 
-/// What to run.
+/// The command-line options.
 struct Wish {
     cases: usize,
-    /// Only this one.
+    /// Runs only this case.
     case: Option<usize>,
     seed: u64,
     show: Option<String>,
-    /// Those that are not known when they are applied again.
+    /// Shows cases that are not recognised when they are applied again.
     again: bool,
-    /// Only those that landed wrong.
+    /// Shows only cases that landed wrong.
     only_wrong: bool,
     peers: bool,
-    /// Git repositories to take changes from, and not packages.
+    /// Git repositories to take changes from, instead of packages.
     repositories: Vec<PathBuf>,
 }
 

@@ -1,10 +1,10 @@
-//! A draft → the text of a patch, as a model writes it in each of the formats.
+//! Formats a draft as a patch text, as a model writes it in each of the formats.
 
 use std::fmt::Write;
 
 use crate::draft::{Draft, Format, Numbers, Part, Sign, There, Wrap, indent, is_telling};
 
-/// The text of the patch.
+/// Formats the patch.
 pub(crate) fn text(draft: &Draft) -> String {
     let patch = match draft.manner.format {
         Format::Envelope => envelope(draft),
@@ -24,7 +24,7 @@ pub(crate) fn text(draft: &Draft) -> String {
     }
 }
 
-/// The lines of the file that a hunk stands below and is indented deeper than, the innermost first.
+/// Returns the lines of the file that enclose a hunk, judged by indentation, innermost first.
 pub(crate) fn enclosing(draft: &Draft, part: &Part) -> Vec<String> {
     let rows = draft.rows();
     let first = part.old().find_map(|said| draft.row(said.cell?));
@@ -107,7 +107,7 @@ fn unified(draft: &Draft) -> String {
     out
 }
 
-/// The first line of a hunk in the file, from 1; for lines that are put after one, that one.
+/// Returns the first line of a hunk in the file, counted from 1. For inserted lines it is the line before them.
 pub(crate) fn start(draft: &Draft, part: &Part) -> usize {
     if let Some(row) = part.old().find_map(|said| draft.row(said.cell?)) {
         return row + 1;

@@ -1,4 +1,4 @@
-//! What `git apply` and `patch` make of the same unified diffs.
+//! Runs `git apply` and `patch` on the same unified diffs, for comparison.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::damage::NONE;
 use crate::draft::Draft;
 use crate::report::{Count, head};
 
-/// Prints how we and the peers fare with `sample`.
+/// Prints the results of toolgate and the peers for `sample`.
 pub(crate) fn compare(sample: &[Case]) {
     println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), head("program"));
     row("toolgate", sample, &|case| Some(case.judge().0));
@@ -18,7 +18,7 @@ pub(crate) fn compare(sample: &[Case]) {
     row("`patch`", sample, &|case| run(case, &["patch", "-p1", "-N", "-s", "-r", "-"]));
 }
 
-/// Prints how a program fares, with the undamaged ones and with all.
+/// Prints the results of one program, for the undamaged cases and for all.
 fn row(name: &str, sample: &[Case], judge: &dyn Fn(&Case) -> Option<Verdict>) {
     let (mut undamaged, mut all) = (Count::default(), Count::default());
     for case in sample {
@@ -31,7 +31,7 @@ fn row(name: &str, sample: &[Case], judge: &dyn Fn(&Case) -> Option<Verdict>) {
     println!("{}\n{}", undamaged.row(&format!("{name}, undamaged")), all.row(&format!("{name}, all")));
 }
 
-/// What a program makes of a case; nothing if it cannot be run.
+/// Runs a program on a case; `None` if it cannot be run.
 fn run(case: &Case, program: &[&str]) -> Option<Verdict> {
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).ok()?;
     let draft: &Draft = &case.draft;
@@ -45,7 +45,7 @@ fn run(case: &Case, program: &[&str]) -> Option<Verdict> {
         .current_dir(scratch.path())
         .env("GIT_CEILING_DIRECTORIES", env!("CARGO_TARGET_TMPDIR"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    // It may stop reading early.
+    // The program may stop reading early.
     let _ = child.stdin.take()?.write_all(case.patch.as_bytes());
     if !child.wait().ok()?.success() {
         return Some(case.refused(String::new()));

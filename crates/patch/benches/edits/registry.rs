@@ -1,4 +1,4 @@
-//! Packages of npm and pip, fetched by these programs and unpacked below the target directory.
+//! Fetches npm and pip packages and unpacks them below the target directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub(crate) enum PackageClient {
     Pip,
 }
 
-/// Where one version of a package is unpacked; nothing if its program is not there, or does not get it.
+/// Returns the directory of an unpacked package version; `None` if its program is missing or cannot fetch it.
 pub(crate) fn unpacked(manager: PackageClient, name: &str, version: &str) -> Option<PathBuf> {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edits").join(format!("{name}-{version}"));
     let done = scratch.join("done");
@@ -27,7 +27,7 @@ fn fetch(manager: PackageClient, scratch: &Path, name: &str, version: &str) -> O
     let (asked, exact) = (format!("{name}@{version}"), format!("{name}=={version}"));
     match manager {
         PackageClient::Npm => run(scratch, &["npm", "pack", "--silent", "--ignore-scripts", &asked])?,
-        // A wheel runs nothing when it is fetched.
+        // Fetching a wheel runs no code.
         PackageClient::Pip => {
             run(scratch, &["pip", "download", "-q", "--no-deps", "--only-binary=:all:", &exact])?;
         }

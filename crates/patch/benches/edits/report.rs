@@ -1,4 +1,4 @@
-//! What came of the cases, as tables.
+//! Counts the verdicts and prints them as tables.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::cases::{Again, Case, Verdict};
 use crate::damage::{KINDS, NONE};
 use crate::draft::{Format, Goal};
 
-/// How many cases came to what.
+/// The numbers of cases by verdict.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Count {
     cases: usize,
@@ -43,7 +43,7 @@ impl Count {
         }
     }
 
-    /// A line of a table.
+    /// Formats a row of a table.
     pub(crate) fn row(&self, name: &str) -> String {
         let share = match self.recoverable {
             0 => "–".to_owned(),
@@ -60,7 +60,7 @@ impl Count {
     }
 }
 
-/// The head of a table of rows by `of`.
+/// Formats the head of a table with rows by `of`.
 pub(crate) fn head(of: &str) -> String {
     format!(
         "| {of} | cases | landed right | refused | landed wrong | recoverable | of these right | right % |\n\
@@ -68,16 +68,16 @@ pub(crate) fn head(of: &str) -> String {
     )
 }
 
-/// Counts by kind and by format.
+/// Counts by kind of damage and by format.
 #[derive(Default)]
 pub(crate) struct Report {
     kinds: BTreeMap<&'static str, Count>,
     formats: BTreeMap<&'static str, Count>,
-    /// Patches that landed right and were applied again: how many were known, refused, and done once more.
+    /// Patches that landed right and were applied again: the numbers recognised, refused, and applied once more.
     again: [usize; 3],
-    /// How long planning took for which case.
+    /// The planning time and number of each case.
     pub(crate) times: Vec<(Duration, usize)>,
-    /// Numbers for which no case was found.
+    /// The number of case numbers without a case.
     pub(crate) left_out: usize,
 }
 
@@ -103,7 +103,7 @@ impl Report {
         }
     }
 
-    /// How many landed wrong.
+    /// Returns the number of cases that landed wrong.
     pub(crate) fn wrong(&self) -> usize {
         self.kinds.values().map(|count| count.wrong).sum()
     }
@@ -126,7 +126,7 @@ impl Report {
         }
     }
 
-    /// The counts by kind, with sums.
+    /// Formats the counts by kind, with sums.
     pub(crate) fn table(&self) -> String {
         let mut rows = vec![head("damage")];
         let (mut damaged, mut all) = (Count::default(), Count::default());

@@ -1,11 +1,11 @@
-//! A case in full, for whoever wants to know why.
+//! Prints a case in full, to examine its verdict.
 
 use similar::TextDiff;
 
 use crate::cases::{Again, Case, Verdict};
 use crate::draft::{Cell, Draft, Ending};
 
-/// Prints the patch, and how the file differs from what it should be.
+/// Prints the patch, and the difference between actual and expected result.
 pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
     let path = &case.draft.path;
     let file = String::from_utf8_lossy(&case.draft.file()).into_owned();
@@ -25,7 +25,7 @@ pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
     }
 }
 
-/// Prints the patch, and why it is not known when it is applied again.
+/// Prints the patch, and why it is not recognised when it is applied again.
 pub(crate) fn again(number: usize, case: &Case, again: Option<&Again>) {
     println!("\n━━━ case {number}: {}, {:?}", case.kind.name, case.draft.manner.format);
     println!("{}", printable(&case.patch));
@@ -35,7 +35,7 @@ pub(crate) fn again(number: usize, case: &Case, again: Option<&Again>) {
     }
 }
 
-/// A patch in JSON as its texts.
+/// Formats a patch in JSON as its plain texts.
 fn printable(patch: &str) -> String {
     let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(patch) else { return patch.to_owned() };
     let field = |(name, value): (&String, &serde_json::Value)| {

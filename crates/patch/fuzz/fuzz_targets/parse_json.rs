@@ -1,4 +1,4 @@
-//! Any bytes as a call in JSON: read or refused, and no file without a name.
+//! Fuzzes the JSON parser: any bytes are parsed or rejected, and no edit has an empty path.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

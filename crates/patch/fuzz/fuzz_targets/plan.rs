@@ -1,6 +1,6 @@
-//! A patch and a tree from bytes: no panic, untouched files stay, and the plan's diff does what the plan does.
+//! Fuzzes planning: no panic, untouched files stay, and the plan's diff has the same result as the plan.
 //!
-//! The bytes are parts with a line `=====` between them: the patch, then the files `f`, `g` and `d/h`, as far as there are.
+//! The input is split at lines `=====`: the patch, then the contents of the files `f`, `g` and `d/h`, as far as given.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(steps.iter().any(|step| step.path == *name) || after.files.get(name) == Some(file));
     }
     let diff = plan.diff();
-    // What a diff cannot hold says so, and is refused.
+    // A diff that cannot hold a file says so and is rejected.
     if plan.changes.is_empty() || diff.contains("\nBinary files ") {
         return;
     }

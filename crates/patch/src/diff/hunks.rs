@@ -1,4 +1,4 @@
-//! Two texts → the hunks between them, with lines as git has them: whatever ends with a newline, and nothing else.
+//! Formats the hunks between two texts. Lines end only with `\n`, as in git.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use similar::{Algorithm, DiffOp, TextDiff};
 
-/// A diff that takes longer is finished coarsely.
+/// The time limit of the diff. After it, the rest is compared coarsely.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Lines around a change.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// The hunks that make `is` of `was`.
+/// Formats the hunks that turn `was` into `is`.
 pub(super) fn between(was: &str, is: &str) -> String {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (was, is) = (lines(was), lines(is));
@@ -46,7 +46,7 @@ fn write(out: &mut String, op: &DiffOp, was: &[&str], is: &[&str]) {
     }
 }
 
-/// First line and number of lines; where there are none, it is the line before.
+/// Formats the first line and the number of lines. An empty range gives the line before it.
 fn range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

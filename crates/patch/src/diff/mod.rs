@@ -1,4 +1,4 @@
-//! Two trees' worth of changes → one diff as git writes it, for people, models and `git apply`.
+//! Formats planned changes as one git diff, for people, models and `git apply`.
 
 mod hunks;
 mod name;
@@ -12,17 +12,18 @@ use crate::tree::Link;
 use name::{ended, quoted};
 
 impl Plan {
-    /// What it changes, as a git diff: `git apply` makes of the same files just what the plan does, to the byte.
+    /// Formats the changes as a git diff. `git apply` turns the same files into exactly the plan's result, to the byte.
     ///
-    /// What a diff cannot hold, because it is binary or in another encoding than UTF-8, is a line `Binary files … differ`,
-    /// for which `git apply` refuses all of it; lines with `#` then show the text.
+    /// A file that a diff cannot hold, because it is binary or not UTF-8, becomes a line `Binary files … differ`. `git
+    /// apply` then refuses the whole diff, and lines with `#` show the text.
     pub fn diff(&self) -> String {
         let by_path: HashMap<&str, &Change> =
             self.changes.iter().map(|change| (change.path.as_str(), change)).collect();
         let goes = |path: &str| {
             by_path.get(path).is_some_and(|change| change.after.is_none() && change.link.is_none())
         };
-        // Only a name that was free, for a file that goes, is a rename to git; and a file can go but once.
+        // A rename in git needs a free destination name and a source that is deleted. Each file can be renamed only
+        // once.
         let mut renames: HashMap<&str, &str> = HashMap::new();
         for change in self.changes.iter().filter(|change| change.moved && change.before.is_none()) {
             if let Some(from) = change.from.as_deref().filter(|from| goes(from)) {
@@ -50,7 +51,7 @@ impl Plan {
     }
 }
 
-/// The change of one file from `before` to `after`, as a git diff; it is called `from` before if that is given.
+/// Formats the change of one file from `before` to `after` as a git diff. `from` is its old name, if that differs.
 ///
 /// ```
 /// use toolgate_patch::{Content, diff};
@@ -62,7 +63,7 @@ pub fn diff(path: &str, from: Option<&str>, before: Option<&Content>, after: Opt
     part(path, from.map_or(Way::Same, Way::Renamed), before, after)
 }
 
-/// Where a file's old lines come from.
+/// The relation of a file to its old path.
 #[derive(Clone, Copy)]
 enum Way<'a> {
     Same,
@@ -70,7 +71,7 @@ enum Way<'a> {
     Copied(&'a str),
 }
 
-/// The part of one file.
+/// Formats the part of one file.
 fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Content>) -> String {
     let from = match way {
         Way::Same => path,
@@ -108,7 +109,7 @@ fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Conte
             write!(out, "--- {}\n+++ {}\n{}", ended(old), ended(new), hunks::between(was, is))
         }
         _ => {
-            // Without any such line, git would pass over the file instead of refusing it.
+            // Without any such line, git would skip the file instead of refusing it.
             let alone = if out.lines().count() == 1 { "dissimilarity index 100%\n" } else { "" };
             write!(out, "{alone}Binary files {old} and {new} differ\n{}", shown(was, is))
         }
@@ -116,19 +117,19 @@ fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Conte
     out
 }
 
-/// A link that goes, while the file that it leads to stays.
+/// Formats the deletion of a symlink whose target stays.
 fn unlinked(link: &Link) -> String {
     let (old, new) = (quoted("a/", &link.name), quoted("b/", &link.name));
     let (hunks, ended) = (hunks::between(&link.to, ""), ended(&old));
     format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
 }
 
-/// The bytes as git would put them into a diff, if that can be read.
+/// Returns the bytes as text, if git would put them into a diff as text.
 fn plain(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|_| memchr::memchr(0, bytes).is_none())
 }
 
-/// The text of a file in another encoding, for whoever reads the diff: no program takes these lines for a part of it.
+/// Formats the text diff of a file in another encoding as `#` lines, which no program takes for a part of the diff.
 fn shown(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
     let (Ok(old), Ok(new)) = (Text::read(was.unwrap_or_default()), Text::read(is.unwrap_or_default())) else {
         return String::new();

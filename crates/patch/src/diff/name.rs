@@ -1,8 +1,8 @@
-//! Names of files as git writes them.
+//! Quotes file names in diffs as git does.
 
 use std::fmt::Write;
 
-/// A name in quotes if there is anything unusual in it, such as a blank at its end, which readers would take off.
+/// Quotes a name with unusual characters, or with whitespace at its ends, which readers would strip.
 pub(super) fn quoted(prefix: &str, path: &str) -> String {
     let path = relative(path);
     let usual = |char: char| !char.is_control() && char != '"' && char != '\\';
@@ -28,12 +28,12 @@ pub(super) fn quoted(prefix: &str, path: &str) -> String {
     out + "\""
 }
 
-/// A name after `---` or `+++`: a tab ends one with a blank in it, as git has it.
+/// Formats a name after `---` or `+++`. A tab ends a name that contains a space, as in git.
 pub(super) fn ended(name: &str) -> String {
     if name.contains(' ') { format!("{name}\t") } else { name.to_owned() }
 }
 
-/// The path without `./` and doubled slashes, which git takes for no name of a file.
+/// Strips `./` and repeated slashes, which git does not accept in a file name.
 fn relative(path: &str) -> String {
     let rooted = if path.starts_with('/') { "/" } else { "" };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();

@@ -1,4 +1,4 @@
-//! The commit: stage, verify, say so on disk, exchange; and if anything goes wrong, all of it back.
+//! Commits steps atomically: stages, verifies, writes the record, exchanges names; rolls everything back on an error.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -15,17 +15,17 @@ use super::{Disk, Milestone, recover, stage};
 use crate::tree::{Refusal, Step};
 
 impl Disk {
-    /// Does all `steps`, or none; `records` is a private directory, the same for all processes of this user.
+    /// Applies all `steps`, or none. `records` is a private directory, the same for all processes of this user.
     ///
-    /// Whatever happens, even a crash at any moment, the next commit or [`recover`](super::recover()) finds a record
-    /// there and finishes what was begun, or takes it back.
+    /// After a crash at any moment, the next commit or [`recover`](super::recover()) finds a record there. It completes
+    /// the commit or rolls it back.
     pub fn commit(&self, steps: &[Step], records: &Path) -> Result<(), Refusal> {
         self.commit_with(steps, records, &mut |_| {})
     }
 
-    /// Does all `steps`, or none, and calls `progress` whenever a file is written, and when it is in place.
+    /// Applies all `steps`, or none, and calls `progress` whenever a file is written, and when it is in place.
     ///
-    /// If a later file cannot be put in place, those of which `progress` was told are taken back.
+    /// If a later file cannot be put in place, the files already reported to `progress` are rolled back.
     pub fn commit_with(
         &self,
         steps: &[Step],
@@ -57,11 +57,11 @@ impl Disk {
         records: &Records,
         progress: &mut dyn FnMut(Milestone<'_>),
     ) -> Result<(), Refusal> {
-        // Not waited for: should the power fail now, new contents are left that nobody takes away, and nothing else.
+        // Not synced: a power cut now only leaves staged files that no recovery removes.
         records.jot(&plan.record).map_err(|error| unnoted(plan, &error))?;
         make_folders(plan)?;
         self.stage(plan, progress)?;
-        // One name changes at once, whatever happens: then the record is for whoever kills us, and not for the power.
+        // A single rename is atomic. Then the record is only for a killed process, not for a power cut.
         let at_once = plan.steps.len() == 1;
         if !at_once {
             // The names of the new files must be on disk before the record says that they are.
@@ -78,11 +78,11 @@ impl Disk {
             one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
             progress(Milestone::Placed(step));
         }
-        // What is in place must be on the disk before what was there is gone; one name has either in any case.
+        // New files must be durable before old ones are removed. A single name has one or the other in any case.
         if at_once { Ok(()) } else { sync_folders(plan) }
     }
 
-    /// Writes every new content next to where it will be, and waits until it is on disk.
+    /// Writes every new file next to its destination and syncs it.
     fn stage(&self, plan: &mut Plan<'_>, progress: &mut dyn FnMut(Milestone<'_>)) -> Result<(), Refusal> {
         let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
         for batch in puts.chunks(stage::BATCH) {
@@ -124,7 +124,7 @@ fn told(path: &str, trouble: Trouble) -> Refusal {
     }
 }
 
-/// Makes the directories that are missing, outermost first.
+/// Creates the missing directories, outermost first.
 fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
     for at in 0..plan.dirs.len() {
         let Some(parent) = plan.record.folders[at].made_in else { continue };
@@ -142,7 +142,7 @@ fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
                 plan.dirs[at] = Some(fd);
             }
             Err(trouble) => {
-                // Nobody could find it again to take it back.
+                // It has no recorded identity, so a rollback could not find it.
                 let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
                 return Err(told(&shown, trouble));
             }
@@ -151,7 +151,7 @@ fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Opens the directory that was just made, if it still is where it was made.
+/// Opens the directory that was just created, if it is still at its path.
 fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, Id), Trouble> {
     let fd = sys::open_dir(parent, name, Links::Refuse)?;
     if sys::real_path(fd.as_fd())? != real {
@@ -166,22 +166,23 @@ fn sync_folders(plan: &Plan<'_>) -> Result<(), Refusal> {
     sync_dirs(&plan.dirs).map_err(|(at, errno)| cannot(&path(at), "written", errno))
 }
 
-/// Waits until the names in all `dirs` are on the disk; the error says for which they are not.
+/// Syncs all `dirs`. The error has the index of the one that failed.
 pub(super) fn sync_dirs(dirs: &[Option<OwnedFd>]) -> Result<(), (usize, Errno)> {
     let dirs: Vec<&OwnedFd> = dirs.iter().flatten().collect();
     stage::sync_all(&dirs, sys::sync_dir)
 }
 
-/// All is in place: removes the old contents, then the record. What fails here is done by the next recovery.
+/// Finishes a commit whose files are all in place: removes the old contents, then the record. The next recovery
+/// completes what fails here.
 pub(super) fn finish(record: &Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
     if record.phase != Phase::Done {
-        // If this fails or is lost, what is swept now is still recognised as done.
+        // If this fails or is lost, recovery still recognises the swept commit as done.
         let _ = records.done(&record.id);
     }
     sweep(record, dirs) && records.remove(&record.id).is_ok()
 }
 
-/// Removes what every move left over, one after the other even if one fails; whether all worked.
+/// Removes the leftovers of every move, even after a failure. Returns true if all succeeded.
 fn sweep(record: &Record, dirs: &[Option<OwnedFd>]) -> bool {
     let mut all = true;
     for one in &record.moves {
@@ -191,7 +192,7 @@ fn sweep(record: &Record, dirs: &[Option<OwnedFd>]) -> bool {
     all
 }
 
-/// Takes everything back, and says so if even that fails.
+/// Rolls everything back. Extends the refusal if even that fails.
 fn give_up(plan: &mut Plan<'_>, records: &Records, refusal: Refusal) -> Refusal {
     if undo(&mut plan.record, &plan.dirs, records) {
         return refusal;
@@ -200,10 +201,11 @@ fn give_up(plan: &mut Plan<'_>, records: &Records, refusal: Refusal) -> Refusal 
     Refusal { what, ..refusal }
 }
 
-/// Brings back all that was there and removes all that was made; whether that worked.
+/// Restores the old files and removes the new ones. Returns true if that succeeded.
 pub(super) fn undo(record: &mut Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
     if record.phase == Phase::Committed {
-        // From here on a crash must not go forward again. If it cannot be said, all is put back at once anyway.
+        // From here on, recovery must not go forward. If the record cannot be written, the rollback proceeds at once
+        // anyway.
         record.phase = Phase::Undoing;
         let _ = records.write(record);
     }
@@ -227,7 +229,7 @@ pub(super) fn undo(record: &mut Record, dirs: &[Option<OwnedFd>], records: &Reco
     all && records.remove(&record.id).is_ok()
 }
 
-/// Removes a directory that the commit made, unless somebody has put something else there or into it.
+/// Removes a directory that the commit created, unless it was replaced or is not empty.
 fn remove_made(parent: BorrowedFd<'_>, name: &Path, made: Option<&OwnedFd>) -> Result<(), Errno> {
     let Some(made) = made else { return Ok(()) };
     let here = sys::peek(parent, name)?.map(|seen| seen.id());

@@ -1,4 +1,4 @@
-//! A tree on disk: reached by open directories, judged by real paths, changed all at once or not at all.
+//! A file tree on disk: reached through open directories, checked by real paths, and changed atomically.
 
 use std::fmt;
 use std::io;
@@ -20,22 +20,22 @@ pub use recover::{Outcome, Recovered, recover};
 
 use crate::tree::Step;
 
-/// What is to be done to a file.
+/// The intended access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Its bytes and attributes are read.
+    /// Reads content and attributes.
     Read,
-    /// It is made, changed or removed.
+    /// Creates, changes or removes the file.
     Write,
 }
 
-/// Says whether the file at a real path may be touched; the error is a sentence that says why not.
+/// Decides whether the file at a real path may be touched. The error is a sentence with the reason.
 pub type Judge = Arc<dyn Fn(&Path, Access) -> Result<(), String> + Send + Sync>;
 
-/// What to do about a file that has other names, for whoever has no other way.
+/// The default hint for a file with several hard links.
 const WRITE_IN_PLACE: &str = "change it with a command that writes in place";
 
-/// A tree of files on disk.
+/// A file tree on disk.
 pub struct Disk {
     root: PathBuf,
     given: PathBuf,
@@ -45,16 +45,16 @@ pub struct Disk {
     advice: &'static str,
 }
 
-/// What a commit has just done.
+/// A milestone of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Milestone<'a> {
-    /// What will be there is on disk, beside where it will be.
+    /// The new content is on disk, beside its destination.
     Written(&'a Step),
-    /// It is there, or gone.
+    /// The new file is in place, or the file is deleted.
     Placed(&'a Step),
 }
 
-/// What to do with a file that has other names.
+/// The handling of a file with several hard links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HardLinks {
     Refuse,
@@ -62,7 +62,7 @@ enum HardLinks {
 }
 
 impl Disk {
-    /// The tree in the directory `root`. Nothing outside of it can be touched.
+    /// Opens the tree in the directory `root`. Nothing outside of it can be touched.
     pub fn at(root: &Path) -> io::Result<Self> {
         let fd = sys::open_dir(rustix::fs::CWD, root, sys::Links::Follow)?;
         let real = sys::real_path(fd.as_fd())?;
@@ -70,28 +70,28 @@ impl Disk {
         Ok(Self { root: real, given, fd, judge: None, links: HardLinks::Refuse, advice: WRITE_IN_PLACE })
     }
 
-    /// Lets `judge` say what may be touched, inside the root and outside of it.
+    /// Sets the access check, for paths inside the root and outside of it.
     #[must_use]
     pub fn judged_by(mut self, judge: Judge) -> Self {
         self.judge = Some(judge);
         self
     }
 
-    /// Says whether a file that has other names may get a content of its own; the other names keep the old one.
+    /// Sets whether a file with several hard links may be replaced. The other names then keep the old content.
     #[must_use]
     pub fn breaking_links(mut self, may: bool) -> Self {
         self.links = if may { HardLinks::Break } else { HardLinks::Refuse };
         self
     }
 
-    /// Says, in the words of whoever reads it, what to do about a file that has other names.
+    /// Sets the hint for a file with several hard links, in the words of its reader.
     #[must_use]
     pub fn advising(mut self, advice: &'static str) -> Self {
         self.advice = advice;
         self
     }
 
-    /// Where the root really is.
+    /// Returns the real path of the root.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -1,4 +1,4 @@
-//! One name that changes: how its new content gets there, how the old one comes back, how far that has come.
+//! The change of one name: puts the new content in place, reverts that, and determines its progress.
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use super::record::{Move, Print};
 use super::sys::{self, Id, Seen};
 
-/// Why a move came to nothing.
+/// The reason why a move failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Something else is there than was found.
+    /// Another file is there than the one that was found.
     Changed,
     Errno(Errno),
 }
@@ -26,12 +26,12 @@ impl From<Errno> for Trouble {
     }
 }
 
-/// How far a move has come, seen from the commit point.
+/// The progress of a move, as seen from the commit point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Pending,
     Done,
-    /// Somebody came in between, so it can only be taken back.
+    /// Another process interfered, so the move can only be reverted.
     Changed,
 }
 
@@ -44,7 +44,7 @@ impl Move {
         Path::new(&self.temp)
     }
 
-    /// A second name, for file systems that cannot exchange two files at once.
+    /// Returns a second temporary name, for file systems without an atomic exchange.
     fn spare(&self) -> PathBuf {
         PathBuf::from(format!("{}-old", self.temp))
     }
@@ -57,7 +57,7 @@ impl Move {
         seen.map(|seen| Print::of(&seen)) == self.found
     }
 
-    /// Puts the new content in place and keeps the old one, or takes the file away and keeps it.
+    /// Puts the new file in place and keeps the old one under the temporary name, or moves a deleted file there.
     ///
     /// After an error the name may already have changed: [`Move::back`] restores it.
     pub(super) fn forward(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
@@ -67,11 +67,11 @@ impl Move {
             (true, Some(_)) => self.swap(dir, &leaf)?,
             (false, _) => sys::rename_new(dir, &leaf, self.temp())?,
         }
-        // Compare and swap: what came out must be what was found.
+        // Compare and swap: the file that came out must be the one that was found.
         if self.is_found(sys::peek(dir, self.temp())?) { Ok(()) } else { Err(Trouble::Changed) }
     }
 
-    /// Brings back what was there, as far as it was taken away. Doing it twice is like doing it once.
+    /// Restores the old file, as far as it was moved away. Idempotent.
     pub(super) fn back(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
         self.settle(dir)?;
         let leaf = self.leaf();
@@ -80,7 +80,7 @@ impl Move {
         match (self.puts, self.found) {
             (true, None) if self.is_staged(here) => {
                 sys::rename_new(dir, &leaf, self.temp())?;
-                // Somebody may have put another file there in that very moment.
+                // Another process may have put a file there at that very moment.
                 if !self.is_staged(sys::peek(dir, self.temp())?) {
                     sys::rename_new(dir, self.temp(), &leaf)?;
                 }
@@ -92,8 +92,8 @@ impl Move {
         if self.holds_foreign(dir)? { Err(Trouble::Changed) } else { Ok(()) }
     }
 
-    /// Whether the temporary name holds what somebody had put at the leaf, and it cannot go back there: by now
-    /// something else is there. It is never removed, and its record is kept.
+    /// Returns true if the temporary name holds a foreign file from the leaf that cannot go back, since another file is
+    /// there now. It is never removed, and its record is kept.
     fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, Trouble> {
         let found = self.found.map(|found| found.id);
         let kept = sys::peek(dir, self.temp())?;
@@ -102,7 +102,7 @@ impl Move {
         Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
     }
 
-    /// How far it has come. For after the commit point, when everything new is staged.
+    /// Returns the progress. Valid after the commit point, when all new files are staged.
     pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<State, Trouble> {
         self.settle(dir)?;
         let (here, kept) = (sys::peek(dir, &self.leaf())?, sys::peek(dir, self.temp())?);
@@ -123,7 +123,7 @@ impl Move {
         Ok(state)
     }
 
-    /// Removes what is left under the names that only this commit uses, and nothing that it did not put there.
+    /// Removes leftovers under the names that only this commit uses, and only files that it put there.
     pub(super) fn sweep(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
         for name in [self.temp(), &self.spare()] {
             if sys::peek(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
@@ -135,7 +135,7 @@ impl Move {
 
     fn is_ours(&self, seen: &Seen) -> bool {
         let known: [Option<Id>; 2] = [self.staged, self.found.map(|found| found.id)];
-        // Before the commit point nobody knows which file it is: then the name, which nobody can guess, must do.
+        // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
         let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
         known.contains(&Some(seen.id())) || unborn
     }
@@ -150,7 +150,7 @@ impl Move {
         Ok(sys::rename_new(dir, &self.spare(), self.temp())?)
     }
 
-    /// Ends an exchange that was made of three renames and cut short between them.
+    /// Completes an exchange by three renames that was interrupted.
     fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
         let (leaf, spare) = (self.leaf(), self.spare());
         if !self.puts || self.found.is_none() || sys::peek(dir, &spare)?.is_none() {

@@ -1,17 +1,17 @@
-//! Paths as a patch spells them: what can be said about one before anything is looked at.
+//! Validates the syntax of a path in a patch, without any file access.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Where a path starts and how it goes on from there. No part is `.` or `..`, and there is at least one.
+/// The start of a path and its rest, which has at least one part. No part is `.` or `..`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// From the root of the tree.
+    /// Relative to the root of the tree.
     Below(PathBuf),
-    /// From the root of the machine.
+    /// Relative to the root of the file system.
     Absolute(PathBuf),
 }
 
-/// Reads `text`, with the directories that it goes into and out of again; the error says what is wrong with it.
+/// Parses `text`. Also returns the directories that it enters and leaves again by `..`.
 pub(super) fn read(text: &str) -> Result<(Name, Vec<PathBuf>), String> {
     if text.is_empty() {
         return Err("the path is empty; name a file".to_owned());

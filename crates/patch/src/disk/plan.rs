@@ -1,4 +1,4 @@
-//! From steps to moves: every step is resolved and checked before anything is written.
+//! Resolves and checks the steps of a commit before anything is written, and turns them into moves.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,20 +13,20 @@ use super::sys::{self, Id, Seen};
 use super::{Access, Disk, HardLinks};
 use crate::tree::{Refusal, Step};
 
-/// If none of these is set, somebody wants the file to stay as it is.
+/// If none of these bits is set, the file is meant to stay unchanged.
 const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
-/// What a commit will do, with the directories in which it does it.
+/// The moves of a commit, with the open directories for them.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     pub(super) record: Record,
-    /// The open directories, by their number in the record; those that are to be made come later.
+    /// The open directories, by their index in the record; `None` until a missing one is created.
     pub(super) dirs: Vec<Option<OwnedFd>>,
-    /// The steps, by the numbers of their moves.
+    /// The steps, by the indices of their moves.
     pub(super) steps: Vec<&'a Step>,
 }
 
-/// What was seen of the steps so far.
+/// The directories, names and files of the steps so far.
 #[derive(Default)]
 struct Known {
     folders: HashMap<Id, usize>,
@@ -84,7 +84,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The number of the folder in which the name is; folders that are missing are noted.
+    /// Returns the index of the name's directory. Missing directories are added to the record.
     fn folder(&mut self, dir: Dir, missing: &[std::ffi::OsString], known: &mut Known) -> usize {
         let mut path = dir.real;
         let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
@@ -106,14 +106,14 @@ impl<'a> Plan<'a> {
         at
     }
 
-    /// Whether every step still finds what it was made for.
+    /// Checks that every step still finds the file that it was planned for.
     pub(super) fn verify(&self) -> Result<(), Refusal> {
         for (one, step) in self.record.moves.iter().zip(&self.steps) {
             let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
             let seen = sys::peek(dir.as_fd(), &one.leaf.path());
             let seen = seen.map_err(|errno| cannot(&step.path, "looked at", errno))?;
             let same = seen.map(|seen| Print::of(&seen)) == one.found;
-            // A link that goes away has a stamp of its own; the step has that of the file it leads to.
+            // A deleted symlink has its own stamp, but the step has the stamp of its target.
             let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
             if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
                 return Err(changed(&step.path));
@@ -123,7 +123,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether this user may write to a file: since it is replaced and not written to, nothing else would ask.
+/// Checks that this user may write to a file. The file is replaced and not written, so the kernel does not check it.
 fn may_write(path: &str, place: &Place, seen: &Seen) -> Result<(), Refusal> {
     let asked = rustix::fs::accessat(
         place.dir.fd.as_fd(),
@@ -137,13 +137,13 @@ fn may_write(path: &str, place: &Place, seen: &Seen) -> Result<(), Refusal> {
             let what = format!("`{path}` may not be written by this user (mode {mode:04o}, owner {owner})");
             Err(refuse(path, format!("{what}; change its mode or owner first if it is to be")))
         }
-        // What cannot be asked is told when it is written.
+        // If the check itself fails, the write reports the error.
         Err(_) | Ok(()) => Ok(()),
     }
 }
 
 impl Disk {
-    /// The place that `step` changes and what is there, if that is what the step expects.
+    /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
     fn find(&self, step: &Step) -> Result<(Place, Option<Seen>), Refusal> {
         let path = step.path.as_str();
         let mut place = self.place(path, Access::Write)?;
@@ -151,7 +151,7 @@ impl Disk {
         if step.put.is_some() {
             place = self.follow(path, place, Access::Write)?;
         } else if is_link {
-            // The link goes, not the file. But it must still be the link that was looked through.
+            // The symlink is deleted, not its target. But it must still lead to the file that was read.
             let end = self.follow(path, self.place(path, Access::Write)?, Access::Read)?;
             let there = self.open(path, &end)?.map(|(_, seen)| seen.stamp);
             let seen = place.peek(path)?.filter(|seen| seen.kind == FileType::Symlink);
@@ -174,7 +174,7 @@ impl Disk {
         Ok((place, seen))
     }
 
-    /// Whether a file may get another content, for all that its mode and its names say.
+    /// Checks that a file's mode and hard links allow a change of its content.
     fn may_change(&self, path: &str, seen: &Seen) -> Result<(), Refusal> {
         if !seen.mode.intersects(WRITE) {
             let mode = seen.mode.as_raw_mode() & 0o777;
@@ -189,12 +189,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether `steps` could be done as things are: the same look as before a commit, and nothing else.
+    /// Checks that `steps` could be committed now. Runs the checks before a commit and nothing else.
     pub fn check(&self, steps: &[Step]) -> Result<(), Refusal> {
         steps.iter().try_for_each(|step| self.find(step).map(drop))
     }
 
-    /// Opens the file whose attributes `step` gets, if it follows one.
+    /// Opens the file whose attributes the new file of a step gets, if there is one.
     pub(super) fn model(&self, plan: &Plan<'_>, at: usize) -> Result<Option<OwnedFd>, Refusal> {
         let (one, step) = (&plan.record.moves[at], plan.steps[at]);
         let path = step.path.as_str();

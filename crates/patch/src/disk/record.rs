@@ -1,4 +1,4 @@
-//! The write-ahead record: what a commit is about to do, in a private directory, so that a crash can be finished.
+//! The write-ahead record of a commit, in a private directory, from which recovery completes or reverts it.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
@@ -16,20 +16,20 @@ use serde::{Deserialize, Serialize};
 
 use super::sys::{self, Id, Links, Seen};
 
-/// The form of the records this code writes and reads.
+/// The version of the record format.
 const VERSION: u32 = 1;
 
-/// A record of a commit of 100,000 files has half of this.
+/// The size limit of a record. A commit of 100,000 files needs half of it.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long to wait for the commits of other processes.
+/// The maximum wait for commits of other processes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(2);
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// What a commit does.
+/// The record of one commit.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     version: u32,
@@ -40,46 +40,46 @@ pub(super) struct Record {
     pub(super) moves: Vec<Move>,
 }
 
-/// How far a commit has come.
+/// The progress of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// New contents are being written; a crash is rolled back.
+    /// New files are being written; recovery rolls back.
     Staging,
-    /// Every new content is on disk; a crash is rolled forward.
+    /// Every new file is on disk; recovery rolls forward.
     Committed,
-    /// A file had changed, so all is being put back; a crash is rolled back.
+    /// A file had changed, so the commit is being reverted; recovery rolls back.
     Undoing,
-    /// All is in place; only old contents are left to remove.
+    /// All files are in place; only old contents are left to remove.
     Done,
 }
 
-/// A directory in which something changes.
+/// A directory in which a name changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Folder {
     pub(super) path: Text,
-    /// Unknown as long as it is not made.
+    /// Unknown until the directory is created.
     pub(super) id: Option<Id>,
-    /// The folder in which the commit makes it, if it does.
+    /// The index of the directory in which the commit creates it, if it does.
     pub(super) made_in: Option<usize>,
 }
 
-/// A name at which something changes.
+/// A name that changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Move {
     pub(super) folder: usize,
     pub(super) leaf: Text,
-    /// Where the new content waits, and then the old one.
+    /// The temporary name of the new file, and afterwards of the old one.
     pub(super) temp: String,
-    /// Whether something shall be there afterwards.
+    /// True if a file is there afterwards.
     pub(super) puts: bool,
     /// The new file, once it is written.
     pub(super) staged: Option<Id>,
-    /// What was there.
+    /// The old file.
     pub(super) found: Option<Print>,
 }
 
-/// What a file is known by after it was renamed, which changes its ctime.
+/// Identifies a file after a rename, which changes its ctime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Print {
     #[serde(flatten)]
@@ -94,7 +94,7 @@ impl Print {
     }
 }
 
-/// A path: as text where it is text.
+/// A path, stored as text if it is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text {
@@ -128,12 +128,12 @@ impl Record {
         Self { version: VERSION, id: fresh_id(), phase: Phase::Staging, root: Text::of(root), folders, moves }
     }
 
-    /// The name under which the content of move number `at` waits.
+    /// Returns the temporary name of move number `at`.
     pub(super) fn temp(&self, at: usize) -> String {
         format!(".toolgate-{}-{at}", self.id)
     }
 
-    /// Says what in it this code would never have written.
+    /// Returns a reason if this code would never have written the record.
     fn fault(&self, id: &str) -> Option<&'static str> {
         if self.version != VERSION {
             return Some("it has another version");
@@ -154,7 +154,7 @@ impl Record {
     }
 }
 
-/// A name that nobody else thinks of.
+/// Returns an unguessable id.
 fn fresh_id() -> String {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
@@ -166,7 +166,7 @@ fn is_id(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The private directory of records, while no other process commits.
+/// The private directory of records, locked against other processes.
 #[derive(Debug)]
 pub(super) struct Records {
     dir: OwnedFd,
@@ -174,16 +174,16 @@ pub(super) struct Records {
     _lock: OwnedFd,
 }
 
-/// A record that a dead process left.
+/// A record that a dead process left behind.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) file: PathBuf,
-    /// The record, or why it is not to be trusted.
+    /// The record, or the reason why it is not trusted.
     pub(super) record: Result<Record, String>,
 }
 
 impl Records {
-    /// Makes the directory if it is not there, and waits until no other process uses it.
+    /// Creates the directory if it is missing, and waits for the lock.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let unusable = |error: io::Error| {
             io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", path.display()))
@@ -206,7 +206,7 @@ impl Records {
         Ok(Self { dir, real, _lock: lock })
     }
 
-    /// Writes the record, or its next phase over it, and waits until it is on the disk.
+    /// Writes the record or its next phase, and syncs it.
     pub(super) fn write(&self, record: &Record) -> io::Result<()> {
         let file = self.draft(record)?;
         sys::sync(file.as_fd())?;
@@ -214,12 +214,12 @@ impl Records {
         Ok(sys::sync_dir(self.dir.as_fd())?)
     }
 
-    /// Writes the record, or its next phase over it. It outlasts this process, and perhaps not the power.
+    /// Writes the record or its next phase without syncing. It survives this process, but perhaps not a power cut.
     pub(super) fn jot(&self, record: &Record) -> io::Result<()> {
         self.draft(record).and_then(|_| self.place(record))
     }
 
-    /// Writes the record beside its place.
+    /// Writes the record under a temporary name.
     fn draft(&self, record: &Record) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, PRIVATE)?);
@@ -227,18 +227,18 @@ impl Records {
         Ok(file)
     }
 
-    /// Puts the draft in its place.
+    /// Renames the temporary file to the record's name.
     fn place(&self, record: &Record) -> io::Result<()> {
         let name = format!("{}.json", record.id);
         Ok(rustix::fs::renameat(&self.dir, draft_name(record), &self.dir, name)?)
     }
 
-    /// Says that all of `id` is in place. One rename, not a new file: this cannot fail for want of space.
+    /// Marks the commit `id` as done. A rename and not a new file, so it cannot fail for lack of space.
     pub(super) fn done(&self, id: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.dir, format!("{id}.json"), &self.dir, format!("{id}.done"))?)
     }
 
-    /// Forgets `id`.
+    /// Removes the record of `id`.
     pub(super) fn remove(&self, id: &str) -> io::Result<()> {
         for ending in ["tmp", "json", "done"] {
             sys::remove(self.dir.as_fd(), Path::new(&format!("{id}.{ending}")))?;
@@ -246,7 +246,7 @@ impl Records {
         Ok(())
     }
 
-    /// The records that are there. Whoever wrote them is dead: a living process would hold the lock.
+    /// Returns all records. Their writers are dead, since a living process would hold the lock.
     pub(super) fn left(&self) -> io::Result<Vec<Left>> {
         let mut left = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
@@ -256,7 +256,7 @@ impl Records {
                 continue;
             }
             match ending {
-                // Only a record of new contents is not waited for: what the power cut left empty never went further.
+                // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
                 "json" if self.is_hollow(&name) => sys::remove(self.dir.as_fd(), Path::new(&name))?,
                 "json" | "done" => {
                     let record = self.read(id, &name).map(|record| Record {
@@ -265,7 +265,7 @@ impl Records {
                     });
                     left.push(Left { file: self.real.join(&name), record });
                 }
-                // Cut short while it was written: what it should have said never began.
+                // Interrupted while it was written: its commit or phase never began.
                 "tmp" => sys::remove(self.dir.as_fd(), Path::new(&name))?,
                 _ => {}
             }
@@ -274,7 +274,7 @@ impl Records {
         Ok(left)
     }
 
-    /// Whether nothing was written there, or nothing of it reached the disk.
+    /// Returns true if the file is empty or only zeros, so that nothing of it reached the disk.
     fn is_hollow(&self, name: &OsString) -> bool {
         let mut bytes = Vec::new();
         let file = sys::open_file(self.dir.as_fd(), Path::new(name)).ok().map(File::from);

@@ -1,4 +1,4 @@
-//! What a crash left: every record of a dead process is finished or taken back, if nobody has touched its places.
+//! Crash recovery: completes or reverts the commit of every leftover record, unless its files were changed since.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,29 +11,29 @@ use super::moves::State;
 use super::record::{Left, Phase, Record, Records};
 use super::sys::{self, Links};
 
-/// What became of a commit that a crash had interrupted.
+/// The result for a commit that a crash interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// The record that it left.
+    /// The path of its record.
     pub record: PathBuf,
-    /// The files that it was about.
+    /// The files of the commit.
     pub files: Vec<PathBuf>,
-    /// What was done.
+    /// The action taken.
     pub outcome: Outcome,
 }
 
-/// What a recovery did.
+/// The outcome of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every file is as it was before.
+    /// Rolled back: every file is as it was before.
     Back,
-    /// Every file is as it should have become.
+    /// Rolled forward: every file is as the commit intended.
     Forward,
-    /// Nothing was done, and the record was kept: one sentence why.
+    /// Nothing was done and the record was kept, for this reason.
     Left(String),
 }
 
-/// Finishes or takes back every commit that a crash has interrupted; `records` is where they kept their records.
+/// Completes or reverts every interrupted commit. `records` is the directory of their records.
 pub fn recover(records: &Path) -> io::Result<Vec<Recovered>> {
     match rustix::fs::stat(records) {
         Err(Errno::NOENT) => Ok(Vec::new()),
@@ -41,7 +41,7 @@ pub fn recover(records: &Path) -> io::Result<Vec<Recovered>> {
     }
 }
 
-/// The same for whoever holds the lock already.
+/// Recovers all commits. The caller holds the lock.
 pub(super) fn all(records: &Records) -> io::Result<Vec<Recovered>> {
     Ok(records.left()?.into_iter().map(|left| one(left, records)).collect())
 }
@@ -74,7 +74,7 @@ fn settle(record: &mut Record, records: &Records) -> Result<Outcome, String> {
     if worked { Ok(outcome) } else { Err(unfinished.to_owned()) }
 }
 
-/// Does what was not done yet. `false`: somebody has changed a file meanwhile, so nothing may be done.
+/// Completes the remaining moves. Returns `false` if a file was changed since, so that the commit must not go forward.
 fn go_forward(record: &Record, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
     let mut pending = Vec::new();
     for one in &record.moves {
@@ -96,9 +96,9 @@ fn go_forward(record: &Record, dirs: &[Option<OwnedFd>]) -> Result<bool, String>
     Ok(true)
 }
 
-/// Opens the very directories in which the commit worked; those that are gone are none.
+/// Opens the directories of the commit, identified by inode; `None` for those that are gone.
 ///
-/// Never through a link: whoever may write to the tree may have put one there.
+/// Never follows a symlink: a process that may write to the tree may have put one there.
 fn open_folders(record: &Record) -> Result<Vec<Option<OwnedFd>>, String> {
     let mut dirs: Vec<Option<OwnedFd>> = Vec::with_capacity(record.folders.len());
     for folder in &record.folders {

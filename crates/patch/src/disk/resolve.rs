@@ -1,4 +1,4 @@
-//! From a path that a patch spells to an open directory and a name in it, judged by where it really is.
+//! Resolves a path of a patch to an open directory and a name in it, and checks access by its real path.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -13,13 +13,13 @@ use super::sys::{self, Id, Links, Seen};
 use super::{Access, Disk};
 use crate::tree::{Held, Link, Refusal, Spot, Stamp, Tree};
 
-/// Larger files are not for patches.
+/// The maximum size of a file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A file that is written to all the time is read so often before it is refused.
+/// The number of attempts to read a file that is being written.
 const READS: usize = 4;
 
-/// An open directory, with where it really is.
+/// An open directory with its real path.
 #[derive(Debug)]
 pub(super) struct Dir {
     pub(super) fd: OwnedFd,
@@ -27,7 +27,7 @@ pub(super) struct Dir {
     pub(super) id: Id,
 }
 
-/// A name in an open directory, or in directories that will be made in it.
+/// A name in an open directory, or in missing directories below it.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) dir: Dir,
@@ -42,7 +42,7 @@ impl Place {
         real.join(&self.leaf)
     }
 
-    /// What is there, if anything is.
+    /// Returns the status of the file at this name, if it exists.
     pub(super) fn peek(&self, path: &str) -> Result<Option<Seen>, Refusal> {
         if !self.missing.is_empty() {
             return Ok(None);
@@ -75,7 +75,7 @@ pub(super) fn changed(path: &str) -> Refusal {
 }
 
 impl Disk {
-    /// The place that `path` names. A link at its end is not followed.
+    /// Resolves `path`. Does not follow a symlink at its end.
     pub(super) fn place(&self, path: &str, access: Access) -> Result<Place, Refusal> {
         let (name, left) = name::read(path).map_err(|what| refuse(path, what))?;
         left.iter().try_for_each(|inside| self.leaves(path, inside))?;
@@ -91,7 +91,8 @@ impl Disk {
         Ok(place)
     }
 
-    /// Whether `..` after `inside` is what it looks like: after a link it leads elsewhere, and after nothing nowhere.
+    /// Checks that `..` after `inside` leads back to its parent. After a symlink it leads elsewhere, and after a
+    /// missing directory nowhere.
     fn leaves(&self, path: &str, inside: &Path) -> Result<(), Refusal> {
         let below = [&self.root, &self.given].into_iter().find_map(|root| inside.strip_prefix(root).ok());
         let (base, inside) = match below {
@@ -106,7 +107,8 @@ impl Disk {
         })
     }
 
-    /// Where to start: at the root of the tree, unless the path is absolute and only the judge knows.
+    /// Returns the starting directory: the root of the tree, unless the path is absolute and outside of it, which only
+    /// an access check may allow.
     fn start(&self, path: &str, name: Name) -> Result<(Option<OwnedFd>, PathBuf), Refusal> {
         let absolute = match name {
             Name::Below(below) => return Ok((None, below)),
@@ -133,13 +135,13 @@ impl Disk {
         }
     }
 
-    /// The place itself or, if a link is there, where the link ends.
+    /// Returns the name itself or, if it is a symlink, the name of its target.
     pub(super) fn follow(&self, path: &str, place: Place, access: Access) -> Result<Place, Refusal> {
         match place.peek(path)? {
             Some(seen) if seen.kind == FileType::Symlink => {}
             Some(_) | None => return Ok(place),
         }
-        // One sentence for both, so that nobody learns what exists out there.
+        // One message for both cases, so that it does not reveal which files exist outside.
         let astray = || {
             let what = format!("`{path}` is a link that ends nowhere, or where no file may be touched");
             refuse(path, format!("{what}; name the file itself"))
@@ -158,7 +160,7 @@ impl Disk {
         }
     }
 
-    /// Opens the regular file at `place`, if there is one.
+    /// Opens the regular file at `place`, if it exists.
     pub(super) fn open(&self, path: &str, place: &Place) -> Result<Option<(OwnedFd, Seen)>, Refusal> {
         let Some(seen) = place.peek(path)? else { return Ok(None) };
         regular(path, &seen)?;
@@ -174,7 +176,7 @@ impl Disk {
 }
 
 impl Disk {
-    /// Where the file that `path` names really is, and what it is known by; nothing of it is read.
+    /// Returns the real path and the version of the file at `path`, without reading it.
     pub fn stamp(&self, path: &str) -> Option<(PathBuf, Stamp)> {
         let place = self.follow(path, self.place(path, Access::Read).ok()?, Access::Read).ok()?;
         let (_, seen) = self.open(path, &place).ok()??;
@@ -205,7 +207,7 @@ impl Tree for Disk {
     }
 }
 
-/// Opens as many of the directories `parents` as there are, and says which are missing.
+/// Opens the deepest existing directory of `parents`, and returns the missing ones.
 fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Dir, Vec<OsString>), Refusal> {
     for there in (0..=parents.len()).rev() {
         let (known, missing) = parents.split_at(there);
@@ -252,7 +254,7 @@ fn regular(path: &str, seen: &Seen) -> Result<(), Refusal> {
     Err(refuse(path, format!("`{path}` is {kind}, not a regular file; name a regular file")))
 }
 
-/// Reads until `bytes` are full or the file is over; how many there are.
+/// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
 fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
     let mut read = 0;
     // ends: with the file, or with the room
@@ -267,7 +269,7 @@ fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
     Ok(read)
 }
 
-/// Reads all of a file, in a moment in which nobody writes to it.
+/// Reads a whole file at a moment without a concurrent write.
 fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
     let failed = |error: std::io::Error| cannot(path, "read", error);
     let mut file = std::fs::File::from(fd);
@@ -277,7 +279,7 @@ fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
             let what = format!("`{path}` has {} bytes, and a patch reads at most", before.stamp.size);
             return Err(refuse(path, format!("{what} {MAX_BYTES}; change it with a command")));
         }
-        // One byte more than there should be: a file that grows meanwhile is noticed, and the end is seen without another read.
+        // One extra byte detects a file that grows meanwhile, and reaches the end of the file without another read.
         let mut bytes = vec![0; usize::try_from(before.stamp.size).unwrap_or(0) + 1];
         std::io::Seek::rewind(&mut file).map_err(failed)?;
         let read = fill(&mut file, &mut bytes).map_err(failed)?;

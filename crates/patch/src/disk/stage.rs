@@ -1,4 +1,4 @@
-//! New contents, written next to where they will be, with the attributes of the file they follow.
+//! Writes new files next to their destination, with the attributes of the files they replace.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,14 +12,14 @@ use rustix::io::{Errno, Result};
 use super::sys::{self, Seen};
 use crate::tree::Put;
 
-/// 200 new files of 5 kB on ext4: one by one 650-1000 ms, 4 threads 57-280, 8: 46-207, 16: 28-95, `syncfs` 42-223
-/// (it also writes what others left to write).
+/// The number of sync threads. Time to sync 200 new files of 5 kB on ext4: 650-1000 ms one by one; 57-280 ms with 4
+/// threads; 46-207 ms with 8; 28-95 ms with 16. `syncfs` takes 42-223 ms and also writes other processes' data.
 const THREADS: usize = 16;
 
-/// So many files are open at once at most.
+/// The maximum number of open files.
 pub(super) const BATCH: usize = 128;
 
-/// With so few, starting threads costs more than it saves.
+/// For this few files, starting threads costs more than it saves.
 const ALONE: usize = 4;
 
 /// Special bits that must not survive a change of content.
@@ -28,7 +28,7 @@ const EXECUTE: Mode = Mode::XUSR.union(Mode::XGRP).union(Mode::XOTH);
 const READ: Mode = Mode::RUSR.union(Mode::RGRP).union(Mode::ROTH);
 const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
-/// There is no attribute of that name.
+/// The error for a missing extended attribute.
 #[cfg(target_vendor = "apple")]
 const NO_SUCH: Errno = Errno::NOATTR;
 #[cfg(not(target_vendor = "apple"))]
@@ -36,12 +36,12 @@ const NO_SUCH: Errno = Errno::NODATA;
 
 const ACL: &[u8] = b"system.posix_acl_access";
 
-/// Speaks for the content that was, not for what is written now.
+/// Attributes that vouch for the old content and must not be copied.
 const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
 
-/// Writes the file `temp`, which must not be there.
+/// Writes the file `temp`, which must not exist.
 ///
-/// What follows no file gets the mode that the umask and the directory give it.
+/// A file without a model gets the mode that the umask and the directory give it.
 pub(super) fn stage(
     dir: BorrowedFd<'_>,
     temp: &Path,
@@ -62,22 +62,22 @@ pub(super) fn stage(
     Ok(file)
 }
 
-/// Gives `file` the owner, mode and attributes of `like`.
+/// Gives `file` the owner, mode and extended attributes of `like`.
 fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -> Result<()> {
     let (own, model) = (sys::seen(file)?, sys::seen(like)?);
     let mut mode = give_away(file, &own, &model)?.difference(SPECIAL);
     match executable {
-        // Whoever may read it may run it, as git does.
+        // Users with read permission get execute permission, as in git.
         Some(true) => mode |= Mode::from_raw_mode((mode & READ).as_raw_mode() >> 2),
         Some(false) => mode = mode.difference(EXECUTE),
         None => {}
     }
     copy_attributes(file, like)?;
-    // After the access list, which holds a copy of the mode: setting the mode keeps the two together.
+    // After the access control list, which holds a copy of the mode: setting the mode keeps the two consistent.
     rustix::fs::fchmod(file, mode)
 }
 
-/// Gives `file` to the owner and group of `model` as far as this user may, and says which mode is right then.
+/// Changes owner and group of `file` to those of `model` as far as this user may. Returns the appropriate mode.
 fn give_away(file: BorrowedFd<'_>, own: &Seen, model: &Seen) -> Result<Mode> {
     let (owner, group) = (Uid::from_raw(model.owner), Gid::from_raw(model.group));
     if own.owner != model.owner && may_fail(rustix::fs::fchown(file, Some(owner), Some(group)))? {
@@ -86,12 +86,12 @@ fn give_away(file: BorrowedFd<'_>, own: &Seen, model: &Seen) -> Result<Mode> {
     if own.group == model.group || may_fail(rustix::fs::fchown(file, None, Some(group)))? {
         return Ok(model.mode);
     }
-    // What the old group could do is not for the new one; it gets what everybody has. vim does the same.
+    // The old group's permissions are not for the new group, which gets those of others. vim does the same.
     let others = (model.mode & Mode::RWXO).as_raw_mode();
     Ok(model.mode.difference(Mode::RWXG) | Mode::from_raw_mode(others << 3))
 }
 
-/// Whether it was done. What this user may not do, or the file system cannot, is no error.
+/// Returns true on success. A missing permission or an unsupported operation is no error.
 fn may_fail(result: Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),
@@ -108,13 +108,13 @@ fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
     let names = || names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
     for name in names().filter(|name| !TIED_TO_CONTENT.contains(name)) {
         let value = match whole(|buffer| rustix::fs::fgetxattr(like, name, buffer)) {
-            // It went away, or it is not for this user.
+            // It was removed meanwhile, or this user may not read it.
             Err(NO_SUCH | Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => continue,
             other => other?,
         };
         may_fail(rustix::fs::fsetxattr(file, name, &value, XattrFlags::empty()))?;
     }
-    // The directory may give every new file an access list; the old file had none.
+    // The directory may give every new file a default access control list, but the old file had none.
     if !names().any(|name| name == ACL) {
         match rustix::fs::fremovexattr(file, ACL) {
             Err(NO_SUCH) => {}
@@ -124,7 +124,7 @@ fn copy_attributes(file: BorrowedFd<'_>, like: BorrowedFd<'_>) -> Result<()> {
     Ok(())
 }
 
-/// All that `read` has to say, whose length is not known before.
+/// Calls `read` with growing buffers until the whole value fits.
 fn whole(mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     const SIZES: [usize; 4] = [256, 64 * 1024, 1024 * 1024, 16 * 1024 * 1024];
     for size in SIZES {
@@ -140,7 +140,7 @@ fn whole(mut read: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     Err(Errno::RANGE)
 }
 
-/// Calls `sync` for each; the error says for which it failed.
+/// Calls `sync` for each file, in parallel. The error has the index of the one that failed.
 pub(super) fn sync_all<F: AsFd + Sync>(
     files: &[F],
     sync: impl Fn(BorrowedFd<'_>) -> Result<()> + Sync,
@@ -162,7 +162,7 @@ pub(super) fn sync_all<F: AsFd + Sync>(
     };
     std::thread::scope(|scope| {
         let build = || std::thread::Builder::new().spawn_scoped(scope, work);
-        // If no thread can be started, this one does it all.
+        // If no thread can be started, this one does all the work.
         let threads: Vec<_> = (1..THREADS.min(files.len())).map_while(|_| build().ok()).collect();
         let mine = work();
         let theirs = threads.into_iter().map(|thread| thread.join().unwrap_or(Err((0, Errno::IO))));

@@ -1,4 +1,4 @@
-//! The few system calls everything here rests on, each relative to an open directory.
+//! Wrappers of the system calls for commits, each relative to an open directory.
 
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::Stamp;
 
-/// Which file it is, whatever its name.
+/// Identifies a file independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Id {
     pub(super) dev: u64,
     pub(super) ino: u64,
 }
 
-/// What is at a name: which file, of what kind, and what changes when it changes.
+/// The status of a file: identity, kind, and metadata that changes with it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     pub(super) stamp: Stamp,
@@ -54,12 +54,12 @@ impl Seen {
     }
 }
 
-/// The widths differ between systems; none of these is ever negative.
+/// Converts a stat field to `u64`. The widths differ between systems, and none of the fields is ever negative.
 fn wide<N: TryInto<u64>>(number: N) -> u64 {
     number.try_into().unwrap_or(0)
 }
 
-/// What to do with a symbolic link on the way to a directory.
+/// The handling of symlinks in the path of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     Follow,
@@ -68,20 +68,21 @@ pub(super) enum Links {
 
 const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A directory that may be passed but not listed. It cannot be synced: its entries reach the disk when they do.
+/// Flags for a directory with search but no read permission. It cannot be synced, so its entries become durable at some
+/// later time.
 #[cfg(target_os = "linux")]
 const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlags = DIR;
 
-/// Reading that neither blocks on a FIFO nor adopts a terminal nor follows a link.
+/// Flags for reading that neither blocks on a FIFO, nor adopts a terminal, nor follows a symlink.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOFOLLOW);
 
-/// Opens the directory at `path`, seen from `base`.
+/// Opens the directory at `path`, relative to `base`.
 pub(super) fn open_dir(base: BorrowedFd<'_>, path: &Path, links: Links) -> Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match open_with(base, path, DIR, links) {
@@ -98,7 +99,7 @@ fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> 
         Links::Refuse => ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
     };
     match patiently(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve)) {
-        // Linux before 5.6 answers ENOSYS; the seccomp profiles of older containers answer EPERM.
+        // Linux before 5.6 returns ENOSYS; the seccomp profiles of older containers return EPERM.
         Err(Errno::NOSYS | Errno::PERM) => open_plainly(base, path, flags, links),
         Err(Errno::NAMETOOLONG) if links == Links::Refuse => open_plainly(base, path, flags, links),
         other => other,
@@ -128,7 +129,7 @@ fn open_plainly(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) 
     at.ok_or(Errno::NOENT)
 }
 
-/// `openat2` answers EAGAIN when a rename anywhere could have raced with a `..`.
+/// Retries `openat2`, which returns EAGAIN if a rename anywhere may have raced with a `..`.
 #[cfg(target_os = "linux")]
 fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     const TRIES: usize = 128;
@@ -141,7 +142,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     Err(Errno::AGAIN)
 }
 
-/// Says where the thing behind `fd` is now.
+/// Returns the current path of the file behind `fd`.
 #[cfg(target_os = "linux")]
 pub(super) fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf> {
     let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
@@ -156,7 +157,7 @@ fn to_path(name: CString) -> PathBuf {
     PathBuf::from(OsString::from_vec(name.into_bytes()))
 }
 
-/// Says where the link `name` ends, without opening what is there.
+/// Resolves the symlink `name` without opening its target.
 #[cfg(target_os = "linux")]
 pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
     use rustix::fs::ResolveFlags;
@@ -171,7 +172,7 @@ pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)
 }
 #[cfg(not(target_os = "linux"))]
 pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
-    // Without a way to look without opening, only what a look says is a file is opened.
+    // This system cannot resolve without opening, so only a regular file is opened.
     let stat = rustix::fs::statat(dir, name, AtFlags::empty())?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Errno::NXIO);
@@ -180,17 +181,17 @@ pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)
     Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
 }
 
-/// Opens the file `name` for reading; a link is not followed.
+/// Opens the file `name` for reading. Does not follow a symlink.
 pub(super) fn open_file(dir: BorrowedFd<'_>, name: &Path) -> Result<OwnedFd> {
     rustix::fs::openat(dir, name, READ, Mode::empty())
 }
 
-/// What `fd` is.
+/// Returns the status of the file behind `fd`.
 pub(super) fn seen(fd: BorrowedFd<'_>) -> Result<Seen> {
     rustix::fs::fstat(fd).map(|stat| Seen::of(&stat))
 }
 
-/// What is at `name`, if anything is; a link is not followed.
+/// Returns the status of the file at `name`, if it exists. Does not follow a symlink.
 pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<Seen>> {
     match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(Seen::of(&stat))),
@@ -199,31 +200,31 @@ pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<Seen>> {
     }
 }
 
-/// Whether the file system or the kernel has no such way to rename.
+/// Returns true if the file system or the kernel does not support this kind of rename.
 pub(super) fn cannot(errno: Errno) -> bool {
-    // The last two are one and the same on some systems.
+    // The last two are equal on some systems.
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP, Errno::OPNOTSUPP].contains(&errno)
 }
 
-/// Swaps what is at the two names, at once.
+/// Atomically exchanges the files at two names.
 pub(super) fn exchange(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<()> {
     rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE)
 }
 
-/// Renames `from` to `to`, where nothing may be.
+/// Renames `from` to `to`, which must not exist.
 pub(super) fn rename_new(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     let renamed = match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
         Err(errno) if cannot(errno) => by_link(dir, from, to),
         other => other,
     };
     match renamed {
-        // Two names of one file: `by_link` was cut short after its first half.
+        // Two names of one file: `by_link` was interrupted after its first half.
         Err(Errno::EXIST) if same(dir, from, to)? => remove(dir, from),
         other => other,
     }
 }
 
-/// A file system without that kind of rename may have hard links, which never replace anything either.
+/// Renames by a hard link, which never replaces a file, on file systems without a rename that does not replace.
 fn by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
         Ok(()) => remove(dir, from),
@@ -233,13 +234,13 @@ fn by_link(dir: BorrowedFd<'_>, from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Whether the two are names of one file.
+/// Returns true if two names refer to one file.
 pub(super) fn same(dir: BorrowedFd<'_>, one: &Path, other: &Path) -> Result<bool> {
     let (one, other) = (peek(dir, one)?, peek(dir, other)?);
     Ok(one.zip(other).is_some_and(|(one, other)| one.id() == other.id()))
 }
 
-/// Removes the name of a file, if it is there.
+/// Removes a file name, if it exists.
 pub(super) fn remove(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
     match rustix::fs::unlinkat(dir, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
@@ -247,7 +248,7 @@ pub(super) fn remove(dir: BorrowedFd<'_>, name: &Path) -> Result<()> {
     }
 }
 
-/// Makes what was written to `fd` outlast a power cut.
+/// Makes the data written to `fd` durable.
 pub(super) fn sync(fd: BorrowedFd<'_>) -> Result<()> {
     #[cfg(target_vendor = "apple")]
     let synced = rustix::fs::fcntl_fullfsync(fd).or_else(|_| rustix::fs::fsync(fd));
@@ -256,10 +257,10 @@ pub(super) fn sync(fd: BorrowedFd<'_>) -> Result<()> {
     synced
 }
 
-/// Makes the names in the directory outlast a power cut, where that can be asked for.
+/// Makes the entries of a directory durable, if the system supports it.
 pub(super) fn sync_dir(fd: BorrowedFd<'_>) -> Result<()> {
     match sync(fd) {
-        // A directory that may only be passed, or a file system that does not sync directories.
+        // A directory without read permission, or a file system that does not sync directories.
         Err(Errno::BADF | Errno::INVAL) => Ok(()),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! Where a hunk that names no line of the file adds its own: below its header, at the end, or where its number says.
+//! Finds the insertion point of a hunk without old lines: below its header, at the end of the file, or at its number.
 
 use super::find::{Found, Miss};
 use super::header::{is_prefix, places, reach};
@@ -6,10 +6,10 @@ use super::line::{indent, is_blank};
 use crate::edit::Hunk;
 use crate::text::Text;
 
-/// What begins a line that goes on with the one before it.
+/// Prefixes of a line that continues the line before it.
 const GOES_ON: &[&str] = &["where", "->", "=>", "throws", ")", "]"];
 
-/// Where a hunk that names no line of the file adds its own; it is the only one of its file if `alone`.
+/// Finds the insertion point of a hunk without old lines. `alone`: it is the only hunk of its file.
 pub(super) fn adds(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     let headers = places(text, &hunk.headers);
     let first = hunk.new_lines().find(|line| !is_blank(line)).unwrap_or_default();
@@ -36,13 +36,13 @@ pub(super) fn adds(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
     }
 }
 
-/// The end of the file, if what the line at `header` begins is the last.
+/// Returns the end of the file, if the block of the line at `header` is the last one.
 fn last(text: &Text<'_>, header: usize) -> Result<usize, Miss> {
     let ends = (reach(text, header)..text.len()).all(|at| is_blank(text.line(at)));
     if ends { Ok(text.len()) } else { Err(Miss::Torn(header)) }
 }
 
-/// The line after what the line at `header` begins with, before which `first` comes.
+/// Returns the line after the opening of the block at `header`, where `first` is inserted.
 fn below(text: &Text<'_>, header: usize, first: &str) -> Result<usize, Miss> {
     let (line, next) = (text.line(header).trim(), text.line(header + 1).trim());
     let deeper = indent(first).len() > indent(text.line(header)).len();
@@ -51,14 +51,14 @@ fn below(text: &Text<'_>, header: usize, first: &str) -> Result<usize, Miss> {
     if is_prefix(line) || is_open(line) || goes_on || next.starts_with('{') && !braced {
         return Err(Miss::Open(header));
     }
-    // What opens a block has its lines deeper.
+    // Lines of a block are indented deeper than the line that opens it.
     match (braced || line.ends_with([':', '{']), deeper) {
         (true, false) => Err(Miss::Nowhere),
         (true, true) | (false, _) => Ok(header + 1 + usize::from(braced)),
     }
 }
 
-/// Whether a line ends within parentheses, or says that it goes on.
+/// Returns true if a line ends within parentheses or with a continuation backslash.
 fn is_open(line: &str) -> bool {
     let count = |sign: char| line.matches(sign).count();
     let unclosed = count('(') > count(')') || count('[') > count(']');

@@ -1,4 +1,4 @@
-//! A hunk's old lines, laid over a part of the file: which of them are there, and where.
+//! Aligns a hunk's old lines with a part of the file by dynamic programming: which of them are there, and where.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,19 +8,18 @@ use super::line::{fold, is_blank, similarity};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// A line of the file that stands nowhere in the hunk costs this.
+/// The cost of a file line that is not in the hunk.
 const STRANGER: f64 = 0.25;
-/// Lines that resemble less are not the same line.
+/// Lines with a lower similarity do not match.
 pub(super) const ALIKE: f64 = 0.5;
-/// Places that are looked at closely.
+/// The maximum number of offsets that are aligned.
 const MOST: usize = 12;
-/// A line that stands in more places says nothing about where.
+/// A line with more occurrences says nothing about the place.
 const COMMON: usize = 200;
-/// Lines by which things may have moved within a hunk.
+/// The number of lines by which parts of a hunk may have moved.
 const SLACK: usize = 12;
 
-/// What a line of the hunk beside one of the file costs, in steps; and a letter of two lines that are compared by what they
-/// have in common.
+/// The cost in search steps of one cell of the alignment table, and of one character in a similarity comparison.
 const CELL: usize = 8;
 const LETTER: usize = 4;
 
@@ -30,15 +29,15 @@ pub(super) struct Old<'a> {
     pub(super) folded: Cow<'a, str>,
     pub(super) goes: bool,
     pub(super) weight: f64,
-    /// How often it is in the file, just as it is.
+    /// The number of occurrences of its folded text in the file.
     pub(super) there: usize,
 }
 
-/// The old lines of a hunk, and the file that they are sought in.
+/// Aligns the old lines of one hunk with one file.
 pub(super) struct Sought<'a> {
     pub(super) text: &'a Text<'a>,
     pub(super) olds: Vec<Old<'a>>,
-    /// How far the hunk would have to be moved down for what is the same, the likeliest first.
+    /// Offsets between hunk lines and file lines at which lines match, most likely first.
     offsets: Vec<isize>,
 }
 
@@ -59,20 +58,22 @@ impl<'a> Sought<'a> {
         Self { text, olds, offsets }
     }
 
-    /// The places that are likely, each with how much of the hunk is there, apart from `taken`; `strict`: as it is done.
+    /// Returns likely places outside `taken`, each with the share of the hunk found there. `strict`: as required to
+    /// apply the hunk.
     pub(super) fn places(&self, strict: bool, taken: &[Fit]) -> impl Iterator<Item = (f64, Fit)> {
         self.offsets.iter().filter_map(move |offset| self.align(*offset, (strict, taken)))
     }
 
-    /// The place where most of the hunk is, apart from `taken`.
+    /// Returns the place with the largest share of the hunk, outside `taken`.
     pub(super) fn best(&self, strict: bool, taken: &[Fit]) -> Option<(f64, Fit)> {
         self.places(strict, taken).max_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
-    /// The best way to lay the hunk over the file about `offset`: how much of it is there, and where.
+    /// Computes the best alignment of the hunk near `offset`: the share of the hunk found there, and where its lines
+    /// are.
     fn align(&self, offset: isize, (strict, taken): (bool, &[Fit])) -> Option<(f64, Fit)> {
         let olds = &self.olds;
-        // What goes cannot go twice; and what only comes has to come elsewhere.
+        // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
         let goes = olds.iter().any(|old| old.goes);
         let is_taken = |row: usize, at: usize| {
             (!strict || olds[row].goes || !goes) && taken.iter().any(|fit| fit.at.contains(&Some(at)))
@@ -101,7 +102,7 @@ impl<'a> Sought<'a> {
             for column in 0..width {
                 let mut choice = (best[(row - 1) * width + column] + missing, Way::Old);
                 if column > 0 {
-                    // What stands after the last old line costs nothing.
+                    // File lines after the last old line cost nothing.
                     let stranger = if row == rows - 1 { 0.0 } else { STRANGER };
                     let passed = best[row * width + column - 1] - stranger;
                     if passed > choice.0 {
@@ -129,12 +130,13 @@ impl<'a> Sought<'a> {
         at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
     }
 
-    /// How much of the old line the file's line is. What goes must be the same; not even nothing is like something.
+    /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty
+    /// line matches only an empty line.
     fn alike(&self, old: &Old<'_>, line: &str, strict: bool) -> f64 {
         if old.folded == line {
             return 1.0;
         }
-        // What is in the file as it is, is not that which resembles it.
+        // In strict mode, a line that the file contains does not match a merely similar one.
         if strict && (old.goes || old.there > 0) || old.folded.is_empty() || line.is_empty() {
             return f64::NEG_INFINITY;
         }
@@ -146,7 +148,7 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// How much a line says.
+/// Returns how specific a line is: lines with more alphanumeric characters weigh more.
 pub(super) fn weight(line: &str) -> f64 {
     let telling = line.chars().filter(|char| char.is_alphanumeric()).count();
     match telling {
@@ -156,7 +158,7 @@ pub(super) fn weight(line: &str) -> f64 {
     }
 }
 
-/// How far a hunk would have to be moved down for what is the same, the likeliest first.
+/// Returns the offsets at which hunk lines occur in the file, most likely first.
 fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
     let mut votes: HashMap<isize, f64> = HashMap::new();
     for (row, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
@@ -170,7 +172,7 @@ fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
     }
     let mut votes: Vec<(isize, f64)> = votes.into_iter().collect();
     votes.sort_by(|(at, a), (bt, b)| b.total_cmp(a).then(at.cmp(bt)));
-    // So many places that are as likely that looking at a few of them says nothing.
+    // With this many equally likely places, aligning only a few of them proves nothing.
     if votes.get(MOST).is_some_and(|(_, vote)| *vote >= 0.7 * votes[0].1) {
         return Vec::new();
     }
@@ -178,7 +180,8 @@ fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
     votes.into_iter().map(|(offset, _)| offset).collect()
 }
 
-/// Takes a line of the file for the one line of the hunk that should stand there, if all around them is as it should be.
+/// Matches a file line with the one context line expected there, if its neighbours on both sides match and are
+/// adjacent.
 fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
     for row in 1..olds.len().saturating_sub(1) {
         if let (Some(before), None, Some(after)) = (at[row - 1], at[row], at[row + 1])
@@ -191,11 +194,11 @@ fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
     }
 }
 
-/// What came before the best way to a cell.
+/// The predecessor on the best path to a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Begin,
-    /// The old line is the file's line.
+    /// The old line matches the file's line.
     Both,
     /// The old line is not in the file.
     Old,
@@ -203,7 +206,8 @@ enum Way {
     File,
 }
 
-/// The way back from the last cell: where each old line is, and how much is there. `both` tells that of a row and a column.
+/// Traces the path back from the last cell. Returns the position of each old line and the matched weight. `both` gives
+/// position and weight of a matched cell.
 fn back(
     ways: &[Way],
     width: usize,

@@ -1,4 +1,4 @@
-//! Weighs the header of a hunk against the places where its lines stand: the header decides between several.
+//! Weighs a hunk's header against the places where its lines stand. The header decides between several places.
 
 use super::align::{Sought, weight};
 use super::elsewhere::likely;
@@ -10,15 +10,15 @@ use super::nearest::{has_sides, in_section, is_full};
 use crate::edit::Hunk;
 use crate::text::Text;
 
-/// Old lines that weigh as much say more than a header: two or three lines of code.
+/// Old lines of this total weight say more than a header: two or three lines of code.
 const ENOUGH: f64 = 6.0;
-/// A line that weighs as much is more than what ends a block.
+/// A line of this weight is more than the end of a block.
 const SPEAKING: f64 = 1.6;
-/// How much of a hunk that says less must stand below its header for that to say more.
+/// The share of a hunk below its header that overrules a lightweight match elsewhere.
 const RESEMBLING: f64 = 0.3;
 
-/// Leaves those of `fits` that lie below a header of `hunk`, the innermost of which is at these lines. A single place lands
-/// wherever its header stands, unless the hunk says little and something below the header resembles it.
+/// Keeps those of `fits` that lie below a header of `hunk`; `innermost` are the lines of the innermost header. A single
+/// place is accepted wherever its header stands, unless the hunk is lightweight and text below the header resembles it.
 pub(super) fn below_headers(
     text: &Text<'_>,
     hunk: &Hunk,
@@ -37,7 +37,7 @@ pub(super) fn below_headers(
     if fits.len() > 1 && hunk.old().all(is_blank) {
         return Ok(fits);
     }
-    // Brackets, `end` and empty lines stand anywhere: a definition that has ended does not say which.
+    // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
     let says_nothing = fits.len() > 1 && !hunk.old().any(|line| weight(line) >= SPEAKING);
     let ends = |fit: &Fit| {
         let within = spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
@@ -46,7 +46,7 @@ pub(super) fn below_headers(
     let below = |fit: &Fit| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
     if fits.iter().any(below) {
         fits.retain(below);
-        // There may have been many, for each of many hunks.
+        // There may have been many places, for each of many hunks.
         fits.shrink_to_fit();
         return Ok(fits);
     }
@@ -58,15 +58,15 @@ pub(super) fn below_headers(
     }
 }
 
-/// Whether `hunk` can be told to belong to the block that `fit` begins in: not if it knows empty lines alone, nor if it begins
-/// with what ends the block and does not say what comes next. These stand anywhere.
+/// Returns true if the block that `fit` begins in can identify the place of `hunk`. A hunk of empty lines occurs
+/// anywhere. So does one that begins with the end of the block and has no context after its change.
 pub(super) fn is_told_by_block(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let ends = continues(text.line(fit.first()));
     !hunk.old().all(is_blank) && (!ends || has_sides(text, hunk, fit, 1))
 }
 
-/// Those of `fits` that stand below the first header, whatever is between, if the hunk has all its context; or else all of
-/// them, which the order of the hunks may tell apart.
+/// Keeps those of `fits` that stand below the first header, with anything in between, if the hunk has full context.
+/// Otherwise keeps all, since the order of the hunks may decide.
 fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>) -> Vec<Fit> {
     let first = fits.iter().find(|fit| header < fit.end());
     if first.is_some_and(|first| first.pass == Pass::Exact && is_full(text, hunk, first)) {
@@ -75,7 +75,7 @@ fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>
     fits
 }
 
-/// Whether `hunk` has a header, and `fit` does not lie below it.
+/// Returns true if `hunk` has a header and `fit` does not lie below it.
 pub(super) fn is_overlooked(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     if hunk.headers.iter().all(|header| is_blank(header)) {
         return false;
@@ -84,14 +84,15 @@ pub(super) fn is_overlooked(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     !is_below(text, hunk, &spans(text, &headers, reach), fit)
 }
 
-/// Where the innermost header of `hunk` stands: at `innermost`, or else where the last that is in the file does.
+/// Returns the lines of the innermost header of `hunk`: `innermost`, or else those of the last header that the file
+/// contains.
 fn named(text: &Text<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
     let outer = innermost.is_empty() && hunk.headers.len() > 1;
     if outer { known(text, &hunk.headers) } else { innermost.to_vec() }
 }
 
-/// Whether `fit` lies in what one of the headers at `spans` heads, or holds that line, or has it for the nearest definition
-/// above: git and models name that one, even where its block has ended.
+/// Returns true if `fit` lies in the section of a header at `spans`, or covers the header's line. Also true if that
+/// header is the nearest definition above: git and models name it even after its block has ended.
 fn is_below(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &Fit) -> bool {
     let above = || spans.iter().filter(|(header, _)| *header < fit.end());
     if above().any(|(_, end)| fit.first() < *end) {
@@ -103,10 +104,12 @@ fn is_below(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &Fit) -
         || !(scope(text, *header)..fit.first()).any(|at| follows(text, *header, at))
 }
 
-/// Whether enough of `hunk` stands below one of the headers at `spans`, though not just so; or nearly all of it after one.
+/// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly, or nearly all of it after
+/// one.
 fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
     let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
-    // What fits above all of them is not where they say; what fits below one may be, however far that reaches.
+    // A place above all headers contradicts them. A place below one may be meant, however far the header's section
+    // reaches.
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
     let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
     let sought = Sought::of(text, hunk);

@@ -1,4 +1,4 @@
-//! Where the old lines of a hunk stand one after another, if empty lines are not counted.
+//! Finds places where the old lines of a hunk stand one after another, ignoring empty lines.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use super::line::{fold, is_blank};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// Every place where the old lines of `hunk` stand, but for empty lines that are only in the one or only in the other.
+/// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
+/// on either side.
 pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
     let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
@@ -37,7 +38,7 @@ pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     fits
 }
 
-/// Whether empty lines are to go of which the file has more or fewer.
+/// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
 fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
     let goes: Vec<bool> = olds.map(|line| matches!(line, Line::Drop(text) if is_blank(text))).collect();
@@ -48,13 +49,14 @@ fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
         .any(|(goes, at)| *goes && at.is_none_or(|at| extra(at + 1) || at.checked_sub(1).is_some_and(extra)))
 }
 
-/// Where each line of `pattern` is, if those at `wanted` are at `there`: empty lines go with empty lines between the same.
+/// Returns the position of each line of `pattern`, given that those at `wanted` are at `there`. Empty lines match empty
+/// lines between the same neighbours.
 fn with_blanks(text: &Text<'_>, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
     let mut at = vec![None; pattern.len()];
     for (wanted, there) in wanted.iter().zip(there) {
         at[*wanted] = Some(*there);
     }
-    // Those before the first are taken from behind.
+    // Empty lines before the first match are taken from the end backwards.
     let (mut line, mut place) = (wanted[0], there[0]);
     // ends: the line comes nearer to the first
     while line > 0 && place > 0 && is_blank(text.line(place - 1)) {

@@ -1,5 +1,4 @@
-//! Whether a file is as all the hunks of a patch leave it together: then none is to be done again, whatever else one of them
-//! would fit.
+//! Detects a file that already is the result of all hunks of a patch, so that none is applied again elsewhere.
 
 use super::align::Sought;
 use super::fit::{Fit, Pass, contiguous};
@@ -8,36 +7,37 @@ use super::near::ENOUGH;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// So many lines that say something, and now stand side by side, show that what was between them is gone.
+/// This many alphanumeric lines that now stand side by side prove that the lines between them were removed.
 const JOINED: usize = 2;
 
-/// Whether what `hunks` make stands in `text`, all of it, where their numbers or, unless they fit there, their order say.
+/// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
+/// false. `fit`: the hunks match at their numbers.
 pub(crate) fn is_done(text: &Text<'_>, hunks: &[Hunk], fit: bool) -> bool {
     hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
 }
 
-/// Whether the lines of a hunk say all that it changes: nothing about how they end.
+/// Returns true if the lines of a hunk express its whole change, so that it changes no line ends.
 fn is_told_by_lines(hunk: &Hunk) -> bool {
     let ends = hunk.returns.iter().any(|returns| *returns) && !hunk.returns.iter().all(|returns| *returns);
     !ends && hunk.old_bare == hunk.new_bare && !hunk.old().eq(hunk.new_lines())
 }
 
-/// Whether a line says something.
+/// Returns true if a line contains an alphanumeric character.
 pub(crate) fn is_telling(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
 
-/// Whether a hunk brings a line that says something.
+/// Returns true if a hunk adds a line with an alphanumeric character.
 fn brings(hunk: &Hunk) -> bool {
     hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_telling(text)))
 }
 
-/// Whether what a hunk leaves says enough to know it by.
+/// Returns true if the new lines of a hunk are specific enough to recognise it.
 fn is_known(hunk: &Hunk) -> bool {
     brings(hunk) || hunk.new_lines().filter(|line| is_telling(line)).count() >= JOINED
 }
 
-/// Whether each hunk has left its new lines where its number says, and not all would fit where theirs do.
+/// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
 fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     [Likeness::Exact, Likeness::Trailing, Likeness::Folded].into_iter().any(|alike| {
         let (mut grown, mut fitting) = (0_isize, 0);
@@ -50,13 +50,13 @@ fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
             let ends = |now: usize| !is_rest(hunk) || is_rest_at_end(text, hunk, now);
             is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
         });
-        // What is only alike may be so before and after.
+        // Lines that are merely similar may be similar before and after.
         stands && if alike == Likeness::Exact { fitting < hunks.len() } else { fitting == 0 }
     })
 }
 
-/// Whether a hunk adds to the end of a file, as one does that has lines before what comes and none after, and what it leaves
-/// at the line `at` is at the end: its old lines fit there still, and are not at the end any more.
+/// Returns true if a hunk appends to the end of a file, and its new lines at line `at` end the file. Such a hunk has
+/// context before its added lines and none after. Its old lines still match there, but no longer at the end.
 fn is_appended(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
     let mut lines = hunk.lines.iter();
     let keeps = |line: &Line| matches!(line, Line::Keep(_));
@@ -67,7 +67,7 @@ fn is_appended(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
         && at + hunk.new_lines().count() == text.len()
 }
 
-/// Whether what a hunk leaves stands before it is done too, since lines go from an end of it.
+/// Returns true if a hunk's new lines also stand there before it is applied, since it removes lines at one of its ends.
 fn is_rest(hunk: &Hunk) -> bool {
     let keeps = |line: &&Line| matches!(line, Line::Keep(_));
     let leading = hunk.lines.iter().take_while(keeps).count();
@@ -76,7 +76,7 @@ fn is_rest(hunk: &Hunk) -> bool {
     leading >= new || trailing >= new
 }
 
-/// Whether what a hunk leaves at the line `at` is at the end of the file that it takes lines from: nothing is left there.
+/// Returns true if the new lines at line `at` are at the end of the file from which the hunk removes lines.
 fn is_rest_at_end(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
     match hunk.lines.first() {
         Some(Line::Keep(_)) => at + hunk.new_lines().count() == text.len(),
@@ -84,14 +84,14 @@ fn is_rest_at_end(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
     }
 }
 
-/// Whether `lines` stand from the line at `at` on.
+/// Returns true if `lines` stand from line `at` on.
 fn stand<'a>(
     text: &Text<'_>,
     mut lines: impl Iterator<Item = &'a str>,
     mut at: usize,
     alike: Likeness,
 ) -> bool {
-    // A line that is as deep as it was may have been meant to come deeper.
+    // A line at its old indentation may have been meant to become deeper.
     let same = |line: &str, there: &str| {
         alike.holds(line, there) && (is_blank(line) || indent(line) == indent(there))
     };
@@ -101,10 +101,11 @@ fn stand<'a>(
     })
 }
 
-/// Where what a hunk makes stands: from this line until before that.
+/// The lines from the first (inclusive) to the second (exclusive) that hold a hunk's new lines.
 type Span = (usize, usize);
 
-/// Whether some hunks are done beyond doubt, and what the others make stands between these, where their old lines do not.
+/// Returns true if some hunks are certainly applied, and the new lines of the others stand between them, without their
+/// old lines.
 fn is_in_order(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     if hunks.len() < 2 {
         return false;
@@ -131,14 +132,14 @@ fn is_in_order(text: &Text<'_>, hunks: &[Hunk]) -> bool {
         })
 }
 
-/// Every place where `lines` stand one after another, just so.
+/// Returns every place where `lines` stand one after another exactly.
 fn places<'a>(text: &Text<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<Span> {
     let hunk = Hunk { lines: lines.map(|line| Line::Keep(line.to_owned())).collect(), ..Hunk::default() };
     let fits = contiguous(text, &hunk, Likeness::Exact, Pass::Exact);
     fits.iter().map(|fit| (fit.first(), fit.end())).collect()
 }
 
-/// The one place where a hunk was done, if it cannot be done anywhere.
+/// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
 fn sure(text: &Text<'_>, hunk: &Hunk, made: &[Span]) -> Option<Span> {
     let [span] = made else { return None };
     let olds = contiguous(text, hunk, Likeness::Trimmed, Pass::Indent);
@@ -149,13 +150,14 @@ fn shares(fit: &Fit, (from, until): &Span) -> bool {
     fit.first() < *until && *from < fit.end()
 }
 
-/// Whether within `bounds` there is nothing left to do for a hunk whose new lines stand at `made`, if they say anything.
+/// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
+/// new lines.
 fn is_left(text: &Text<'_>, hunk: &Hunk, (above, below): Span, (made, proven): (&[Span], &[Span])) -> bool {
     let within = |span: &&Span| above <= span.0 && span.1 <= below;
     let here: Vec<Span> = made.iter().filter(within).copied().collect();
     if is_known(hunk) && !is_rest(hunk) {
         let olds = contiguous(text, hunk, Likeness::Trimmed, Pass::Indent);
-        // What stands within what another hunk brings is of that.
+        // Old lines within the new lines of another hunk belong to that hunk.
         let brought = |fit: &Fit| proven.iter().any(|span| span.0 <= fit.first() && fit.end() <= span.1);
         let elsewhere = |fit: &Fit| {
             let within = above <= fit.first() && fit.end() <= below;
@@ -163,7 +165,7 @@ fn is_left(text: &Text<'_>, hunk: &Hunk, (above, below): Span, (made, proven): (
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
-    // What goes, and leaves nothing to know it by, is nowhere but in what others bring.
+    // Removed lines that leave no trace must exist only within the new lines of other hunks.
     let goes = |line: &&Line| matches!(line, Line::Drop(text) if is_telling(text));
     let taken =
         |span: &Span| Fit { pass: Pass::Exact, at: (span.0..span.1).map(Some).collect(), doubt: None };

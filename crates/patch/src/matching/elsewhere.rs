@@ -1,4 +1,4 @@
-//! What speaks for another place than the one that a hunk seems to fit, or for its being done already.
+//! Searches for evidence against a match: rival places for a hunk, or signs that it is already applied.
 
 use std::ops::Range;
 
@@ -10,27 +10,28 @@ use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// How much of it elsewhere makes another place as likely.
+/// The share of a hunk that makes another place equally likely.
 const RIVAL: f64 = 0.97;
-/// How much of it must be there to do it again where it seems to be done.
+/// The share of a hunk that must be present to apply it again, although it seems applied.
 const AGAIN: f64 = 0.85;
-/// How much of it must be there for its number or its header to say more than a place where all of it is.
+/// The share of a hunk at which its line number or header outweighs a complete match elsewhere.
 const NEARER: f64 = 0.8;
-/// How many times nearer to its number that must be, if the other is just so.
+/// If the complete match is exact, the rival must be this many times nearer to the line number.
 const TIMES: usize = 4;
 
-/// Whether a place so much resembles `hunk` that it may have to be done there, although `done` is what it makes.
+/// Returns true if a place outside `done`, the hunk's new lines, resembles `hunk` enough that it may have to be applied
+/// there.
 pub(crate) fn is_elsewhere(text: &Text<'_>, hunk: &Hunk, done: Range<usize>) -> bool {
     apart(text, hunk, &[taken(done)]).is_some()
 }
 
-/// A place that so much resembles `hunk` that it may have to be done there, although its new lines stand at `done`.
+/// Returns a place that resembles `hunk` enough to apply it there, although its new lines already stand at `done`.
 pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
     let length = hunk.new_lines().count();
     apart(text, hunk, &done.iter().map(|at| taken(*at..at + length)).collect::<Vec<_>>())
 }
 
-/// These lines as a place where nothing else can be.
+/// Creates a placeholder match that reserves these lines.
 fn taken(lines: Range<usize>) -> Fit {
     Fit { pass: Pass::Exact, at: lines.map(Some).collect(), doubt: None }
 }
@@ -46,7 +47,8 @@ fn apart(text: &Text<'_>, hunk: &Hunk, taken: &[Fit]) -> Option<Fit> {
     (share >= AGAIN || share >= ENOUGH && all_there).then_some(Fit { doubt, ..fit })
 }
 
-/// The place that the number of `hunk` says, if it is nowhere near `taken` and most of the hunk is there, line by line.
+/// Returns the place at the line number of `hunk`, if it does not overlap `taken` and most of the hunk matches there
+/// line by line.
 pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
     let end = number.saturating_add(hunk.old().count());
@@ -59,12 +61,13 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
     (there >= ENOUGH * all).then_some(number)
 }
 
-/// A place that is much nearer to the number of `hunk` than `fit`, and where all that changes stands too, in much the same lines.
+/// Returns a place much nearer to the line number of `hunk` than `fit`, where all removed lines match too, with similar
+/// context.
 pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
-    // Who does not know the number writes 1.
+    // A model that does not know the line number writes 1.
     let number = hunk.at?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first())?;
     let sought = Sought::of(text, hunk);
-    // What stands once does not stand in another place.
+    // A removed line that occurs only once cannot be at another place.
     let once = |old: &Old<'_>| old.goes && old.weight >= TELLING && old.there == 1;
     if sought.olds.iter().any(once) {
         return None;
@@ -72,13 +75,13 @@ pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     let far = |at: usize| at.abs_diff(number);
     let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
     let mut near = likely(&sought, std::slice::from_ref(fit));
-    // Lines that overlap are the same place, laid otherwise.
+    // Overlapping lines are the same place with another alignment.
     let apart = |place: &Fit| place.end() <= fit.first() || fit.end() <= place.first();
     let nearer = |place: &Fit| far(place.first()).saturating_mul(times) < far(fit.first());
     near.find(|place| apart(place) && nearer(place)).map(|place| place.first())
 }
 
-/// Places apart from `taken` where all that goes stands, in much the same lines.
+/// Returns places outside `taken` where all removed lines match, with similar context.
 pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Iterator<Item = Fit> + use<'a> {
     let same = |(old, at): (&Old<'_>, &Option<usize>)| {
         !old.goes || old.weight < TELLING || at.is_some_and(|at| old.folded == fold(sought.text.line(at)))
@@ -87,7 +90,7 @@ pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Itera
     places.map(|(_, fit)| fit).filter(move |fit| sought.olds.iter().zip(&fit.at).all(same))
 }
 
-/// Another place than `fit` that is indented as `hunk` is, and reads almost as it does.
+/// Returns another place than `fit` with the indentation of `hunk` and almost its text.
 pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
     let sought = Sought::of(text, hunk);
     let taken = std::slice::from_ref(fit);
@@ -102,7 +105,7 @@ pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
         .next()
 }
 
-/// Whether a hunk from which lines only go is still there, more or less: what would be left of it may stand anywhere.
+/// Returns true if a hunk that only removes lines is still present, more or less. Its new lines may occur anywhere.
 pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
     if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
         return false;
@@ -121,12 +124,13 @@ pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
     sought.places(false, &[]).any(|(share, fit)| share >= ENOUGH && goes(Some(&fit)) > 0.5 * goes(None))
 }
 
-/// Where what `hunk` makes stands, at least as surely as what it takes stands at `fit`: there it may have been done.
+/// Returns where the new lines of `hunk` stand, if they match at least as well as its old lines at `fit`. The hunk may
+/// be applied there.
 pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     if !hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
         return None;
     }
-    // What came is sought as strictly as what goes.
+    // Added lines must match as strictly as removed lines.
     let lines = hunk.lines.iter().filter_map(|line| match line {
         Line::Keep(_) => Some(line.clone()),
         Line::Add(text) => Some(Line::Drop(text.clone())),
@@ -156,8 +160,8 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     (made && !(here && undone())).then(|| place.first())
 }
 
-/// Whether all that goes stands at `fit` but for blanks at the ends of lines, and of what comes not all stands around it: a
-/// hunk that changes blanks alone is not done because what it makes looks the same.
+/// Returns true if all removed lines match at `fit`, ignoring trailing whitespace, and not all added lines stand around
+/// it. A hunk that only changes whitespace is not applied merely because its result looks the same.
 fn is_undone(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
     let mut goes = olds.filter(|(line, _)| matches!(line, Line::Drop(_))).peekable();
@@ -169,7 +173,8 @@ fn is_undone(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     stands && text.effort().spend(hunk.lines.len() * fit.at.len()) && hunk.lines.iter().any(comes)
 }
 
-/// Whether `hunk` changes blanks at the beginnings and ends of lines alone, and those at `fit` are as before it.
+/// Returns true if `hunk` changes only leading and trailing whitespace, and the whitespace at `fit` is as before the
+/// hunk.
 fn is_still_spaced(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
     let goes: Vec<(&str, Option<usize>)> = olds
@@ -191,7 +196,7 @@ fn is_still_spaced(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
         && pairs().any(|((_, at), come)| !is(come, *at))
 }
 
-/// Another place than `fit` where nearly all of `hunk` is.
+/// Returns another place than `fit` where nearly all of `hunk` matches.
 pub(crate) fn rival(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
     let sought = Sought::of(text, hunk);
     let found = sought.best(true, std::slice::from_ref(fit))?;

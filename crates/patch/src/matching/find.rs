@@ -1,4 +1,4 @@
-//! One hunk → where it may belong, by its lines, its header and its number; or why nowhere.
+//! Finds the candidate places of one hunk by its lines, header and line number, or the reason why it has none.
 
 use super::adds::adds;
 use super::astray::{below_headers, is_told_by_block};
@@ -13,55 +13,55 @@ use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// So many lines that say something on each side of a change are not side by side by chance.
+/// This many alphanumeric lines on each side of a change do not stand side by side by chance.
 const JOINED: usize = 2;
 
-/// Why a hunk has no place.
+/// The reason why a hunk has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Miss {
     /// Its old lines are nowhere.
     Absent,
-    /// They are in more than one place: where they begin.
+    /// Its old lines are at more than one place: the first line of each.
     Ambiguous(Vec<usize>),
-    /// They are not quite at the second of these lines, and what it makes is at the first.
+    /// Its new lines are at the first of these lines, and its old lines match only almost at the second.
     Made(usize, usize),
-    /// It adds here what stands here.
+    /// It adds text here that already stands here.
     Beside(usize),
-    /// It fits here, where its number says, and what it makes stands here too.
+    /// It fits here, at its line number, and its new lines stand here too.
     Twofold(usize),
-    /// They are at this place, but not so that anybody can tell what to do.
+    /// Its old lines are at this place, but it is unclear which change to make.
     Doubtful(usize, Doubt),
     /// This line of it has blanks before its sign.
     Sign(String),
-    /// It only adds, and the header that says where is not there.
+    /// It only adds lines, and its header, which gives the place, is not in the file.
     NoHeader(String),
-    /// It only adds, and nothing says where.
+    /// It only adds lines, and nothing gives the place.
     Nowhere,
-    /// It changes what another hunk changes.
+    /// It changes a line that another hunk changes.
     Shared(usize),
-    /// It belongs before the hunk before it, and its lines are not just those of the file.
+    /// It belongs before the previous hunk, and its lines do not match exactly.
     Disordered(usize),
-    /// It only adds, and the header at this line goes on in the next lines.
+    /// It only adds lines, and the header at this line continues in the next lines.
     Open(usize),
-    /// It only adds, below the header at this line and at the end of the file, which is another place.
+    /// It only adds lines, and it names both the header at this line and the end of the file, which are two places.
     Torn(usize),
-    /// It fits here, and says that it is at the end of the file.
+    /// It fits here, but the patch says that it is at the end of the file.
     NotLast(usize),
-    /// Its header is the first of these lines, and it fits at the second alone, which is not below that.
+    /// Its header is at the first of these lines, and it fits only at the second, which is not below the header.
     Astray(usize, usize),
-    /// It would take too long to find out.
+    /// The search budget is exhausted.
     Costly,
 }
 
-/// Where one hunk may belong.
+/// The result of searching for one hunk.
 pub(super) enum Found {
     Fits(Vec<Fit>),
     Already(usize),
-    /// It only adds, before this line.
+    /// It only adds lines, before this line.
     Adds(usize),
 }
 
-/// Looks for the place of `hunk`, which is the only one of its file if `alone`.
+/// Searches for the place of `hunk`. `alone`: it is the only hunk of its file.
 pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
     if hunk.old().next().is_none() {
         return adds(text, hunk, alone);
@@ -98,12 +98,12 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
     doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
 }
 
-/// Whether nothing but empty lines stands below.
+/// Returns true if only empty lines follow the place.
 fn is_at_end(text: &Text<'_>, fit: &Fit) -> bool {
     (fit.end()..text.len()).all(|at| is_blank(text.line(at)))
 }
 
-/// The new lines stand at `done`: what that says, if it says something.
+/// Judges a hunk whose new lines stand at `done`. Returns `None` if that proves nothing.
 fn said(
     text: &Text<'_>,
     hunk: &Hunk,
@@ -118,7 +118,7 @@ fn said(
         if !text.effort().spend(fits.len().saturating_mul(done.len())) {
             return Some(Err(Miss::Costly));
         }
-        // What is to go is there, all of it.
+        // All lines to remove are present.
         let gone =
             is_joined(hunk) || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first()));
         if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
@@ -135,18 +135,18 @@ fn said(
         }
         return Some(already(hunk, fits, done, heads));
     }
-    // What still fits where it was applied has been.
+    // A hunk that still fits at the place of its new lines has been applied.
     let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
     if !text.effort().spend(fits.len().saturating_mul(done.len())) {
         return Some(Err(Miss::Costly));
     }
-    // Lines that go, and stand outside of what it makes, are still to go.
+    // Lines to remove that stand outside of the new lines are still to be removed.
     let to_go = |fit: &Fit| {
         let (from, to) = fit.core(hunk);
         from < to && !overlaps(from, to)
     };
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
-        // One more beside one that is there is as likely.
+        // Another copy beside an existing one may be meant.
         return Some(match repeats(hunk) {
             true => Err(Miss::Beside(done[0])),
             false => Ok(Found::Already(fits[0].first())),
@@ -156,11 +156,11 @@ fn said(
     if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
         return Some(Ok(Found::Already(*at)));
     }
-    // What only resembles the old lines may be another place, where it was never to be done.
+    // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
     fits.is_empty().then_some(Err(Miss::Absent))
 }
 
-/// What speaks against the only place that is left.
+/// Looks for evidence against the only remaining place.
 fn doubts(
     text: &Text<'_>,
     hunk: &Hunk,
@@ -183,7 +183,7 @@ fn doubts(
         && fit.pass < Pass::Near
         && !heads(fit.first())
     {
-        // What is only almost the same may have a twin that something has come in between.
+        // A match that is not exact may have a twin with lines inserted into it.
         fits.extend(rival(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
@@ -198,7 +198,7 @@ fn doubts(
     {
         return Err(Miss::Made(done, fit.first()));
     }
-    // Where empty lines come, those that are there must be known.
+    // A hunk that adds empty lines must know the ones that exist.
     if fits.len() == 1 && fits[0].pass > Pass::Trailing && repeats(hunk) {
         return Err(Miss::Absent);
     }
@@ -211,8 +211,8 @@ fn doubts(
     Ok(Found::Fits(fits))
 }
 
-/// Where what a hunk leaves that only takes away stands, other than what stays at `fit`: there it may have taken away what it
-/// does.
+/// Returns where the remaining lines of a hunk that only removes lines stand, apart from the context at `fit`. It may
+/// already have removed its lines there.
 fn left(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     if !only_goes(hunk) {
         return None;
@@ -226,7 +226,7 @@ fn left(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
     places.iter().find(|left| left.at != kept).map(Fit::first)
 }
 
-/// A line that should begin with its sign, and has blanks before it.
+/// Returns a line that should begin with its sign and has blanks before it.
 fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
     let stands = |sought: &str| text.index().places(sought).iter().any(|at| text.line(*at).trim() == sought);
@@ -235,13 +235,13 @@ fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
     signed.into_iter().find(|line| !changes || gone(line))
 }
 
-/// Whether lines that say something go, and at most empty ones come.
+/// Returns true if the hunk removes non-empty lines and adds at most empty ones.
 fn only_goes(hunk: &Hunk) -> bool {
     let comes = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
     !comes && hunk.lines.iter().any(|line| matches!(line, Line::Drop(text) if !is_blank(text)))
 }
 
-/// Whether so much stands on both sides of what goes that it shows, side by side, that this is gone.
+/// Returns true if both sides of the removed lines have enough context: standing side by side, it proves the removal.
 fn is_joined(hunk: &Hunk) -> bool {
     let telling = |line: &&Line| matches!(line, Line::Keep(text) if text.chars().any(char::is_alphanumeric));
     let goes = |line: &Line| matches!(line, Line::Drop(_));
@@ -252,7 +252,7 @@ fn is_joined(hunk: &Hunk) -> bool {
         .all(|side| side.iter().filter(telling).count() >= JOINED)
 }
 
-/// Whether all that comes is empty, or stands in the hunk already, and nothing goes.
+/// Returns true if nothing is removed, and every added line is empty or equals a context line of the hunk.
 fn repeats(hunk: &Hunk) -> bool {
     hunk.lines.iter().all(|line| match line {
         Line::Add(text) => is_blank(text) || hunk.lines.contains(&Line::Keep(text.clone())),
@@ -261,7 +261,7 @@ fn repeats(hunk: &Hunk) -> bool {
     })
 }
 
-/// Whether neither the header of `hunk` is in the file, nor the first line of it that says something.
+/// Returns true if neither the header of `hunk` nor its first specific line is in the file.
 fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
     let named = hunk.headers.iter().any(|header| !is_blank(header));
     let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
@@ -269,7 +269,7 @@ fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
     named && headers.is_empty() && first.is_some_and(|(_, at)| at.is_none())
 }
 
-/// The places where the old lines stand, of the first pass that finds any.
+/// Returns the places of the old lines, from the first pass that finds any.
 fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let passes = [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near];
     let fits = passes.into_iter().map(|pass| match pass {
@@ -284,7 +284,7 @@ fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
 
-/// The new lines stand at `done`: whether that is because the hunk was applied, or there is more to say.
+/// Decides whether a hunk whose new lines stand at `done` is applied, or still has a place.
 fn already(
     hunk: &Hunk,
     fits: Vec<Fit>,
@@ -304,12 +304,12 @@ fn already(
     match (meant.is_empty(), done.iter().find(told)) {
         (false, None) => Ok(Found::Fits(meant)),
         (true, Some(at)) => Ok(Found::Already(*at)),
-        // It was done in one place, and could be done in another.
+        // It was applied in one place and could be applied in another.
         _ => Err(Miss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(Fit::first)).collect())),
     }
 }
 
-/// Those of `fits` that the hunk's header, its end and its number speak for, if they do for any.
+/// Narrows `fits` by the hunk's header, end-of-file mark and line number, if any fit satisfies them.
 fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) -> bool) -> Vec<Fit> {
     let mut keep = |is: &dyn Fn(&Fit) -> bool| {
         if fits.len() > 1 && fits.iter().any(is) {
@@ -324,25 +324,25 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
     fits
 }
 
-/// Whether `hunk` has all the context before what it changes that the patch format asks for, and none after it: only at
-/// the end of a file there is none. A header may say otherwise.
+/// Returns true if `hunk` has no header, full context before its change, and none after: that happens only at the end
+/// of a file. A header may say otherwise.
 fn ends_with_the_file(hunk: &Hunk) -> bool {
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
     let before = hunk.lines.iter().take_while(|line| matches!(line, Line::Keep(_))).count();
     !headed && before >= AROUND && !matches!(hunk.lines.last(), Some(Line::Keep(_)))
 }
 
-/// Whether the old lines of `hunk` stand in `text`, just so.
+/// Returns true if the old lines of `hunk` stand in `text` exactly.
 pub(crate) fn is_in(text: &Text<'_>, hunk: &Hunk) -> bool {
     !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
 }
 
-/// Where the new lines of `hunk` stand, and whether they say enough to take that for its doing.
+/// Returns where the new lines of `hunk` stand, and whether they are specific enough to prove that it is applied.
 fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
     let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
-    // Where lines only go from an end of the hunk, the rest of it stands there before and after.
+    // A hunk that only removes lines at one of its ends leaves lines that stand there before and after.
     let windows = (old.len() + 1).saturating_sub(new.len());
     if !text.effort().spend(windows.saturating_mul(new.len())) || !new.iter().any(telling) {
         return (Vec::new(), false);
@@ -354,7 +354,7 @@ fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
         Hunk { lines: new.iter().map(|line| Line::Keep((*line).to_owned())).collect(), ..Hunk::default() };
     let fits = contiguous(text, &done, Likeness::Exact, Pass::Exact);
     let places: Vec<usize> = fits.iter().map(Fit::first).collect();
-    // One line may stand anywhere, unless it is all there is, or stands just where the patch says.
+    // A single line may occur anywhere, unless it is the whole file or stands exactly at the line number.
     let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
     let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;
     (places, sure)

@@ -1,4 +1,4 @@
-//! Where the old lines of a hunk stand one after another.
+//! Candidate places of a hunk, and the search for its old lines as a contiguous run.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use crate::edit::{Hunk, Line};
 use crate::reading::Reading;
 use crate::text::Text;
 
-/// How a place was found, the strictest first.
+/// The match pass that found a place, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
-    /// What it makes stands there already.
+    /// The new lines already stand there.
     Done,
-    /// Every line as the patch has it.
+    /// Every line matches exactly.
     Exact,
-    /// The same, but not below its header.
+    /// Every line matches exactly, but not below its header.
     Header,
-    /// The same, and in other places too, further below its header.
+    /// Every line matches exactly, and also at other places further below the header.
     Nearest,
-    /// But for blanks at the ends of lines.
+    /// Ignores whitespace at the ends of lines.
     Trailing,
-    /// But for the indentation.
+    /// Ignores indentation.
     Indent,
-    /// But for blanks within lines and how quotes and dashes are written.
+    /// Ignores whitespace within lines and the typography of quotes and dashes.
     Fold,
-    /// But for empty lines.
+    /// Ignores empty lines.
     Blanks,
-    /// But for lines around it that have changed.
+    /// Fuzzy match: ignores context lines that have changed.
     Near,
-    /// Every line as the patch has it, read in another way.
+    /// Every line matches exactly after a repair of the patch text.
     Read(Reading),
 }
 
 impl Pass {
-    /// What it overlooks, in words; nothing if it overlooks nothing.
+    /// Describes the ignored difference; `None` if the match is exact.
     pub fn overlooks(self) -> Option<&'static str> {
         match self {
             Self::Done | Self::Exact => None,
@@ -58,26 +58,26 @@ impl fmt::Display for Pass {
 /// A place where a hunk may belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fit {
-    /// How it was found.
+    /// The pass that found it.
     pub(crate) pass: Pass,
-    /// Where each of the hunk's old lines is in the file; `None`: nowhere.
+    /// The position of each old line in the file; `None` if it is missing.
     pub(crate) at: Vec<Option<usize>>,
-    /// Why that is not enough to go by, if it is not.
+    /// The reason why the place is not certain enough, if there is one.
     pub(crate) doubt: Option<&'static str>,
 }
 
 impl Fit {
-    /// The first line of the file that it covers.
+    /// Returns the first line of the file that the match covers.
     pub(crate) fn first(&self) -> usize {
         self.at.iter().flatten().next().copied().unwrap_or(0)
     }
 
-    /// The line after the last that it covers.
+    /// Returns the line after the last one that the match covers.
     pub(crate) fn end(&self) -> usize {
         self.at.iter().flatten().next_back().map_or(0, |at| at + 1)
     }
 
-    /// The part of the file that it changes: what stays around that may be shared with others.
+    /// Returns the lines that the hunk changes. The context around them may be shared with other hunks.
     pub(crate) fn core(&self, hunk: &Hunk) -> (usize, usize) {
         let (mut start, mut end, mut old) = (None, self.first(), 0);
         let mut here = self.first();
@@ -104,18 +104,18 @@ impl Fit {
     }
 }
 
-/// What it costs to keep where one line is, in steps: there may be many places, and each has all lines.
+/// The cost in search steps of storing one line position. There may be many places, each with all lines.
 const KEPT: usize = 16;
 
-/// Notes that a place for `lines` lines is kept; whether there may be more.
+/// Charges the budget for storing a place of `lines` lines. Returns true if the budget allows more.
 pub(super) fn keep(text: &Text<'_>, lines: usize) -> bool {
     text.effort().spend(KEPT.saturating_mul(lines + 1))
 }
 
-/// Every place where the old lines of `hunk` stand one after another, as alike as `likeness` asks.
+/// Returns every place where the old lines of `hunk` stand one after another, compared with `likeness`.
 pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
     let pattern: Vec<&str> = hunk.old().collect();
-    // The longest line is the rarest.
+    // The longest line is likely the rarest.
     let Some((anchor, rare)) = pattern.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
     };

@@ -1,24 +1,24 @@
-//! Where the header of a hunk stands in the file, and how far what it heads goes on.
+//! Finds the `@@` header of a hunk in the file, and the extent of the block or section below it.
 
 use super::line::{fold, indent, is_blank};
 use crate::text::Text;
 
-/// What it costs to look for a header in a line, in steps.
+/// The cost in search steps of searching one line for a header.
 const SOUGHT: usize = 16;
 
-/// A header shorter than this is only taken for a whole line.
+/// A shorter header matches only a whole line.
 const TELLING: usize = 4;
 
-/// Words that go on with what was begun, or end it, wherever they stand.
+/// Words that continue or end a block, wherever they stand.
 const CONTINUES: &[&str] = &[
     "else", "elsif", "elif", "where", "catch", "finally", "except", "end", "fi", "done", "esac", "#if",
     "#ifdef", "#ifndef", "#else", "#elif", "#endif",
 ];
 
-/// Words that end a block, alone in their line.
+/// Words that end a block if they stand alone in a line.
 const CLOSES: &[&str] = &["end", "fi", "done", "esac"];
 
-/// Where the innermost of `headers` stands, each below the one before it.
+/// Returns the lines of the innermost of `headers`, each header below the one before it.
 pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
@@ -27,7 +27,7 @@ pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     last.unwrap_or_default()
 }
 
-/// Where the innermost of those of `headers` stands that are in the file, each below the one before it.
+/// Returns the lines of the innermost of those `headers` that are in the file, each below the one before it.
 pub(super) fn known(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
@@ -37,7 +37,7 @@ pub(super) fn known(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
     last.unwrap_or_default()
 }
 
-/// Where `header` stands within what is `above`, or else after it.
+/// Returns the lines of `header` within the blocks of `above`, or else after the first of them.
 fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
     let here = stands(text, header);
     let Some(above) = above else { return here };
@@ -53,7 +53,7 @@ fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
     }
 }
 
-/// Each of `headers`, with where it `ends`.
+/// Returns each of `headers` with its end, computed by `ends`.
 pub(super) fn spans(
     text: &Text<'_>,
     headers: &[usize],
@@ -67,7 +67,7 @@ pub(super) fn spans(
     headers.iter().map(span).collect()
 }
 
-/// The lines that are `header`, or else begin with it, or else hold it.
+/// Returns the lines that equal `header`, or else begin with it, or else contain it.
 fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
     let header = fold(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
@@ -84,7 +84,7 @@ fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
     found
 }
 
-/// The line after the last that belongs to what the line at `header` begins, as its indentation has it.
+/// Returns the line after the block that the line at `header` opens, judged by indentation.
 pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
     let own = depth(text.line(header));
     let outside = |at: &usize| {
@@ -94,15 +94,15 @@ pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
     (header + 1..text.len()).find(outside).unwrap_or(text.len())
 }
 
-/// Whether a line goes on with the block above it.
+/// Returns true if a line continues or closes the block above it.
 pub(super) fn continues(line: &str) -> bool {
     let line = line.trim_start();
     let word = line.split(|char: char| !char.is_alphanumeric() && char != '#').next().unwrap_or_default();
     line.starts_with(['}', ')', ']', '{']) || CONTINUES.contains(&word)
 }
 
-/// The line after the last that may belong below the line at `header`: where it opens no block by its indentation, what
-/// comes until the next like it, or until the block that it is in ends.
+/// Returns the line after the last one that may belong below `header`. A header that opens no block reaches to the next
+/// similar one, or to the end of its own block.
 pub(super) fn reach(text: &Text<'_>, header: usize) -> usize {
     let mut head = header;
     // ends: the head goes down
@@ -124,7 +124,7 @@ pub(super) fn reach(text: &Text<'_>, header: usize) -> usize {
     (head + 1..text.len()).find(outside).unwrap_or(text.len())
 }
 
-/// The end of a block that goes on after a label which is no deeper than what begins it.
+/// Returns the end of a block that continues after a label which is indented no deeper than the block's first line.
 fn label_end(text: &Text<'_>, head: usize, mut end: usize) -> usize {
     let label = |line: &str| {
         let name = line.trim_end().strip_suffix(':');
@@ -137,12 +137,12 @@ fn label_end(text: &Text<'_>, head: usize, mut end: usize) -> usize {
     end
 }
 
-/// Whether a line says something about what the next begins.
+/// Returns true if a line is an attribute or decorator of the next line.
 pub(super) fn is_prefix(line: &str) -> bool {
     line.trim_start().starts_with(['@']) || line.trim_start().starts_with("#[")
 }
 
-/// What the line at `at` begins a section with, as in INI files and Markdown.
+/// Returns the section marker of the line at `at`, as in INI files and Markdown.
 fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
     let line = text.line(at);
     let apart = at == 0 || is_blank(text.line(at - 1));
@@ -153,19 +153,19 @@ fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
     (apart && signs > 0 && line[signs..].starts_with(' ')).then_some(&line[..signs])
 }
 
-/// How far what the header at a line of the file heads goes on: the last line at which a hunk may begin there.
+/// The extent of a header's section: for each measure, the last line at which a hunk may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderSection {
     /// The last line of the block that the header opens; the header itself if it opens none.
     pub(super) block: usize,
-    /// The next line that is no deeper than the header and begins with a word.
+    /// The next line that is indented no deeper than the header and begins with a word.
     pub(super) near: usize,
-    /// The further of that line and the next one that begins with the word of the header.
+    /// The later of that line and the next line that begins with the header's first word.
     pub(super) far: usize,
 }
 
 impl HeaderSection {
-    /// Reads how far the section of the line at `header` goes.
+    /// Measures the section of the line at `header`.
     pub(super) fn of(text: &Text<'_>, header: usize) -> Self {
         text.effort().spend(4 * text.len().saturating_sub(header));
         let (own, word) = (depth(text.line(header)), first_word(text.line(header)));
@@ -184,7 +184,7 @@ impl HeaderSection {
     }
 }
 
-/// Whether a line only closes a block.
+/// Returns true if a line only closes a block.
 fn closes(line: &str) -> bool {
     let line = line.trim();
     let rest = line.trim_start_matches(['}', ')', ']', ';', ',']);
@@ -192,7 +192,7 @@ fn closes(line: &str) -> bool {
     bracket && (rest.is_empty() || rest.trim_start().starts_with(['/', '#'])) || CLOSES.contains(&line)
 }
 
-/// The word that a line begins with, or else its first character.
+/// Returns the first word of a line, or else its first character.
 fn first_word(line: &str) -> &str {
     let line = line.trim_start();
     let ends = |char: char| !(char.is_alphabetic() || "_$#[".contains(char));
@@ -201,13 +201,13 @@ fn first_word(line: &str) -> &str {
     &line[..end.max(first)]
 }
 
-/// Whether the line at `at` begins something of its own after what the line at `header` does.
+/// Returns true if the line at `at` begins another block or section after the one of `header`.
 pub(super) fn follows(text: &Text<'_>, header: usize, at: usize) -> bool {
     let sections = section(text, header).is_some() && section(text, at).is_some();
     sections || depth(text.line(at)) <= depth(text.line(header)) && opens(text, at)
 }
 
-/// Whether the line at `at` begins a block, as its indentation has it.
+/// Returns true if the line at `at` opens a block, judged by indentation.
 pub(super) fn opens(text: &Text<'_>, at: usize) -> bool {
     let below = (at + 1..text.len()).find(|at| !is_blank(text.line(*at)));
     below.is_some_and(|below| depth(text.line(below)) > depth(text.line(at)))

@@ -1,29 +1,29 @@
-//! How the patch is indented → how the file is: what turns an added line's blanks into the file's own.
+//! Converts the indentation of a patch into the indentation of the file.
 
 use std::collections::BTreeMap;
 
 use super::line::{indent, is_blank};
 
-/// What to do to the blanks that an added line begins with.
+/// The conversion of an added line's indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shift {
-    /// Nothing.
+    /// No conversion.
     None,
-    /// Put these before them.
+    /// Prepends these blanks.
     Deeper(String),
-    /// Take these away.
+    /// Removes these blanks.
     Shallower(String),
-    /// So many blanks are a tab.
+    /// Converts this many spaces to one tab.
     Tabs(usize),
-    /// A tab is so many blanks.
+    /// Converts one tab to this many spaces.
     Spaces(usize),
-    /// What was seen is known; the rest is as it is, if most of it was.
+    /// Maps the indentations that were seen. The flag says whether others stay as they are, since most lines agree.
     Known(BTreeMap<String, String>, bool),
 }
 
 impl Shift {
-    /// The shift that turns the patch's lines into the file's, which are the same but for blanks.
-    /// `None`: they are indented in no way that can be told.
+    /// Finds the shift that turns the patch's lines into the file's, which differ only in whitespace. `None`: no rule
+    /// explains the difference.
     pub(crate) fn between<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let pairs: Vec<(&str, &str)> = pairs
             .filter(|(ours, theirs)| !is_blank(ours) && !is_blank(theirs))
@@ -50,7 +50,7 @@ impl Shift {
         if let Some(width) = width(pairs.iter().map(|(ours, theirs)| (*theirs, *ours))) {
             return Some(Self::Spaces(width));
         }
-        // Lines at the margin say nothing of how the rest is indented, if all the rest is otherwise.
+        // Lines at the margin prove nothing about the indentation of the rest, if all the rest differs.
         let indented = || pairs.iter().filter(|(ours, theirs)| !ours.is_empty() || !theirs.is_empty());
         let otherwise = indented().count() > 1 && indented().all(|(ours, theirs)| ours != theirs);
         let mostly = !otherwise && same * 3 >= pairs.len() * 2;
@@ -58,23 +58,23 @@ impl Shift {
         for (ours, theirs) in &pairs {
             let seen = known.entry((*ours).to_owned()).or_insert_with(|| (*theirs).to_owned());
             if seen != theirs {
-                // Most lines are as they should be: the others were mistyped.
+                // Most lines agree, so the others were mistyped.
                 return mostly.then_some(Self::None);
             }
         }
-        // One line that is indented otherwise was mistyped, unless it has tabs for blanks.
+        // A single line that differs was mistyped, unless tabs stand for spaces.
         let often = |ours: &str| pairs.iter().filter(|pair| pair.0 == ours).count() > 1;
         let tabs = |ours: &str, theirs: &str| ours.contains('\t') != theirs.contains('\t');
         known.retain(|ours, theirs| !mostly || ours == theirs || often(ours) || tabs(ours, theirs));
         Some(Self::Known(known, mostly))
     }
 
-    /// An added line, indented as the file is. `None`: nobody can tell how.
+    /// Indents an added line as the file is. `None`: the depth is unclear.
     pub(crate) fn apply(&self, line: &str) -> Option<String> {
         let (blanks, rest) = line.split_at(indent(line).len());
         match self {
             Self::None => Some(line.to_owned()),
-            // A line of blanks alone says nothing about its depth; but tabs stay tabs.
+            // A whitespace-only line proves nothing about its depth; but tabs stay tabs.
             Self::Tabs(_) | Self::Spaces(_) if rest.is_empty() => {
                 Some(self.respell(blanks).unwrap_or_else(|| line.to_owned()))
             }
@@ -83,7 +83,7 @@ impl Shift {
         }
     }
 
-    /// The blanks that a line begins with, as the file has them.
+    /// Converts leading whitespace to the file's.
     fn respell(&self, blanks: &str) -> Option<String> {
         Some(match self {
             Self::None => blanks.to_owned(),
@@ -91,7 +91,7 @@ impl Shift {
             Self::Shallower(less) => blanks.strip_suffix(less.as_str())?.to_owned(),
             Self::Tabs(width) => {
                 let (tabs, rest) = (blanks.len() / width, blanks.len() % width);
-                // One blank more is that of a comment's star.
+                // One extra space aligns the star of a comment.
                 let told = blanks.bytes().all(|byte| byte == b' ') && rest <= 1;
                 told.then(|| "\t".repeat(tabs) + &" ".repeat(rest))?
             }
@@ -108,7 +108,7 @@ impl Shift {
     }
 }
 
-/// How many blanks of one side make a tab of the other, if that is all the difference.
+/// Returns how many spaces of one side make a tab of the other, if that is the only difference.
 fn width<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<usize> {
     let mut width = None;
     for (spaces, tabs) in pairs {

@@ -1,22 +1,22 @@
-//! When two lines are taken for the same: exactly, but for blanks, or but for what typewriters do not have.
+//! Compares two lines: exactly, ignoring whitespace, or ignoring typography.
 
 use std::borrow::Cow;
 
-/// How alike two lines have to be.
+/// The strictness of a line comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Likeness {
     /// Byte for byte.
     Exact,
-    /// But for blanks at the end.
+    /// Ignores trailing whitespace.
     Trailing,
-    /// But for blanks at the beginning too.
+    /// Ignores leading and trailing whitespace.
     Trimmed,
-    /// But for blanks anywhere, and for how quotes and dashes are written.
+    /// Collapses runs of whitespace, and ignores the typography of quotes and dashes.
     Folded,
 }
 
 impl Likeness {
-    /// Whether `a` and `b` are that alike.
+    /// Returns true if `a` and `b` are equal under this comparison.
     pub(crate) fn holds(self, a: &str, b: &str) -> bool {
         match self {
             Self::Exact => a == b,
@@ -27,7 +27,7 @@ impl Likeness {
     }
 }
 
-/// The plain form of a character that is written in several ways.
+/// Returns the ASCII equivalent of a quote, dash or space character.
 pub(crate) fn plain(char: char) -> char {
     match char {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
@@ -38,12 +38,12 @@ pub(crate) fn plain(char: char) -> char {
     }
 }
 
-/// Whether a character takes no room and says nothing.
+/// Returns true for zero-width characters and soft hyphens.
 fn is_void(char: char) -> bool {
     matches!(char, '\u{200b}' | '\u{200c}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
-/// A line as it is compared when blanks and ways of writing do not count.
+/// Normalises whitespace and typography for a comparison.
 pub(crate) fn fold(line: &str) -> Cow<'_, str> {
     let trimmed = line.trim();
     let usual = |bytes: &[u8]| bytes.iter().all(u8::is_ascii) && !bytes.contains(&b'\t');
@@ -68,29 +68,29 @@ pub(crate) fn fold(line: &str) -> Cow<'_, str> {
     Cow::Owned(folded)
 }
 
-/// The blanks that a line begins with.
+/// Returns the leading whitespace of a line.
 pub(crate) fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Whether there is nothing on a line.
+/// Returns true if a line is empty or whitespace.
 pub(crate) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// How alike two lines are that are not the same, from 0 to 1. What cannot come to half counts as nothing.
+/// Returns the similarity of two lines, from 0 to 1. A value that cannot reach one half counts as 0.
 pub(crate) fn similarity(a: &str, b: &str) -> f64 {
     let (a, b) = (fold(a), fold(b));
     if a == b {
         return 1.0;
     }
     let (short, long) = if a.len() < b.len() { (&a, &b) } else { (&b, &a) };
-    // A line that was cut off is the line that it begins.
+    // A truncated line matches the line that it begins.
     let cut = short.trim_end_matches("...").trim_end();
     if cut.len() >= 10 && long.starts_with(cut) {
         return 0.9;
     }
-    // It is twice what both have of all that they have: no more than the shorter has.
+    // The Sørensen–Dice coefficient is bounded by the shorter line's share.
     let said = |line: &str| line.chars().filter(|char| !char.is_whitespace()).count().saturating_sub(1);
     if said(short) * 3 < said(long) {
         return 0.0;

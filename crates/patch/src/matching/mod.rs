@@ -1,6 +1,7 @@
-//! Hunks → places in a file: from exact to tolerant, and never a guess between two.
+//! Matches hunks to places in a file, from exact to tolerant, and never guesses between two places.
 //!
-//! What stays keeps the file's own bytes; what goes must be there; what comes is indented and spelled as the file is.
+//! Context lines keep the file's own bytes, and removed lines must exist. Added lines are indented and spelled as the
+//! file is.
 
 mod adds;
 mod align;

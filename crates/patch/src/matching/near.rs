@@ -1,4 +1,4 @@
-//! Where a hunk belongs although lines around it have changed: by what is still the same.
+//! Fuzzy search: finds the place of a hunk although context lines around it have changed.
 
 use super::align::Sought;
 use super::fit::Fit;
@@ -6,15 +6,15 @@ use super::sure::is_sure;
 use crate::edit::Hunk;
 use crate::text::Text;
 
-/// How much of a hunk must be there.
+/// The minimum share of a hunk that must be present.
 pub(super) const ENOUGH: f64 = 0.55;
-/// By how much it must be more there than anywhere else, if lines go, and if none do.
+/// The minimum lead over any other place, for hunks that remove lines and for those that do not.
 const CLEARLY: f64 = 0.2;
 const MORE_CLEARLY: f64 = 0.5;
-/// Places that are told apart.
+/// The maximum number of places to tell apart.
 const NAMED: usize = 6;
 
-/// The places where most of `hunk` is: one if it is clear, more if it is not.
+/// Returns the places where most of `hunk` is: one if it is clear, more if it is not.
 pub(crate) fn near(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     let sought = Sought::of(text, hunk);
     let clearly = if sought.olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
@@ -42,7 +42,7 @@ pub(crate) fn near(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
     fits
 }
 
-/// The lines of the file that resemble `hunk` most, if any do.
+/// Returns the range of the file's lines that resemble `hunk` most, if any do.
 pub(crate) fn closest(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
     let (share, fit) = Sought::of(text, hunk).best(false, &[])?;
     let missing = |at: &Option<usize>| at.is_none();

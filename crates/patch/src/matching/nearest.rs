@@ -1,4 +1,4 @@
-//! Decides between several places of a hunk by its header: the nearest below it, as the patch format has it.
+//! Chooses between several places of a hunk by its header: the nearest below it, as the patch format defines.
 
 use super::align::weight;
 use super::fit::{Fit, Pass};
@@ -8,20 +8,20 @@ use super::sure::TELLING;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// So many lines on each side of a change are all the context that the patch format asks for. A hunk with fewer may stand
-/// in several places because too little of it was written.
+/// The context lines on each side of a change that the patch format asks for. A hunk with fewer may match several
+/// places because too little was written.
 pub(super) const AROUND: usize = 3;
-/// So many lines on each side of a change tell its place from others in the same block.
+/// This many lines on each side of a change tell its place from others in the same block.
 const TOLD_APART: usize = 2;
-/// Old lines that weigh less together may stand anywhere: an empty line and an attribute, say.
+/// Old lines of less total weight may occur anywhere, for example an empty line and an attribute.
 const ENOUGH: f64 = 5.0;
 
-/// The place of `hunk` among `fits` that its header decides for. Header and hunk must stand just so, the header once.
+/// Chooses the place of `hunk` among `fits` by its header. Header and hunk must match exactly, and the header once.
 ///
-/// A place that alone begins in the section of the header is the one. Otherwise the nearest below the header is, as the patch
-/// format has it. Then the hunk must say enough and have context on both sides, or be at that end of the file. A hunk with
-/// one line of context is not told apart from another place in the block that the header opens, nor from one that is as
-/// near. Lines before `from` are those of the hunk before it.
+/// A place that alone begins in the header's section is chosen. Otherwise the nearest below the header is, as the patch
+/// format defines. Then the hunk must be specific enough and have context on both sides, or be at that end of the file.
+/// One line of context does not tell the place from another in the header's block, nor from one that is as near. Lines
+/// before `from` belong to the previous hunk.
 pub(super) fn nearest(text: &Text<'_>, hunk: &Hunk, fits: &[Fit], from: usize) -> Option<Fit> {
     if hunk.at.is_some() || fits.iter().any(|fit| fit.pass != Pass::Exact) {
         return None;
@@ -41,9 +41,8 @@ pub(super) fn nearest(text: &Text<'_>, hunk: &Hunk, fits: &[Fit], from: usize) -
         .then(|| Fit { pass: Pass::Nearest, ..first.clone() })
 }
 
-/// The place of `hunk` among `fits` that is the beginning of the file. A first hunk without a header that has context after
-/// its change and none before it belongs there: that is where a diff has none, and the first place that the patch format
-/// looks at.
+/// Chooses the place at the beginning of the file for a first hunk without a header. It must have context after its
+/// change and none before it. A diff has none only there, and the patch format looks there first.
 pub(super) fn at_the_top(hunk: &Hunk, fits: &[Fit]) -> Option<Fit> {
     let keeps = |line: Option<&Line>| matches!(line, Some(Line::Keep(_)));
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
@@ -53,7 +52,7 @@ pub(super) fn at_the_top(hunk: &Hunk, fits: &[Fit]) -> Option<Fit> {
     fits.iter().find(top).filter(|_| told).cloned()
 }
 
-/// The place of `hunk` among `fits` that alone begins in the section of its header, which stands at `headers`.
+/// Chooses the place among `fits` that alone begins in the section of the hunk's header, which stands at `headers`.
 pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<Fit> {
     let numbered = |fit: &Fit| hunk.at == Some(fit.first() + 1);
     if fits.iter().any(|fit| fit.pass > Pass::Trailing || numbered(fit)) {
@@ -63,21 +62,21 @@ pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: 
     only(fits.iter().filter(|fit| headers[0] < fit.end()), section.far).cloned()
 }
 
-/// The section of the header of `hunk`, if the hunk has several places and its header stands just so, and once.
+/// Returns the section of the hunk's header, if the hunk has several places and its header matches one line exactly.
 fn section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<HeaderSection> {
     let name = hunk.headers.iter().rfind(|header| !is_blank(header))?;
     let [header] = *headers else { return None };
     (fits.len() > 1 && fold(text.line(header)) == fold(name)).then(|| HeaderSection::of(text, header))
 }
 
-/// The only one of `fits` that begins at the line `end` or before it.
+/// Returns the only one of `fits` that begins at or before the line `end`.
 fn only<'a>(fits: impl Iterator<Item = &'a Fit>, end: usize) -> Option<&'a Fit> {
     let mut inside = fits.filter(|fit| fit.first() <= end);
     inside.next().filter(|_| inside.next().is_none())
 }
 
-/// Whether `hunk` keeps so many `lines` on each side of what it changes, unless `fit` is at that end of the file: whoever
-/// writes context on one side alone has the end of the file on the other.
+/// Returns true if `hunk` has `lines` context lines on each side of its change, or `fit` is at that end of the file. A
+/// hunk with context on one side alone has the end of the file on the other.
 pub(super) fn has_sides(text: &Text<'_>, hunk: &Hunk, fit: &Fit, lines: usize) -> bool {
     let keeps = |line: &&Line| matches!(line, Line::Keep(_));
     let before = hunk.lines.iter().take_while(keeps).count();
@@ -85,12 +84,12 @@ pub(super) fn has_sides(text: &Text<'_>, hunk: &Hunk, fit: &Fit, lines: usize) -
     (before >= lines || fit.first() == 0) && (after >= lines || fit.end() == text.len())
 }
 
-/// Whether `hunk` has all its context at `fit`: on each side of what it changes, unless the file ends there.
+/// Returns true if `hunk` has full context at `fit` on each side of its change, except at an end of the file.
 pub(super) fn is_full(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     has_sides(text, hunk, fit, AROUND) && context(hunk) >= AROUND
 }
 
-/// How many lines of `hunk` stay and say something.
+/// Counts the context lines of `hunk` that are specific.
 fn context(hunk: &Hunk) -> usize {
     hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
 }

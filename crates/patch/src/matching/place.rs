@@ -1,4 +1,4 @@
-//! All hunks of a file → one place each: what each alone leaves open, its header and its neighbours may decide.
+//! Assigns one place to each hunk of a file. Headers and neighbouring hunks decide what one hunk leaves open.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use super::spelling::Manner;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// So many hunks without a place are enough to be told of.
+/// The maximum number of unplaced hunks to report.
 const TOLD: usize = 20;
-/// For so many hunks the file is gone over once, and not for each.
+/// From this number of hunks on, the file is indexed once instead of scanned for each.
 const MANY: usize = 16;
 
-/// What becomes of a hunk.
+/// The result for one hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// It does this.
+    /// It makes these changes.
     Here(Pass, Landing),
-    /// What it would do is done: from this line on.
+    /// It is already applied, from this line on.
     Already(usize),
 }
 
-/// Gives each of `hunks` its place in `text`, or says of each that has none why.
+/// Assigns a place in `text` to each of `hunks`, or returns the reason for each one without a place.
 pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
     let mut misses = Vec::new();
     let mut founds = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
     }
     for (index, hunk) in hunks.iter().enumerate() {
         match find(text, hunk, hunks.len() == 1) {
-            // What was found without looking everywhere says nothing.
+            // A search that was cut short proves nothing.
             _ if text.effort().is_spent() => return Err(vec![(index, Miss::Costly)]),
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
@@ -80,8 +80,8 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
     if misses.is_empty() { Ok(placed) } else { Err(misses) }
 }
 
-/// Hunks that are out of order and not quite as the file is, or come after one that is done already; and such that keep a
-/// line that another takes away.
+/// Returns hunks that are out of order and do not match exactly, or that are out of order with an applied hunk. Also
+/// returns hunks whose context includes a line that another hunk removes.
 fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
     let single = |found: &Found| match found {
         Found::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
@@ -122,13 +122,13 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     misses
 }
 
-/// Whether two hunks lie otherwise than their numbers say, and one of them is not just as the file is.
+/// Returns true if two hunks lie in another order than their line numbers say, and one of them is not exact.
 fn is_misnumbered(hunks: &[Hunk], (one, above): (usize, &Fit), (other, fit): (usize, &Fit)) -> bool {
     let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
     said && fit.first() < above.first() && above.pass.max(fit.pass) > Pass::Exact
 }
 
-/// For each hunk, the first line at which one after it is done already.
+/// Returns for each hunk the first line at which a later hunk is already applied.
 fn done_below(founds: &[Found]) -> Vec<usize> {
     let mut first = usize::MAX;
     let below = founds.iter().rev().map(|found| {
@@ -143,7 +143,7 @@ fn done_below(founds: &[Found]) -> Vec<usize> {
     below
 }
 
-/// A line that the hunk at `index` keeps, though not just as it is, and another of its `takers` takes away.
+/// Returns a context line of the hunk at `index` that matches inexactly and that another of its `takers` removes.
 fn lost(
     text: &Text<'_>,
     hunks: &[Hunk],
@@ -153,19 +153,19 @@ fn lost(
     let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
     olds.into_iter().find_map(|((line, at), kept)| {
         let at = at.filter(|at| kept && line != text.line(*at))?;
-        // It may be written as another hunk leaves it; but then it says nothing about how the file is indented.
+        // It may be written as another hunk leaves it. But then it proves nothing about the file's indentation.
         let leaves = |other: usize| adds_line(&hunks[other], line) && indent(line) == indent(text.line(at));
         let mut takers = takers.get(&at).into_iter().flatten();
         takers.any(|other| *other != index && !leaves(*other)).then_some(at)
     })
 }
 
-/// Whether each old line of a hunk stays.
+/// Returns for each old line of a hunk whether it is context.
 fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
     hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).map(|line| matches!(line, Line::Keep(_)))
 }
 
-/// The lines of the file that a hunk takes away.
+/// Returns the lines of the file that a hunk removes.
 fn dropped(hunk: &Hunk, fit: &Fit) -> Vec<usize> {
     kept(hunk).zip(&fit.at).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
 }
@@ -203,8 +203,8 @@ fn settle(
     }
 }
 
-/// Leaves a hunk that is open after that the place that its header decides for. One whose lines another hunk has too is for
-/// their order to place.
+/// Reduces hunks with several remaining places to the one that the header decides for. Hunks whose old lines another
+/// hunk shares are left to their order.
 fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
     let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
     for hunk in hunks {
@@ -228,10 +228,11 @@ fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
     }
 }
 
-/// Leaves each hunk those places that lie between the places of its neighbours.
+/// Keeps for each hunk the places that lie between the places of its neighbours.
 fn narrow(hunks: &[Hunk], founds: &mut [Found]) {
     let core = |at: usize, fit: &Fit| fit.core(&hunks[at]);
-    // The first place for each from above, and the last from below: where they meet there is no other.
+    // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
+    // other.
     let bounds = |founds: &[Found]| -> Option<Vec<(Fit, Fit)>> {
         let mut lowest = Vec::new();
         let mut from = 0;

@@ -1,4 +1,4 @@
-//! A place → what goes and what comes, line by line; or why nobody can tell.
+//! Turns a matched place into removed and added lines, or the reason why the change is unclear.
 
 use std::collections::HashSet;
 
@@ -9,25 +9,25 @@ use super::spelling::{Manner, Spelling};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// Lines that resemble each other as much are one in two versions.
+/// Lines of at least this similarity are two versions of one line.
 const REWORDED: f64 = 0.5;
 
-/// What a hunk does to a file.
+/// The changes of a hunk to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Landing {
-    /// Lines that go.
+    /// The lines to remove.
     pub(crate) drops: Vec<usize>,
-    /// Lines that come, each before the line of that number.
+    /// The lines to add, each before the line of that number.
     pub(crate) adds: Vec<(usize, String)>,
-    /// Its place is not below its header.
+    /// True if the place is not below the hunk's header.
     pub(crate) unheaded: bool,
 }
 
-/// Why a place is not enough to go by.
+/// The reason why a place is not certain enough.
 pub(crate) type Doubt = String;
 
 impl Landing {
-    /// What `hunk` does at `fit`.
+    /// Computes the changes of `hunk` at `fit`.
     pub(crate) fn of(text: &Text<'_>, hunk: &Hunk, fit: &Fit, manner: &Manner) -> Result<Self, Doubt> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
@@ -76,8 +76,8 @@ impl Landing {
         }
     }
 
-    /// A line that comes one blank deeper or less deep than the patch has it, where that is not borne out: as it is given it is
-    /// as deep as lines of the file are, and so it would not be; or only what goes says so, and the file could have both.
+    /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
+    /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
     fn misled<'a>(&self, text: &Text<'_>, hunk: &'a Hunk, fit: &Fit) -> Option<&'a str> {
         let given = hunk.lines.iter().filter_map(|line| match line {
             Line::Add(text) => Some(text.as_str()),
@@ -100,7 +100,7 @@ impl Landing {
         }
     }
 
-    /// Whether something goes from between two empty lines, and nothing comes.
+    /// Returns true if lines between two empty lines are removed and none are added there.
     fn leaves_a_gap(&self, text: &Text<'_>) -> bool {
         let goes = |at: usize| self.drops.binary_search(&at).is_ok();
         let blank = |at: usize| at < text.len() && is_blank(text.line(at));
@@ -114,7 +114,7 @@ impl Landing {
         })
     }
 
-    /// Takes the line at `at` out, which is the `seen`th of the old lines.
+    /// Removes the line at `at`, which matches old line number `seen`.
     fn drop(
         &mut self,
         text: &Text<'_>,
@@ -147,24 +147,25 @@ impl Landing {
     }
 }
 
-/// Whether two indentations differ by one blank.
+/// Returns true if two indentations differ by one space.
 fn is_one_blank(one: &str, other: &str) -> bool {
     one.strip_suffix(' ') == Some(other) || other.strip_suffix(' ') == Some(one)
 }
 
-/// Whether what goes, and says something, stands as deep as the patch has it: then what comes would too.
+/// Returns true if a non-empty removed line has the same indentation in the patch and in the file. Then added lines
+/// would too.
 fn is_contrary(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let goes = |line: &Line| matches!(line, Line::Drop(_));
     depths(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
 }
 
-/// Whether what stays, and says something, is as deep in the file as in the patch.
+/// Returns true if all non-empty context lines have the same indentation in the file and in the patch.
 fn is_level(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, Line::Keep(_)));
     kept.all(|(_, ours, theirs)| ours == theirs)
 }
 
-/// The old lines of a hunk that say something, with their indentation in the patch and in the file.
+/// Returns the non-empty old lines of a hunk, with their indentation in the patch and in the file.
 fn depths<'a>(
     text: &'a Text<'_>,
     hunk: &'a Hunk,
@@ -179,9 +180,9 @@ fn depths<'a>(
     })
 }
 
-/// Whether empty lines that only the file or only the patch has are not beside what changes, from the first change to the
-/// last. Of two texts, which lines go is a guess of ours, so that nobody can tell what becomes of those among them, unless
-/// lines are only reworded, each in its place.
+/// Returns true if no empty line that only the file or only the patch has stands among the changes. For two texts the
+/// removed lines are our own guess, so the fate of such an empty line is unclear. The exception are lines that are only
+/// reworded, each at its place.
 fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
     let changes = |line: &Line| !matches!(line, Line::Keep(_));
     let olds = |lines: &[Line]| lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
@@ -196,8 +197,8 @@ fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
     fit.at[from..until].windows(2).all(beside) || is_reworded(hunk, fit, beside)
 }
 
-/// Whether as many lines come as go wherever something changes, each much like the one in whose place it comes, and what
-/// goes together stands together, each `beside` the next.
+/// Returns true if each change removes as many lines as it adds, each similar to its replacement. Adjacent removed
+/// lines must be adjacent in the file too, as `beside` decides.
 fn is_reworded(hunk: &Hunk, fit: &Fit, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
     let mut seen = 0;
     hunk.lines.chunk_by(|one, next| matches!(one, Line::Keep(_)) == matches!(next, Line::Keep(_))).all(
@@ -214,13 +215,13 @@ fn is_reworded(hunk: &Hunk, fit: &Fit, beside: impl Fn(&[Option<usize>]) -> bool
     )
 }
 
-/// The text of those of `lines` that are of a kind.
+/// Returns the text of those of `lines` that satisfy `is`.
 fn texts(lines: &[Line], is: impl Fn(&Line) -> bool) -> Vec<&str> {
     let those = lines.iter().filter(|line| is(line));
     those.map(|(Line::Keep(text) | Line::Drop(text) | Line::Add(text))| text.as_str()).collect()
 }
 
-/// For each line of the run of added lines at `index`, the old line that it takes the place of.
+/// Returns for each line of the run of added lines at `index` the old line that it replaces.
 fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
     let dropped = hunk.lines[..index].iter().rev().take_while(|line| matches!(line, Line::Drop(_))).count();
     if dropped > 0 {
@@ -231,7 +232,7 @@ fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
     (seen..seen + after).collect()
 }
 
-/// Before which line of the file the run of added lines goes that stands after `seen` old lines.
+/// Returns the line of the file before which the run of added lines goes that follows `seen` old lines.
 fn insertion(
     text: &Text<'_>,
     hunk: &Hunk,
@@ -260,7 +261,7 @@ fn insertion(
         (None, Some(after)) if seen == 0 => Ok(after),
         (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
             Some(after) if *after == before + 1 => Ok(*after),
-            // Empty lines that are not there do not count, if nothing else is.
+            // Missing empty lines do not count, if nothing else is in between.
             _ if fit.pass == Pass::Blanks && before + 1 == text.len() => Ok(before + 1),
             Some(after) if fit.pass == Pass::Blanks => between(text, before, *after, run),
             _ => Err(format!("the line that should follow line {} is not there", before + 1)),
@@ -271,14 +272,14 @@ fn insertion(
             Some(before) if fit.pass == Pass::Blanks => between(text, *before, after, run),
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
-        // An empty line too many at the end does not count.
+        // An extra empty line at the end does not count.
         (None, None) if fit.pass == Pass::Blanks && seen == fit.at.len() => Ok(fit.end()),
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }
 
-/// Before which line between those at `before` and `after` new lines go, if only empty ones are there: so that as many
-/// stand between things as stood there.
+/// Returns the insertion line between `before` and `after`, if only empty lines are there. The spacing between blocks
+/// stays as it was.
 fn between(text: &Text<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, Doubt> {
     let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
     if let Some(at) = stranger {
@@ -291,7 +292,7 @@ fn between(text: &Text<'_>, before: usize, after: usize, run: &[&str]) -> Result
     let gap = after - before - 1;
     let leads = run.iter().take_while(|line| is_blank(line)).count();
     let trails = run.iter().rev().take_while(|line| is_blank(line)).count();
-    // Of several empty lines, some may belong above what comes, and some below it.
+    // Of several empty lines, some may belong above the added lines and some below.
     let bears = |own: usize| own > 0 && (gap == 1 || own == gap);
     match (leads, trails) {
         (_, 0) if bears(leads) => Ok(before + 1),

@@ -1,4 +1,4 @@
-//! How the patch writes → how the file does: indentation, quotes, dashes.
+//! Adapts added lines to the file's style: indentation, quotes and dashes.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -10,29 +10,29 @@ use super::settle::Doubt;
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// So many lines make a habit.
+/// This many lines make a habit.
 const HABIT: usize = 2;
 
-/// What a file's lines, and the hunks that found their places in it, say about how it is written.
+/// The style of a file, learned from its lines and from hunks that matched in it.
 #[derive(Debug, Default)]
 pub(crate) struct Manner {
-    /// Lines that are indented with tabs, and with two blanks or more.
+    /// The number of lines indented with tabs, and with two or more spaces.
     tabs: usize,
     blanks: usize,
-    /// Evidence that the patch means its indentation as it is.
+    /// Evidence that the patch means its indentation literally.
     meant: MeantIndent,
-    /// A character of the patch, and that of the file in its place; `None`: now this, now that.
+    /// A character of the patch, and the file's character in its place; `None` if the file uses both.
     chars: BTreeMap<char, Option<char>>,
-    /// How tabs and blanks stand for each other, if a hunk says.
+    /// The conversion between tabs and spaces, if a hunk proves one.
     shift: Option<Shift>,
-    /// What is to be taken off lines that come, if a hunk says that the patch has a blank too many after its signs.
+    /// The shift for added lines, if a hunk proves that the patch has an extra blank after its signs.
     signs: Option<Shift>,
-    /// By how many blanks lines of the file are indented deeper, mostly; once somebody has asked.
+    /// The most frequent indentation step of the file in blanks; computed on first use.
     step: OnceCell<usize>,
 }
 
 impl Manner {
-    /// Reads how `text` is indented, and how `hunks` are, which change it.
+    /// Reads the indentation of `text` and of `hunks`, which change it.
     pub(crate) fn of(text: &Text<'_>, hunks: &[Hunk]) -> Self {
         let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
         let (mut tabs, mut blanks) = (0, 0);
@@ -51,7 +51,7 @@ impl Manner {
         })
     }
 
-    /// Learns from the old lines of `hunk`, which are at `fit`.
+    /// Learns from the old lines of `hunk`, which match at `fit`.
     pub(crate) fn learn(&mut self, text: &Text<'_>, hunk: &Hunk, fit: &Fit) {
         if fit.pass <= Pass::Trailing {
             return;
@@ -66,9 +66,9 @@ impl Manner {
                 continue;
             }
             for (ours, theirs) in ours.chars().zip(theirs.chars()) {
-                // What is the same says something too: the file has it now this way, now that.
+                // Equal characters are evidence too: the file may use both.
                 if plain(ours) == plain(theirs) && is_written_variously(plain(ours)) {
-                    // A file that has the plain one too is not written in the other all over.
+                    // A file that also has the plain character is not written with the other one throughout.
                     let mixed = ours != theirs && plain(ours) == ours && text.as_str().contains(ours);
                     let known = self.chars.entry(ours).or_insert(Some(theirs));
                     if mixed || *known != Some(theirs) {
@@ -79,7 +79,7 @@ impl Manner {
         }
     }
 
-    /// Whether the patch has what a printer makes of quotes and dashes, where the file has what is on a keyboard.
+    /// Returns true if the patch has typographic quotes or dashes where the file has ASCII ones.
     fn is_printed(&self) -> bool {
         let made = |(ours, theirs): (&char, &Option<char>)| {
             plain(*ours) != *ours && plain(*ours) != ' ' && *theirs == Some(plain(*ours))
@@ -87,8 +87,8 @@ impl Manner {
         self.chars.iter().any(made)
     }
 
-    /// Why a new line would not fit into the file, if it is indented as no line of it is. The old lines of its hunk stand there
-    /// just so if `exact`.
+    /// Returns why a new line does not fit the file's indentation, if it does not. `exact`: the old lines of its hunk
+    /// match exactly.
     fn misfit(&self, line: &str, exact: bool) -> Option<Doubt> {
         let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
         let (file, here) = match () {
@@ -103,14 +103,14 @@ impl Manner {
     }
 }
 
-/// Evidence that a patch means the blanks or tabs its added lines begin with, although the file is indented otherwise.
+/// Evidence that a patch means the blanks or tabs of its added lines, although the file is indented otherwise.
 #[derive(Debug, Default)]
 struct MeantIndent {
     /// Some added lines begin with a tab, so the writer of the patch can produce tabs.
     tabs: bool,
-    /// Some added lines begin with two blanks, so the writer of the patch can produce blanks.
+    /// Some added lines begin with two spaces, so the writer of the patch can produce spaces.
     spaces: bool,
-    /// The indentations of two blanks or more that old lines have.
+    /// The indentations of two or more spaces that old lines have.
     blanks: HashSet<String>,
 }
 
@@ -126,7 +126,7 @@ impl MeantIndent {
     }
 }
 
-/// By how many blanks lines of a file are indented deeper than the line before, mostly; 0: by none.
+/// Returns the most frequent indentation step from one line to the next; 0 if no line is deeper.
 fn step(text: &Text<'_>) -> usize {
     let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indent(line).len());
     let mut often: BTreeMap<usize, usize> = BTreeMap::new();
@@ -140,35 +140,35 @@ fn step(text: &Text<'_>) -> usize {
     often.into_iter().max_by_key(|(_, times)| *times).map_or(0, |(step, _)| step)
 }
 
-/// Old lines as the patch has them and as the file has them.
+/// Returns old lines as the patch has them and as the file has them.
 fn pairs<'a>(text: &'a Text<'_>, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
     let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
-    // What only resembles says nothing about how things are written.
+    // Lines that are merely similar prove nothing about style.
     pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
 }
 
-/// Whether there are several ways to write a character.
+/// Returns true for a character that has typographic variants.
 fn is_written_variously(plain: char) -> bool {
     matches!(plain, '\'' | '"' | '-' | ' ')
 }
 
-/// How the file writes what a hunk writes otherwise.
+/// Adapts the added lines of one hunk to the file's style.
 pub(super) struct Spelling<'a> {
     manner: &'a Manner,
     shift: Shift,
-    /// The old lines stand in the file just so.
+    /// True if the old lines match the file exactly.
     exact: bool,
-    /// What goes is where the patch says, so that what comes in its place is indented as it is.
+    /// True if removed lines have their exact place, so that their replacements take over the indentation.
     sure: bool,
-    /// Lines that go, as the patch has them and as the file does, where only their indentation differs.
+    /// Removed lines as the patch and as the file have them, if only their indentation differs.
     gone: Vec<(&'a str, &'a str)>,
-    /// How deep the old lines are in the patch.
+    /// The indentations of the old lines in the patch.
     levels: Vec<&'a str>,
-    /// By how many blanks lines of the file are indented deeper, mostly.
+    /// The most frequent indentation step of the file, in blanks.
     step: usize,
 }
 
-/// What is to be taken off the added lines, if what goes has a blank too many after its sign, and what stays has not.
+/// Returns the shift for added lines, if removed lines have an extra blank after their sign and context lines do not.
 fn signs(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
     let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
@@ -193,7 +193,7 @@ impl<'a> Spelling<'a> {
         manner: &'a Manner,
     ) -> Result<Self, Doubt> {
         if fit.pass <= Pass::Trailing {
-            // If no line says how it is indented, another hunk does.
+            // If no old line is indented, another hunk provides the evidence.
             let flat = hunk.old().all(|line| indent(line).is_empty());
             let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(Shift::None);
             let (gone, levels) = (Vec::new(), Vec::new());
@@ -219,10 +219,10 @@ impl<'a> Spelling<'a> {
         Ok(Self { manner, shift, exact: false, sure, gone, levels, step: manner.step(text) })
     }
 
-    /// An added line as the file would have it; `paired` is the line that it takes the place of, in the patch and in the
-    /// file.
+    /// Adapts an added line. `paired` is the old line that it replaces, in the patch and in the file.
     pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
-        // A line that takes the place of another is indented as that is, if it is in the patch.
+        // A replacement with the indentation of the replaced line in the patch gets that line's indentation in the
+        // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
         let level = paired.filter(|(ours, _)| self.sure && indent(ours) == indent(line) && says(ours));
         let levelled = level.map(|(_, theirs)| indent(theirs).to_owned() + line.trim_start());
@@ -244,7 +244,7 @@ impl<'a> Spelling<'a> {
         }
         let text = indented.trim_start();
         let blanks = indent(&indented);
-        // Quotes that open and close differ in the file: what stays of the line is taken from there.
+        // Opening and closing quotes differ in the file, so unchanged parts of the line are copied from there.
         if let Some((ours, theirs)) = paired
             && ours.trim().chars().count() == theirs.trim().chars().count()
             && fold(ours) == fold(theirs)
@@ -254,12 +254,12 @@ impl<'a> Spelling<'a> {
         Ok(blanks.to_owned() + &self.respell(text))
     }
 
-    /// Whether it can be told how deep a line is: one that is as deep as an old line; or deeper, if the patch is off by whole
-    /// steps; or less deep, if old lines are of several depths.
+    /// Returns true if the depth of an added line is clear. It is as deep as an old line; or deeper, if the patch is
+    /// off by whole steps; or less deep, if old lines have several depths.
     fn is_level(&self, line: &str) -> bool {
         let by = match &self.shift {
             Shift::Deeper(by) | Shift::Shallower(by) => by,
-            // What goes is indented in another way than what stays: who knows about what comes.
+            // Removed lines are indented otherwise than context lines, so the depth of added lines is unclear.
             Shift::Known(known, _) if known.contains_key(indent(line)) => return true,
             Shift::None | Shift::Known(..) => {
                 let other = |(ours, theirs): &(&str, &str)| indent(ours) != indent(theirs);
@@ -276,7 +276,7 @@ impl<'a> Spelling<'a> {
         whole && only.is_none_or(|level| self.levels.len() > 1 && indent(line).len() > level.len())
     }
 
-    /// A line that goes in one place and comes in another is indented as it was.
+    /// Returns a moved line, which is removed in one place and added in another, with its original indentation.
     fn moved(&self, line: &str) -> Option<String> {
         let mut same = self.gone.iter().filter(|(ours, theirs)| *ours == line && *ours != theirs.trim_end());
         let (_, theirs) = same.next()?;
@@ -284,7 +284,7 @@ impl<'a> Spelling<'a> {
     }
 
     fn respell(&self, text: &str) -> String {
-        // Whoever writes one of them as a printer does, writes all of them so.
+        // A writer who uses one typographic character uses them throughout.
         let printed = self.manner.is_printed() && !text.contains(['\'', '"']);
         let char = |char: char| match self.manner.chars.get(&char) {
             Some(theirs) => theirs.unwrap_or(char),
@@ -294,7 +294,7 @@ impl<'a> Spelling<'a> {
         text.chars().map(char).collect()
     }
 
-    /// `new` with those of its ends that are the same as in `ours` taken from `theirs`.
+    /// Returns `new` with the prefix and suffix that it shares with `ours` taken from `theirs`.
     fn transfer(&self, ours: &str, theirs: &str, new: &str) -> String {
         let (ours, theirs): (Vec<char>, Vec<char>) = (ours.chars().collect(), theirs.chars().collect());
         let new: Vec<char> = new.chars().collect();

@@ -1,4 +1,4 @@
-//! Whether a place where most of a hunk is, is the place that it means: all that changes must stand as the hunk has it.
+//! Decides whether a fuzzy match is safe: changed lines must match exactly, and nothing may point to another place.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use super::line::{fold, indent, similarity};
 use crate::edit::{Hunk, Line};
 use crate::text::Text;
 
-/// A line that weighs as much says something.
+/// The minimum weight of a line that is specific.
 pub(super) const TELLING: f64 = 1.0;
-/// A line that weighs as much says enough by itself, if it stands only once.
+/// The minimum weight of a removed line that alone identifies a place, if it occurs once.
 const ENOUGH_ALONE: f64 = 3.0;
-/// Lines that resemble each other as much may be one in two versions.
+/// Lines of at least this similarity may be two versions of one line.
 const ALIKE: f64 = 0.6;
-/// So much of a hunk in another place is most of it.
+/// This share of a hunk in another place is most of it.
 const MOST: f64 = 0.75;
-/// So many lines may have come in between two of a hunk.
+/// The maximum number of lines inserted between two lines of a hunk.
 const PASSED: usize = 4;
 
-/// Whether `hunk` can be told to belong to `fit`, which is not all of it.
+/// Returns true if `hunk` certainly belongs to the partial match `fit`.
 pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
     let place = Place { text: sought.text, olds: &sought.olds, fit, adds: adds(hunk) };
     place.is_known()
@@ -34,7 +34,7 @@ pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
         && !place.is_slid(hunk)
 }
 
-/// For each old line of a hunk, and what is after the last: whether lines come before it.
+/// Returns for each old line, and for the end of the hunk, whether lines are added before it.
 fn adds(hunk: &Hunk) -> Vec<bool> {
     let mut adds = vec![false];
     for line in &hunk.lines {
@@ -46,7 +46,7 @@ fn adds(hunk: &Hunk) -> Vec<bool> {
     adds
 }
 
-/// Whether a line only says that lines are left out.
+/// Returns true if a line only says that other lines are left out.
 fn stands_for_others(line: &str) -> bool {
     line.trim_start_matches(['/', '#', '*', '-', '<', '!', '(', '{', ' ']).starts_with("...")
 }
@@ -55,7 +55,7 @@ fn is_added(line: &Line) -> bool {
     matches!(line, Line::Add(_))
 }
 
-/// Whether a line is a comment or an attribute.
+/// Returns true if a line is a comment or an attribute.
 pub(super) fn is_remark(line: &str) -> bool {
     ["#", "//", "/*", "*/", "* ", "@", "--", "<!--", ";", "%"].iter().any(|sign| line.starts_with(sign))
 }
@@ -80,8 +80,8 @@ impl Place<'_> {
         self.olds[row].weight >= TELLING
     }
 
-    /// Whether two lines that say something are just the same, and one of them stands nowhere else; or whether what goes says
-    /// enough, and only lines around it read otherwise.
+    /// Returns true if two specific lines match exactly and one of them occurs only once. Also true if a removed line
+    /// is specific enough alone and only context is reworded.
     fn is_known(&self) -> bool {
         let rows = 0..self.olds.len();
         let same: Vec<usize> =
@@ -92,13 +92,13 @@ impl Place<'_> {
         same.len() > 1 && same.iter().any(once) || same.iter().any(alone) && reworded()
     }
 
-    /// Whether a line that is missing here stands elsewhere.
+    /// Returns true if a specific line that is missing here occurs elsewhere.
     fn is_astray(&self) -> bool {
         (0..self.olds.len())
             .any(|row| self.is_telling(row) && self.fit.at[row].is_none() && self.olds[row].there == 1)
     }
 
-    /// Whether something goes that says nothing, and not together with its neighbours.
+    /// Returns true if an unspecific line is removed apart from its neighbours in the hunk.
     fn is_loose(&self) -> bool {
         let at = &self.fit.at;
         let beside = |row: usize, here: usize| {
@@ -110,8 +110,8 @@ impl Place<'_> {
         })
     }
 
-    /// Whether the hunk was drawn over more than its own lines: over one that goes, and was not taken for it; or over many,
-    /// where it leaves none out.
+    /// Returns true if the match stretches over foreign lines. One of them equals a removed line (or an old line, if
+    /// none is removed), or more than `PASSED` stand between two adjacent lines.
     fn is_stretched(&self) -> bool {
         let goes = self.olds.iter().any(|old| old.goes);
         let said = |at: usize| {
@@ -125,12 +125,12 @@ impl Place<'_> {
         self.strangers(self.fit.first(), self.fit.end()).any(said) || self.fit.at.windows(2).any(far)
     }
 
-    /// The lines of the file from one to another that are none of the hunk's.
+    /// Returns the lines of the file in a range that do not match the hunk.
     fn strangers(&self, from: usize, to: usize) -> impl Iterator<Item = usize> {
         (from..to).filter(|at| !self.fit.at.contains(&Some(*at)))
     }
 
-    /// Whether lines that the hunk does not know stand beside what changes: more than one, or one that belongs to what goes.
+    /// Returns true if foreign lines stand beside a change: more than one, or one that belongs to a removed line.
     fn is_touched(&self) -> bool {
         let there: Vec<usize> = (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).collect();
         there.windows(2).any(|pair| {
@@ -146,15 +146,15 @@ impl Place<'_> {
                 let depth = |at: usize| indent(self.text.line(at)).len();
                 self.olds[pair[0]].goes && depth(*at) > depth(this)
             };
-            // A remark belongs to the line below it.
+            // A comment belongs to the line below it.
             let remarks = self.olds[pair[1]].goes && next > this + 1 && is_remark(&self.folded(next - 1));
             let belongs = remarks || passed.iter().any(deeper);
             changes && (passed.len() > missing + 1 || passed.len() > missing && belongs)
         })
     }
 
-    /// Whether lines come between a line that only says that lines are left out and an empty one that is apart from the next:
-    /// where that is, nobody knows.
+    /// Returns true if lines are added between an elision line and an empty line that is apart from its next line.
+    /// Their position is unclear.
     fn is_beside_dots(&self) -> bool {
         let dots = |row: &usize| self.fit.at[*row].is_none() && stands_for_others(&self.olds[*row].folded);
         let blank = |row: usize| self.olds.get(row).is_some_and(|old| old.folded.is_empty());
@@ -168,7 +168,7 @@ impl Place<'_> {
         })
     }
 
-    /// Whether a line that reads otherwise here stands just so in another place, with most of the others.
+    /// Returns true if a line that is reworded here stands exactly in another place, together with most of the hunk.
     fn is_rather_elsewhere(&self, sought: &Sought<'_>) -> bool {
         let other = |row: &usize| self.is_telling(*row) && self.olds[*row].there > 0 && !self.is_same(*row);
         let rows: Vec<usize> =
@@ -183,7 +183,8 @@ impl Place<'_> {
                 .any(|(share, fit)| share >= MOST && there(&fit))
     }
 
-    /// Whether something like what is to come stands there, and the hunk does not know it: it is done in part, or that is to go.
+    /// Returns true if a foreign line here resembles an added line: the hunk is partly applied, or the line is to be
+    /// removed.
     fn is_half_done(&self, hunk: &Hunk) -> bool {
         let comes = |at: usize| {
             hunk.lines.iter().any(|line| {
@@ -194,8 +195,8 @@ impl Place<'_> {
         self.strangers(self.fit.first(), self.fit.end()).any(comes)
     }
 
-    /// Whether lines that come could as well come above or below a line beside them, since they end or begin as it does, and
-    /// that line reads otherwise: it is of what was there, or of what comes.
+    /// Returns true if added lines end or begin with a neighbouring context line that is reworded here. They could as
+    /// well stand on its other side, so the line may belong to the old or to the new text.
     fn is_slid(&self, hunk: &Hunk) -> bool {
         let mut row = 0;
         hunk.lines.chunk_by(|one, next| is_added(one) == is_added(next)).any(|run| {
@@ -213,7 +214,7 @@ impl Place<'_> {
         })
     }
 
-    /// Whether a bracket, or what else says nothing, that stays among lines that change is missing or reads otherwise.
+    /// Returns true if a bracket or another unspecific context line among the changes is missing or reworded.
     fn is_torn(&self) -> bool {
         let changes = |row: usize| self.adds[row] || self.olds.get(row).is_some_and(|old| old.goes);
         let rows = || (0..self.adds.len()).filter(|row| changes(*row));

@@ -1,11 +1,11 @@
-//! The lines of a hunk, which envelopes and diffs write alike.
+//! Parses the lines of a hunk, which have the same syntax in envelopes and diffs.
 
 use super::{Syntax, clip};
 use crate::edit::{Hunk, Line};
 
-/// Adds what a line says to `hunk`: what stays, goes or comes, or that it has no newline.
+/// Adds a line to `hunk`: context, removed or added, or the mark for a missing newline.
 ///
-/// `false`: the line says none of this.
+/// Returns `false` if the line is none of these.
 pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, Syntax> {
     let line = match text.as_bytes().first() {
         None => Line::Keep(String::new()),
@@ -32,13 +32,13 @@ pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, S
     Ok(true)
 }
 
-/// Adds a line that has no sign, as it is.
+/// Adds a line without a sign, unchanged.
 pub(super) fn take_unsigned(hunk: &mut Hunk, text: &str) {
     hunk.unsigned.push(hunk.lines.len());
     hunk.lines.push(Line::Keep(text.to_owned()));
 }
 
-/// Refuses lines without signs where no other line says that anything changes, or where the file is said to end.
+/// Rejects lines without signs if no other line of the hunk changes anything, or if the hunk marks a missing newline.
 pub(super) fn check(hunk: &Hunk) -> Result<(), Syntax> {
     let Some(Line::Keep(text)) = hunk.unsigned.first().and_then(|at| hunk.lines.get(*at)) else {
         return Ok(());

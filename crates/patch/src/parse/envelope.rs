@@ -1,4 +1,4 @@
-//! `*** Begin Patch` to `*** End Patch`: the format that models are taught.
+//! Parses `*** Begin Patch` to `*** End Patch`, the format that models are trained on.
 
 use std::mem;
 
@@ -8,7 +8,7 @@ use super::wrapper::Source;
 use super::{Syntax, body, clip, heading, path};
 use crate::edit::{Action, Edit, Hunk, Patch, Target};
 
-/// Reads an envelope. Without its last line it is an error: half a patch must not be applied.
+/// Parses an envelope. A missing last line is an error: half a patch must not be applied.
 pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     let lines = Lines::of(source);
     let pad = padding(&lines);
@@ -28,7 +28,7 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
         Some(end) => Ok(Some(end)),
         None => {
             let line = lines.get(at).unwrap_or_default();
-            // The last line is the end, wherever it begins.
+            // The last line ends the envelope, with any indentation.
             let closes = Some(at) == last && marker::is_end(line);
             let line = if closes { line.trim() } else { line.strip_prefix(pad).unwrap_or_default() };
             let ended = reader.take(line, lines.number(at))?;
@@ -48,7 +48,7 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     Ok(Patch { edits: reader.edits })
 }
 
-/// The spaces before the first line, if they stand before every line: then all of it was indented.
+/// Returns the indentation of the first line, if every line has it: then the whole patch is indented.
 fn padding<'a>(lines: &Lines<'a>) -> &'a str {
     let first = lines.get(0).unwrap_or_default();
     let pad = &first[..first.len() - first.trim_start().len()];
@@ -56,17 +56,17 @@ fn padding<'a>(lines: &Lines<'a>) -> &'a str {
     if (0..lines.len()).all(padded) { pad } else { "" }
 }
 
-/// What has been read.
+/// The parser state.
 #[derive(Default)]
 struct Reader {
     edits: Vec<Edit>,
     section: Section,
 }
 
-/// What the lines after a file's name are about.
+/// The section of the file that was named last.
 #[derive(Default)]
 enum Section {
-    /// No file was named.
+    /// No file is named yet.
     #[default]
     None,
     Add(Adding),
@@ -75,9 +75,9 @@ enum Section {
 }
 
 impl Reader {
-    /// Reads a line; `true`: it was the last.
+    /// Parses a line. Returns `true` if it was the last.
     fn take(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
-        // In an update, a line that begins with a space is a line of the file, whatever it looks like.
+        // In an update, a line that begins with a space is a context line, whatever it contains.
         let marked = match &self.section {
             Section::Update(update) if !update.ended => text,
             Section::None | Section::Add(_) | Section::Delete | Section::Update(_) => text.trim(),
@@ -141,7 +141,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Begins another file.
+    /// Closes the current section and returns the next file's path.
     fn name(&mut self, file: &str, number: usize) -> Result<String, Syntax> {
         self.close()?;
         path::unquoted(file, number)
@@ -187,13 +187,13 @@ impl Reader {
     }
 }
 
-/// A file that is written whole.
+/// The section of a file that is written whole.
 #[derive(Default)]
 struct Adding {
     path: String,
     line: usize,
     content: String,
-    /// Where a blank line without `+` stands: fine before the next file, and else a slip.
+    /// The line number of a blank line without `+`. It is valid only before the next file.
     blank: Option<usize>,
     ended: bool,
 }
@@ -237,18 +237,18 @@ impl Adding {
     }
 }
 
-/// A file in which places change.
+/// The section of a file that is updated.
 #[derive(Default)]
 struct Updating {
     path: String,
     line: usize,
     to: Option<String>,
     hunks: Vec<Hunk>,
-    /// The one that lines are added to.
+    /// The hunk that lines are added to.
     open: Option<Hunk>,
-    /// Empty lines that are context if more of the hunk follows, and else only keep things apart.
+    /// The number of pending empty lines. They are context if the hunk continues, and separators otherwise.
     blanks: usize,
-    /// `*** End of File` was the last that was said.
+    /// True directly after `*** End of File`.
     ended: bool,
 }
 
@@ -266,7 +266,7 @@ impl Updating {
             return Err(Syntax::new(number, what, "begin another place with `@@`, or another file"));
         }
         let blanks = mem::take(&mut self.blanks);
-        // Empty lines after the file's name, before anything of the hunk, are no context.
+        // Empty lines between the file's name and the first hunk are not context.
         let blanks = if self.open.is_some() { blanks } else { 0 };
         let hunk = self.open.get_or_insert_with(|| Hunk { line: number, ..Hunk::default() });
         for _ in 0..blanks {
@@ -280,7 +280,7 @@ impl Updating {
         Ok(())
     }
 
-    /// Begins a hunk, or says more of where one is that has no lines yet.
+    /// Begins a hunk, or adds another header to a hunk without lines.
     fn head(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
         let Some(heading) = heading::read(text) else {
             let what = format!("`{}` is no `@@` line", clip(text));
@@ -301,7 +301,7 @@ impl Updating {
         Ok(())
     }
 
-    /// The hunk is at the end of the file; `false`: there is none.
+    /// Marks the open hunk as the end of the file. Returns `false` if there is none.
     fn end(&mut self) -> bool {
         self.blanks = 0;
         match &mut self.open {

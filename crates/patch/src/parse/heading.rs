@@ -1,26 +1,26 @@
-//! The `@@` line that begins a hunk.
+//! Parses the `@@` line that begins a hunk.
 
-/// git and diff cut what stands after the numbers; a name of this length may be half of one.
+/// git and diff truncate the text after the numbers. A text of this length may be incomplete.
 const CUT: usize = 79;
 
-/// What an `@@` line says.
+/// A parsed `@@` line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heading<'a> {
-    /// First line and number of lines in the old file.
+    /// The first line and the number of lines in the old file.
     pub(super) old: Option<(usize, usize)>,
-    /// First line and number of lines in the new file.
+    /// The first line and the number of lines in the new file.
     pub(super) new: Option<(usize, usize)>,
-    /// A line that stands before, or nothing.
+    /// The header: a line that stands above the hunk, or empty.
     pub(super) name: &'a str,
 }
 
 impl Heading<'_> {
-    /// The hunk's first line in the old file. A hunk without old lines gives the line before.
+    /// Returns the hunk's first line in the old file. A range without lines gives the line before it.
     pub(super) fn at(&self) -> Option<usize> {
         first(self.old?)
     }
 
-    /// The same in the new file.
+    /// Returns the hunk's first line in the new file. A range without lines gives the line before it.
     pub(super) fn new_at(&self) -> Option<usize> {
         first(self.new?)
     }
@@ -38,7 +38,7 @@ fn first(range: (usize, usize)) -> Option<usize> {
     }
 }
 
-/// Reads `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name`, `@@ ... @@`; nothing else.
+/// Parses `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name` and `@@ ... @@`, and nothing else.
 pub(super) fn read(line: &str) -> Option<Heading<'_>> {
     let rest = line.strip_prefix("@@")?;
     if let Some(heading) = numbered(rest.trim_start()) {
@@ -47,7 +47,7 @@ pub(super) fn read(line: &str) -> Option<Heading<'_>> {
     if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
         return None;
     }
-    // `-X,Y +X,Y @@ name`: numbers that were left to be filled in.
+    // `-X,Y +X,Y @@ name`: placeholders instead of numbers.
     if let Some((numbers, name)) = rest.split_once("@@")
         && (numbers.trim().is_empty() || numbers.trim_start().starts_with(['-', '.', '…']))
     {
@@ -56,7 +56,7 @@ pub(super) fn read(line: &str) -> Option<Heading<'_>> {
     Some(Heading { name: bare(rest), ..Heading::default() })
 }
 
-/// `-1,2 +3,4 @@ name`, with the second half or not.
+/// Parses `-1,2 +3,4 @@ name`. The second range is optional.
 fn numbered(text: &str) -> Option<Heading<'_>> {
     let (old, rest) = range(text.strip_prefix('-')?)?;
     let rest = rest.trim_start();
@@ -74,7 +74,7 @@ fn numbered(text: &str) -> Option<Heading<'_>> {
     Some(Heading { old: Some(old), new, name })
 }
 
-/// `1` or `1,2`, and what follows.
+/// Parses `1` or `1,2`, and returns the rest of the text.
 fn range(text: &str) -> Option<((usize, usize), &str)> {
     let (line, rest) = number(text)?;
     match rest.strip_prefix(',').and_then(number) {
@@ -89,7 +89,7 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The name without signs around it; dots stand for none.
+/// Strips spaces and `@@` around a header. Dots mean no header.
 fn bare(text: &str) -> &str {
     let text = text.strip_prefix(' ').unwrap_or(text).trim_end();
     let text = text.strip_suffix("@@").unwrap_or(text).trim_end();

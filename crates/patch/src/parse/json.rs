@@ -1,4 +1,4 @@
-//! Patches as JSON: a text in another format, texts to replace, or whole files.
+//! Parses patches as JSON: a patch text in another format, texts to replace, or whole files.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{Format, NO_LINE, Syntax, clip, path};
 use crate::edit::{Action, Edit, Patch};
 
 const PATH: &[&str] = &["file_path", "path"];
-/// The same, for a whole file: the first name is the one that an error gives.
+/// The path field of a whole file. An error names the first entry.
 const WHOLE_PATH: &[&str] = &["path", "file_path"];
 const OLD: &[&str] = &["original_content", "old_string", "old_str", "search"];
 const NEW: &[&str] = &["updated_content", "new_string", "new_str", "replace"];
@@ -18,22 +18,22 @@ const TEXT: &[&str] = &["input", "patch"];
 const SHAPES: &str = "write {\"input\": patch}, {\"file_path\", \"original_content\", \"updated_content\"}, a list of \
      these as {\"edits\": […]}, or {\"files\": [{\"path\", \"content\"}]}";
 
-/// What a JSON text holds.
+/// The content of a JSON document.
 pub(super) enum Document {
-    /// A patch in a format that is not JSON.
+    /// A patch text in a format that is not JSON.
     Text(String),
-    /// Edits.
+    /// A list of edits.
     Edits(Format, Patch),
 }
 
-/// Whether a text is meant to be JSON.
+/// Returns true if a text looks like JSON.
 pub(super) fn looks_like(text: &str) -> bool {
     let text = text.trim_start();
     let list = text.strip_prefix('[').map(str::trim_start);
     text.starts_with('{') || list.is_some_and(|inside| inside.is_empty() || inside.starts_with(['{', ']']))
 }
 
-/// Reads JSON in any of the shapes.
+/// Parses JSON in any of the supported shapes.
 pub(super) fn parse(source: &Source<'_>) -> Result<Document, Syntax> {
     let value: Value = serde_json::from_str(source.text).map_err(|error| {
         let line = source.first + error.line().saturating_sub(1);
@@ -53,15 +53,15 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Document, Syntax> {
     }
 }
 
-/// Fields of an object, as they are taken out one after the other.
+/// The remaining fields of an object. Parsing removes one after the other.
 struct Fields {
-    /// Where the object is, e.g. `edits[2]`, or nothing.
+    /// The location of the object, e.g. `edits[2]`, or empty.
     place: String,
     left: Map<String, Value>,
 }
 
 impl Fields {
-    /// The fields of an object; one that is `null` counts as left out.
+    /// Creates the fields of an object. A `null` field counts as missing.
     fn of(place: String, mut left: Map<String, Value>) -> Self {
         left.retain(|_, value| !value.is_null());
         Self { place, left }
@@ -71,12 +71,12 @@ impl Fields {
         names.iter().any(|name| self.left.contains_key(*name))
     }
 
-    /// What an object of the list `files` must be; one with texts to replace is told to be of another kind.
+    /// Returns the expected kind of an object in `files`. One with texts to replace is reported as another kind.
     fn in_files(&self) -> Asked {
         if self.has(OLD) || self.has(NEW) { Asked::Either } else { Asked::WholeFile }
     }
 
-    /// ` in edits[2]`, or nothing.
+    /// Formats ` in edits[2]`, or nothing.
     fn within(&self) -> String {
         if self.place.is_empty() { String::new() } else { format!(" in `{}`", self.place) }
     }
@@ -85,13 +85,13 @@ impl Fields {
 /// The kind of edit that an object must describe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// A whole file or a text to replace, as its fields say.
+    /// A whole file or a text to replace, depending on its fields.
     Either,
     /// A whole file.
     WholeFile,
 }
 
-/// Reads values; all edits of a JSON text stand at its first line.
+/// Parses edits from JSON values. All edits get the first line of the JSON text.
 struct Reader {
     line: usize,
 }
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// A text to replace, or a whole file.
+    /// Parses a text to replace, or a whole file.
     fn edit(&self, mut fields: Fields, shared: Option<&str>, asked: Asked) -> Result<(Format, Edit), Syntax> {
         let names = match asked {
             Asked::Either => PATH,
@@ -166,7 +166,7 @@ impl Reader {
             let action = Action::Write { content, executable: None };
             return Ok((Format::Files, Edit { path, line: self.line, action, blobs: None }));
         }
-        // Without it the file is new: one that is there is left as it is.
+        // Without an old text the edit creates a file, and an existing one is left as it is.
         let old = if fields.has(OLD) { self.text(&mut fields, OLD)? } else { String::new() };
         let new = self.text(&mut fields, NEW)?;
         let all = self.flag(&mut fields, ALL)?;
@@ -175,7 +175,7 @@ impl Reader {
         Ok((Format::Replace, Edit { path, line: self.line, action, blobs: None }))
     }
 
-    /// The field that has one of `names`: two of them could say two things.
+    /// Removes and returns the field that has one of `names`. Two of them could contradict each other.
     fn field(&self, fields: &mut Fields, names: &[&str]) -> Result<Option<(String, Value)>, Syntax> {
         let within = fields.within();
         let mut found =

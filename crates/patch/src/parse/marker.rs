@@ -1,6 +1,6 @@
-//! The `***` lines of an envelope.
+//! Parses the `***` lines of an envelope.
 
-/// A `***` line.
+/// A parsed `***` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
     /// `*** Begin Patch`
@@ -19,11 +19,11 @@ pub(super) enum Marker<'a> {
     Move(&'a str),
 }
 
-/// What an error lists.
+/// The list of valid markers, for errors.
 pub(super) const KNOWN: &str = "the lines that begin with `***` are `*** Begin Patch`, `*** Add File: path`, \
      `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`";
 
-/// Reads a line that begins with `***`, whatever the spaces and the case of its words.
+/// Parses a line that begins with `***`, ignoring case and extra spaces.
 pub(super) fn read(line: &str) -> Option<Marker<'_>> {
     let text = line.strip_prefix("***")?.trim();
     if let Some((words, path)) = text.split_once(':') {
@@ -50,12 +50,12 @@ pub(super) fn read(line: &str) -> Option<Marker<'_>> {
     }
 }
 
-/// Whether `line` is one of ours, with spaces around it or not.
+/// Returns true if `line` is a marker, with or without spaces around it.
 pub(super) fn is_marker(line: &str) -> bool {
     read(line.trim()).is_some()
 }
 
-/// Whether `line` ends an envelope, with spaces around it or not.
+/// Returns true if `line` ends an envelope, with or without spaces around it.
 pub(super) fn is_end(line: &str) -> bool {
     read(line.trim()) == Some(Marker::End)
 }

@@ -1,4 +1,4 @@
-//! Patch texts, as models and programs write them, become a list of edits.
+//! Parses patch texts, as models and programs write them, into a list of edits.
 
 mod body;
 mod envelope;
@@ -18,13 +18,13 @@ use crate::edit::Patch;
 use lines::Lines;
 use wrapper::Source;
 
-/// A patch text that is longer than this is not read.
+/// The maximum length of a patch text, in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
-/// How much of a line an error shows.
+/// The number of characters of a line that an error shows.
 const MAX_SHOWN: usize = 60;
 
-/// Reads a patch in whichever format it is, which its shape tells.
+/// Parses a patch and detects its format from its shape.
 ///
 /// ```
 /// let patch = toolgate_patch::parse("*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n")?;
@@ -35,29 +35,29 @@ pub fn parse(text: &str) -> Result<Patch, Syntax> {
     read(None, text)
 }
 
-/// Reads a patch in this format and in no other.
+/// Parses a patch in the given format and in no other.
 pub fn parse_as(format: Format, text: &str) -> Result<Patch, Syntax> {
     read(Some(format), text)
 }
 
-/// A way to write a patch.
+/// A patch format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `*** Begin Patch` to `*** End Patch`.
     Envelope,
     /// A unified diff, as git and diff write it.
     Unified,
-    /// JSON: a text in a file becomes another.
+    /// JSON: replaces one text in a file by another.
     Replace,
-    /// JSON: files with their content.
+    /// JSON: whole files with their content.
     Files,
 }
 
 impl Format {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::Envelope, Self::Unified, Self::Replace, Self::Files];
 
-    /// Its name.
+    /// Returns the format's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Envelope => "envelope",
@@ -82,24 +82,24 @@ impl FromStr for Format {
     }
 }
 
-/// A name that no format has.
+/// The error for a name that is no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no format; take envelope, unified, replace or files")]
 pub struct UnknownFormat(pub String);
 
-/// What is wrong with a patch text: nothing of it was done.
+/// A syntax error in a patch text. Nothing of the patch was applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}; {hint}", at_line(*line))]
 pub struct Syntax {
-    /// The line of the patch text, from 1; 0 if a line says nothing, as in JSON.
+    /// The line of the patch text, counted from 1; 0 if a line number means nothing, as in JSON.
     pub line: usize,
-    /// What is wrong there.
+    /// The error.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub hint: String,
 }
 
-/// The line of a fault whose place a line does not tell.
+/// The line number of an error that has none.
 const NO_LINE: usize = 0;
 
 fn at_line(line: usize) -> String {
@@ -111,7 +111,7 @@ impl Syntax {
         Self { line, what: what.into(), hint: hint.into() }
     }
 
-    /// The text ends before the patch does.
+    /// Creates the error for a text that ends before the patch does.
     fn cut_off(line: usize, hint: impl Into<String>) -> Self {
         Self::new(line, "the patch is cut off: nothing was done", hint)
     }
@@ -125,7 +125,7 @@ fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
     let source = match wrapper::peel(text) {
         Ok(source) if json::looks_like(source.text) => source,
         Ok(source) => prose::fenced(&source).unwrap_or(source),
-        // Words may follow a fence that nothing stands before.
+        // Prose may follow a fence that has nothing before it.
         Err(fault) => prose::fenced(&Source::of(text)).ok_or(fault)?,
     };
     if !json::looks_like(source.text) {
@@ -140,7 +140,7 @@ fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
     }
 }
 
-/// Reads what is not JSON.
+/// Parses a text that is not JSON.
 fn read_plain(format: Option<Format>, source: &Source<'_>) -> Result<Patch, Syntax> {
     let found = match (shape(source), prose::dedented(source.text)) {
         (Err(_), Some(text)) if shape(&Source { text: &text, ..*source }).is_ok() => {
@@ -155,7 +155,7 @@ fn read_plain(format: Option<Format>, source: &Source<'_>) -> Result<Patch, Synt
     }
 }
 
-/// What a text that is not JSON looks like: the first line that only one format has decides.
+/// Detects the format of a text that is not JSON. The first line that only one format has decides.
 fn shape(source: &Source<'_>) -> Result<Format, Syntax> {
     let lines = Lines::of(source);
     for at in 0..lines.len() {
@@ -188,7 +188,7 @@ fn fitting(wanted: Option<Format>, found: Format) -> Result<(), Syntax> {
     }
 }
 
-/// The beginning of `text`, for an error.
+/// Returns the beginning of `text`, for an error.
 fn clip(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

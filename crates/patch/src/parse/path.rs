@@ -1,8 +1,8 @@
-//! Names that can be a file's, whatever tree they are in.
+//! Rejects paths that no file can have, in any tree.
 
 use super::{Syntax, clip};
 
-/// The path, if a file can have it. Whether a patch may touch it is for the tree to say.
+/// Returns the path if a file can have it. The tree decides whether a patch may touch it.
 pub(super) fn checked(path: &str, line: usize) -> Result<String, Syntax> {
     let shown = clip(path);
     let (what, hint) = if path.is_empty() {
@@ -21,7 +21,7 @@ pub(super) fn checked(path: &str, line: usize) -> Result<String, Syntax> {
     Err(Syntax::new(line, what, hint))
 }
 
-/// The path, if nothing is quoted about it: a quoted name would make a file whose name has quotes.
+/// Returns the path if it is not quoted. A quoted path would create a file with quotes in its name.
 pub(super) fn unquoted(path: &str, line: usize) -> Result<String, Syntax> {
     let quoted = |quote: char| path.len() > 1 && path.starts_with(quote) && path.ends_with(quote);
     if ['"', '\'', '`'].into_iter().any(quoted) {

@@ -1,16 +1,16 @@
-//! A patch as part of an answer: in the only fence among words, or indented as a whole.
+//! Extracts a patch from a model's answer: from the only code fence in prose, or from a fully indented text.
 
 use super::lines::Lines;
 use super::wrapper::Source;
 use super::{json, marker, unified};
 
-/// What is in the only fence of a text, if that holds a patch and nothing of one stands outside.
+/// Returns the content of the only fence of a text, if it holds a patch and no patch line stands outside.
 pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
     let lines = Lines::of(source);
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let open = (0..lines.len()).find(|at| fence(line(*at)).is_some())?;
     let (sign, length) = fence(line(open))?;
-    // A line of the patch that looks like a fence has a sign before it, and so does not begin where the fence does.
+    // A patch line that looks like a fence has a sign before it, so it does not begin at the fence's column.
     let pad = line(open).len() - line(open).trim_start().len();
     let closes = |at: &usize| {
         let text = line(*at).trim_end();
@@ -30,7 +30,7 @@ pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
     Some(Source { text, first: lines.number(open + 1), whole: true, closed: true })
 }
 
-/// The sign of a fence, and how many of it there are.
+/// Returns the character of a fence and its length.
 fn fence(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start();
     ['`', '~'].into_iter().find_map(|sign| {
@@ -39,7 +39,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
     })
 }
 
-/// The text without the blanks that stand before all of its lines, if there are any.
+/// Strips the whitespace that all lines of a text begin with. `None` if there is none.
 pub(super) fn dedented(text: &str) -> Option<String> {
     let first = text.lines().next()?;
     let pad = &first[..first.len() - first.trim_start().len()];

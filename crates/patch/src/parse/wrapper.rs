@@ -1,33 +1,33 @@
-//! What models put around a patch: Markdown fences and here-documents.
+//! Strips wrappers that models put around a patch: Markdown fences and here-documents.
 
 use super::{Syntax, marker};
 
-/// More wrappers than this are not taken off.
+/// The maximum number of nested wrappers that are stripped.
 const MAX_WRAPPERS: usize = 4;
-/// The commands that a here-document may feed, and that mean no more than the patch itself.
+/// Commands that a here-document may feed without changing the meaning of the patch.
 const COMMANDS: &[&str] = &["apply_patch", "applypatch", "git apply", "patch -p1"];
 
-/// A patch text without what stood around it.
+/// A patch text without its wrappers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     /// The number of its first line.
     pub(super) first: usize,
-    /// Whether it is sure that no end is missing: a line that ends, or a wrapper that closes.
+    /// True if the end is certainly not missing: the last line ends, or a wrapper closes.
     pub(super) whole: bool,
-    /// Whether a wrapper closes after it: who writes that has written all before.
+    /// True if a wrapper closes after the patch: then the patch was written completely.
     pub(super) closed: bool,
 }
 
 impl<'a> Source<'a> {
-    /// A text as it came.
+    /// Creates the source from a text as received.
     pub(super) fn of(text: &'a str) -> Self {
         let whole = text.ends_with('\n');
         Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), first: 1, whole, closed: false }
     }
 }
 
-/// Takes off fences, here-documents and the blank lines before them.
+/// Strips fences, here-documents and the blank lines before them.
 pub(super) fn peel(text: &str) -> Result<Source<'_>, Syntax> {
     let mut source = skip_blank(Source::of(text));
     for _ in 0..MAX_WRAPPERS {
@@ -38,11 +38,11 @@ pub(super) fn peel(text: &str) -> Result<Source<'_>, Syntax> {
     Ok(source)
 }
 
-/// How a wrapper ends.
+/// The end of a wrapper.
 enum Close<'a> {
-    /// With at least as many of the same sign.
+    /// A fence of at least this many of the same character.
     Fence(char, usize),
-    /// With this word.
+    /// This word, alone in a line.
     Word(&'a str),
 }
 
@@ -55,7 +55,7 @@ impl Close<'_> {
     }
 }
 
-/// The wrapper that `line` opens.
+/// Returns the end of the wrapper that `line` opens, if it opens one.
 fn opened(line: &str) -> Option<Close<'_>> {
     for sign in ['`', '~'] {
         let length = line.len() - line.trim_start_matches(sign).len();
@@ -81,7 +81,7 @@ fn opened(line: &str) -> Option<Close<'_>> {
     (is_word && fed).then_some(Close::Word(word))
 }
 
-/// What is inside of a wrapper. If it does not close, the patch must say itself that it is whole.
+/// Returns the content of a wrapper. If the wrapper does not close, the patch itself must have an end marker.
 fn closed<'a>(inside: Source<'a>, close: &Close<'_>) -> Result<Source<'a>, Syntax> {
     let text = inside.text.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
@@ -91,7 +91,7 @@ fn closed<'a>(inside: Source<'a>, close: &Close<'_>) -> Result<Source<'a>, Synta
     if close.is(last) {
         return Ok(Source { text: before, whole: true, closed: true, ..inside });
     }
-    // The word may have been glued to something, as long as the patch ended before it.
+    // The word may be attached to other text, if the patch ended before it.
     if let Close::Word(word) = close
         && last.ends_with(word)
         && envelope_ends(before)

@@ -1,4 +1,4 @@
-//! What one edit of a patch proves about how all of it is written: the others are written down in the same way.
+//! Carries a proven encoding mistake over to the other edits of a patch: escapes and entities apply to all of it.
 
 use std::collections::HashSet;
 
@@ -8,23 +8,23 @@ use crate::fault::Fault;
 use crate::matching::Pass;
 use crate::replace;
 
-/// How much of a line an error shows.
+/// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
-/// What one edit can prove for others; numbers and signs are of each file alone.
+/// The mistakes that one edit can prove for others. Line numbers and missing prefixes concern each file alone.
 const CARRIED: [Reading; 2] = [Reading::Escapes, Reading::Entities];
 
-/// Which edits of a patch were read otherwise than they are written, and how.
+/// The edits of a patch that matched only after a repair, with its kind.
 #[derive(Debug, Default)]
 pub(crate) struct Proofs(HashSet<(usize, Reading)>);
 
 impl Proofs {
-    /// Notes how the edit of that number was read, from what was overlooked for it.
+    /// Records the repairs of the edit with this index, from its match passes.
     pub(crate) fn note(&mut self, edit: usize, passes: impl Iterator<Item = Pass>) {
         let read = passes.filter_map(|pass| CARRIED.into_iter().find(|how| pass == Pass::Read(*how)));
         self.0.extend(read.map(|how| (edit, how)));
     }
 
-    /// Edits that bring what another proves to be written otherwise than it is meant.
+    /// Returns errors for edits that would add text with a mistake that another edit proves.
     pub(crate) fn unread(&self, edits: &[Edit]) -> Vec<Fault> {
         let proven: HashSet<Reading> = self.0.iter().map(|(_, how)| *how).collect();
         let fault = |(index, edit): (usize, &Edit)| {
@@ -41,7 +41,7 @@ impl Proofs {
     }
 }
 
-/// A line that `edit` brings and that is written so, unless what it finds in the file is too.
+/// Returns a line that `edit` adds and that contains the mistake, unless its old lines contain it too.
 fn raw(edit: &Edit, how: Reading) -> Option<String> {
     let whole = |content: &str| {
         let lines = content.lines().map(|line| Line::Add(line.to_owned())).collect();
@@ -68,7 +68,7 @@ fn raw(edit: &Edit, how: Reading) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What is told of edits that make `old` into `new`, if the first was read as `how`.
+    /// Returns the errors for edits that replace `old` by `new`, if the first was repaired as `how`.
     fn told(how: Reading, edits: &[(&str, &str)]) -> Vec<String> {
         let edit = |(old, new): &(&str, &str)| {
             let action = Action::Replace { old: (*old).to_owned(), new: (*new).to_owned(), all: false };

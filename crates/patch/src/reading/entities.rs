@@ -1,4 +1,4 @@
-//! Characters that are written as HTML writes them, in a file that is not.
+//! Repairs HTML entities in a patch for a file that does not contain them.
 
 use super::{added, each, old};
 use crate::edit::Hunk;
@@ -15,18 +15,18 @@ const ENTITIES: &[(&str, &str)] = &[
     ("&apos;", "'"),
 ];
 
-/// A blank that does not break, and what may be meant by it.
+/// A no-break space, and its possible meanings.
 const FIXED: &str = "&nbsp;";
 const BLANKS: [&str; 2] = [" ", "\u{a0}"];
 
-/// The hunks without entities, if nothing speaks against it.
+/// Returns the hunks without entities, if no evidence contradicts it.
 pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let has = |line: &str| decoded(line) != line;
     if !old(hunks).any(has) {
         return Vec::new();
     }
     if added(hunks).any(has) {
-        // Who writes these themselves, or has them in the file, may mean them.
+        // A patch or file that also has these characters unencoded may mean the entities.
         let raw = |line: &str| line.contains(['<', '>']) || is_loose(line);
         if added(hunks).chain(old(hunks)).any(raw) || text.iter().any(has) {
             return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     BLANKS.into_iter().filter_map(read).collect()
 }
 
-/// The line without its entities.
+/// Decodes the entities of a line.
 pub(super) fn decoded(line: &str) -> String {
     decode(line, BLANKS[0])
 }
@@ -56,7 +56,7 @@ fn decode(line: &str, blank: &str) -> String {
     out + rest
 }
 
-/// Whether a line has an ampersand that begins no entity.
+/// Returns true if a line has an ampersand that begins no entity.
 fn is_loose(line: &str) -> bool {
     let known =
         |rest: &str| ENTITIES.iter().any(|(name, _)| rest.starts_with(name)) || rest.starts_with(FIXED);

@@ -1,10 +1,10 @@
-//! Quotes, backslashes and newlines that are escaped once too often.
+//! Repairs quotes, backslashes and newlines that are escaped once too often.
 
 use super::{added, each, old};
 use crate::edit::Hunk;
 use crate::replace;
 
-/// Hunks whose lines are escaped: as JSON does, or only their quotes.
+/// Unescapes the lines of hunks: as JSON strings, or only their quotes.
 pub(super) fn reads(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let escaped = |line: &str| line.contains("\\\"") || line.contains("\\\\");
     if !old(hunks).any(escaped) {
@@ -16,7 +16,7 @@ pub(super) fn reads(hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     [read(in_line), read(quotes)].into_iter().flatten().filter(|read| old(read).ne(old(hunks))).collect()
 }
 
-/// Texts that are escaped as a whole: as JSON does, or only their newlines and tabs.
+/// Unescapes whole texts: as JSON strings, or only their newlines and tabs.
 pub(super) fn texts(from: &str, to: &str) -> Vec<(String, String)> {
     let ways: [fn(&str) -> Option<String>; 2] = [json, blanks];
     let read = |way: fn(&str) -> Option<String>| Some((way(from)?, way(to)?));
@@ -25,40 +25,40 @@ pub(super) fn texts(from: &str, to: &str) -> Vec<(String, String)> {
         let mut added = added(&hunk);
         read != from && added.all(is_whole)
     };
-    // A backslash that comes could be one of the code, before a newline or another sign, unless the old text has one
-    // that is escaped.
+    // An added backslash could belong to the code, before a newline or another character, unless the old text has an
+    // escaped one.
     let clear = |read: &(String, String)| from.contains("\\\\") || !read.1.contains('\\');
     ways.into_iter().filter_map(read).filter(told).filter(clear).collect()
 }
 
-/// The line without the backslash before each quote.
+/// Removes the backslash before each quote.
 pub(super) fn unquoted(line: &str) -> String {
     line.replace("\\\"", "\"")
 }
 
-/// The same, if each quote has one.
+/// Removes the backslash before each quote, if every quote has one.
 fn quotes(line: &str) -> Option<String> {
     let bare = |(at, _): (usize, &str)| !line[..at].ends_with('\\');
     (!line.match_indices('"').any(bare)).then(|| unquoted(line))
 }
 
-/// What a line says as a string of JSON, if that is a line.
+/// Unescapes a line as a JSON string, if the result is one line.
 fn in_line(line: &str) -> Option<String> {
     json(line).filter(|line| !line.contains(['\n', '\r']))
 }
 
-/// What a string of JSON says, if it is one.
+/// Unescapes a JSON string, if it is valid.
 fn json(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{text}\"")).ok()
 }
 
-/// The text with its newlines and tabs, if it has no newline yet.
+/// Unescapes newlines and tabs, if the text has no real newline.
 fn blanks(text: &str) -> Option<String> {
     (!text.contains('\n') && !text.contains("\\\\"))
         .then(|| text.replace("\\r\\n", "\n").replace("\\n", "\n").replace("\\t", "\t"))
 }
 
-/// Whether a line could end and begin where it does: a string or an expression that was torn apart could not.
+/// Returns true if a line is complete. A string or an expression that was split is not.
 fn is_whole(line: &str) -> bool {
     let line = line.trim().replace("\\\"", "").replace("\\'", "").replace("\"\"\"", "");
     let even = |quote: char| line.matches(quote).count().is_multiple_of(2);

@@ -1,4 +1,4 @@
-//! Another reading of the same edit, where it fits nowhere as it is: taken only if then every old line is there, just so.
+//! Repairs mistakes in how a patch is written down. A repair counts only if every old line then matches exactly.
 
 mod carried;
 mod entities;
@@ -17,21 +17,21 @@ use crate::matching::{Miss, Pass, Placed, indent, place};
 use crate::replace::{self, Replaced};
 use crate::text::Text;
 
-/// What was overlooked in how the patch is written down, and not in what it says.
+/// The kind of mistake that a repair removes. It concerns how a patch is written, not what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reading {
-    /// Lines that stay lack the blank before them.
+    /// Context lines lack the space before them.
     Signs,
-    /// Lines begin with their numbers, as programs show them.
+    /// Lines begin with their numbers, as some programs show them.
     Numbers,
     /// Quotes, backslashes or newlines are escaped once too often.
     Escapes,
-    /// Characters are written as HTML writes them.
+    /// Characters are written as HTML entities.
     Entities,
 }
 
 impl Reading {
-    /// What it overlooks, in words.
+    /// Describes the ignored mistake.
     pub fn overlooks(self) -> &'static str {
         match self {
             Self::Signs => "blanks that are missing before lines that stay",
@@ -42,10 +42,11 @@ impl Reading {
     }
 }
 
-/// Hunks that were read otherwise, and how.
+/// Repaired hunks, with the kind of repair.
 type Read = (Reading, Vec<Hunk>);
 
-/// The hunks as they are meant, if they are not as they are written; or why nobody can tell.
+/// Repairs hunks that do not match as written. Returns `None` if no repair applies, and an error if the meaning is
+/// unclear.
 pub(crate) fn hunks(
     text: &Text<'_>,
     hunks: &[Hunk],
@@ -75,7 +76,7 @@ pub(crate) fn hunks(
     if misses.is_empty() { Ok(None) } else { Err(misses) }
 }
 
-/// Replaces `old` by `new`, or what they are meant to be.
+/// Replaces `old` by `new`, after a repair if they do not match as written.
 pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
     let done = replace::replace(text, old, new, all);
     let sure = match &done {
@@ -87,7 +88,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     }
     let hunk = replace::hunk(old, new);
     let by_lines = plain(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
-        // A number stands at the beginning of a line.
+        // A number stands only at the beginning of a line.
         let read = read.first().filter(|_| how != Reading::Numbers || fits(text, &read))?;
         let joined =
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
@@ -113,7 +114,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     })
 }
 
-/// Whether a miss leaves open which of several places is meant: no other reading can tell.
+/// Returns true if a miss is not about the text itself, such as several possible places: no repair can decide that.
 fn is_open(miss: &Miss) -> bool {
     !matches!(miss, Miss::Absent | Miss::Doubtful(..))
 }
@@ -125,7 +126,7 @@ fn is_sure(done: &Replaced) -> bool {
     }
 }
 
-/// The readings that look at each line by itself.
+/// Returns the repairs that treat each line by itself.
 fn plain(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Read> {
     let numbers = numbers::reads(text, hunks).into_iter().map(|read| (Reading::Numbers, read));
     let escapes = escapes::reads(hunks).into_iter().map(|read| (Reading::Escapes, read));
@@ -133,7 +134,7 @@ fn plain(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Read> {
     numbers.chain(escapes).chain(entities).collect()
 }
 
-/// Whether every old line is there, just so, or what it was to become is.
+/// Returns true if every hunk matches exactly or is already applied.
 fn fits(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     let sure = |placed: &Placed| match placed {
         Placed::Here(pass, _) => *pass <= Pass::Trailing,
@@ -142,7 +143,7 @@ fn fits(text: &Text<'_>, hunks: &[Hunk]) -> bool {
     place(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
 }
 
-/// Whether more than empty lines change: where these belong, and whether it is done, nobody could tell.
+/// Returns true if more than empty lines change. For empty lines alone, place and completion are unclear.
 fn changes(hunk: &Hunk) -> bool {
     hunk.lines.iter().any(|line| match line {
         Line::Keep(_) => false,
@@ -150,7 +151,7 @@ fn changes(hunk: &Hunk) -> bool {
     })
 }
 
-/// The one reading, if there are not two that say two things.
+/// Returns the only repair. An error if two repairs differ.
 fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<Result<(Reading, T), String>> {
     let first = reads.next()?;
     let other = reads.find(|(_, read)| *read != first.1);
@@ -160,7 +161,7 @@ fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<R
     })
 }
 
-/// Where a line stands that the hunk writes with escapes or entities, if what it adds has such too.
+/// Returns the position of a line that the hunk writes with escapes or entities, if its added lines have them too.
 fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
     let decoders: [fn(&str) -> String; 2] = [entities::decoded, escapes::unquoted];
     decoders.into_iter().find_map(|decode| {
@@ -179,7 +180,7 @@ fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
     })
 }
 
-/// The hunk with each line as `read` has it; `None`: one of them cannot be.
+/// Applies `read` to each line of the hunk; `None` if it fails for one of them.
 fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
     let line = |line: &Line| {
         Some(match line {
@@ -191,7 +192,7 @@ fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
     Some(Hunk { lines: hunk.lines.iter().map(line).collect::<Option<_>>()?, ..hunk.clone() })
 }
 
-/// The lines that come.
+/// Returns the added lines.
 fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(|hunk| &hunk.lines).filter_map(|line| match line {
         Line::Add(text) => Some(text.as_str()),
@@ -199,12 +200,12 @@ fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The lines that must be there.
+/// Returns the old lines.
 fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(Hunk::old)
 }
 
-/// How deep lines of the file are indented.
+/// Returns the indentations that the file uses.
 fn depths<'a>(text: &'a Text<'_>) -> HashSet<&'a str> {
     text.iter().filter(|line| !line.trim().is_empty()).map(indent).collect()
 }

@@ -1,4 +1,4 @@
-//! Lines that begin with their numbers, as `cat -n` and other programs show them.
+//! Strips line numbers from the beginning of lines, as `cat -n` and other programs show them.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use crate::edit::{Hunk, Line};
 use crate::matching::indent;
 use crate::text::Text;
 
-/// What stands between a number and its line; the first two stand in no code.
+/// Separators between a number and its line. The first two do not occur in code.
 const BETWEEN: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
-/// A longer number is none of a line.
+/// The maximum number of digits of a line number.
 const DIGITS: usize = 7;
-/// Lines around the place that the numbers name which belong to it.
+/// The number of lines around the numbered place that count as part of it.
 const AROUND: usize = 5;
 
-/// The hunks without numbers, for each sign that may stand after them.
+/// Returns the hunks without line numbers, for each separator that fits.
 pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
         (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
@@ -28,7 +28,7 @@ pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
 
 /// A line that begins with its number.
 struct Numbered<'a> {
-    /// How much room the number takes, with the blanks before it.
+    /// The width of the number, with the blanks before it.
     width: usize,
     padded: bool,
     number: usize,
@@ -41,20 +41,21 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
     let length = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
     let number = digits[..length].parse().ok().filter(|_| length <= DIGITS)?;
     let after = &digits[length..];
-    // An empty line may have lost the blank at its end.
+    // An empty line may have lost its trailing blank.
     let rest =
         after.strip_prefix(between).or((after == between.trim_end() && !after.is_empty()).then_some(""))?;
     Some(Numbered { width: blanks + length, padded: blanks > 0, number, rest })
 }
 
-/// Whether what comes is as deep as lines of the file are: without a number, it may be indented otherwise than with one.
+/// Returns true if all added lines have an indentation that the file uses. A line without a number may be indented
+/// otherwise than one with a number.
 fn is_deep(text: &Text<'_>, hunk: &Hunk) -> bool {
     let known = super::depths(text);
     let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
     adds.all(|line| known.contains(indent(line)))
 }
 
-/// Whether the old lines are not where their numbers say, and some of them are there: then that may be the place.
+/// Returns true if the old lines are not at their numbers, but some of them stand near there: that may be the place.
 fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
     let olds: Vec<&str> = hunk.old().collect();
     let first = start.saturating_sub(1);
@@ -75,7 +76,8 @@ fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
     around.any(|at| telling(text.line(at)) && said.contains(text.line(at).trim()))
 }
 
-/// The hunk without numbers, and the first of them; as it is, if it has none; `None`: nobody can tell.
+/// Strips the line numbers of a hunk and returns the first. Returns the hunk unchanged if it has none, and `None` if it
+/// is unclear.
 fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
     let olds: Vec<&str> = hunk.old().collect();
     let is_blank = |line: &str| line.trim().is_empty();

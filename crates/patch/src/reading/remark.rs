@@ -1,16 +1,16 @@
-//! Lines of a whole file that only stand for others, which would be lost.
+//! Detects elisions in a whole-file write: lines such as `// ... existing code`, whose lines would be lost.
 
 use std::collections::HashSet;
 
-/// A line that only says that others are left out is not longer.
+/// The maximum length of an elision line.
 const LONGEST: usize = 80;
-/// What such a line begins with, unless it is all dots.
+/// Prefixes of an elision line, unless it consists of dots.
 const SIGNS: &[&str] = &["{/*", "/*", "//", "#", "<!--", "--", ";", "%", "(", "["];
-/// What may close it.
+/// Characters that may end it.
 const CLOSES: &[char] = &['*', '/', '}', '-', '>', ')', ']', '.', '…', ':', ' '];
-/// Words that say it alone, where nothing else is said.
+/// Words that mean an elision on their own.
 const ALONE: &[&str] = &["unchanged", "unmodified", "omitted", "snip", "snipped", "truncated"];
-/// Words that say which lines are meant, and what of them.
+/// Words for the lines that are left out, and their nouns.
 const WHICH: &[&str] = &["rest", "remaining", "existing", "previous", "other", "same", "original"];
 const WHAT: &[&str] = &[
     "code",
@@ -72,14 +72,14 @@ const BETWEEN: &[&str] = &[
     "body",
     "exactly",
 ];
-/// Words by which a line with dots is known, whatever else it says.
+/// Phrases that mark a line with dots as an elision, whatever else it contains.
 const WITH_DOTS: &[&str] =
     &["rest of", "remaining", "existing", "unchanged", "same as before", "other code", "previous"];
 
-/// A line of `content` that only says that lines of the file `before` are left out.
+/// Returns a line of `content` that only says that lines of the file `before` are left out.
 ///
-/// Dots alone, and words without dots, may be meant as they are: they count if the file becomes shorter, or has lines there that
-/// are gone; and dots that are all that a block has, as in Python, if it becomes shorter by half.
+/// Dots alone, and words without dots, may be literal. They count if the file becomes shorter, or if lines at that
+/// place disappear. Dots that are the whole body of a block, as in Python, count if the file becomes shorter by half.
 pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
     let before = String::from_utf8_lossy(before);
     let (lines, was) = (content.lines().count(), before.lines().count());
@@ -98,7 +98,7 @@ pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
     found.map(|at| new[at])
 }
 
-/// Whether `before` has lines between the neighbours of the line at `at` that `new` has nowhere.
+/// Returns true if `before` has lines between the neighbours of the line at `at` that `new` contains nowhere.
 fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
     let old: Vec<&str> = before.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let place = |line: &str| {
@@ -111,7 +111,7 @@ fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
     below.is_some_and(|below| (above + 1..below).any(|gone| !stay.contains(old[gone])))
 }
 
-/// How clearly a line says that others are left out.
+/// The certainty that a line is an elision.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     Surely,
@@ -133,12 +133,12 @@ fn says(line: &str) -> Option<Says> {
     while let Some(rest) = SIGNS.iter().find_map(|sign| bare.strip_prefix(sign)) {
         bare = rest.trim_start();
     }
-    // More dots than a sentence has, and nothing else.
+    // Only dots, more than a sentence has.
     let all_dots = dots && bare.trim_matches(CLOSES).is_empty();
     (all_dots || are_of_it(&told)).then_some(Says::Perhaps)
 }
 
-/// Whether words say nothing but that something is as it was.
+/// Returns true if the words say only that something is unchanged.
 fn are_of_it(told: &str) -> bool {
     let words: Vec<&str> =
         told.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Lines that stay and lack the blank before them: each is then as it is given, or without one blank.
+//! Repairs context lines without their leading space: each matches the file as written, or with one more space.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,11 @@ use crate::edit::{Hunk, Line};
 use crate::matching::{indent, is_in};
 use crate::text::Text;
 
-/// Lines that resemble so much may be the old and the new of one.
+/// Lines of at least this similarity may be the old and new version of one line.
 const ALIKE: f64 = 0.5;
 
-/// The hunks with the lines that stay as the file has them, if each stands in the file with a blank more or as it is.
+/// Returns the hunks with the file's context lines, if each context line stands in the file as it is or with one more
+/// space.
 pub(super) fn read(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
     let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
     read.filter(|read| read != hunks)
@@ -43,11 +44,11 @@ struct Old<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It has its sign.
+    /// It has its sign: a removed line.
     Goes,
-    /// It has none.
+    /// It has no sign.
     Unsigned,
-    /// It begins with a blank, which is its sign or its own.
+    /// It begins with a space, which is its sign or its own.
     Open,
 }
 
@@ -74,10 +75,10 @@ fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
     lines.collect()
 }
 
-/// The hunk as it is meant if its old lines stand from `start` on; `None`: it may be meant otherwise.
+/// Returns the repaired hunk if its old lines stand from `start` on; `None` if another meaning is possible.
 fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
-    // A line of the file that begins with `+` would be taken for one that comes.
+    // A line of the file that begins with `+` would be taken for an added line.
     let comes: HashSet<&str> = adds.iter().copied().collect();
     if text.iter().any(|there| there.strip_prefix('+').is_some_and(|there| comes.contains(there))) {
         return None;
@@ -85,7 +86,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<
     let telling = |old: &Old<'_>| !old.text.trim().is_empty();
     let signed = |kind: Kind| {
         let mut of_kind = olds.iter().zip(start..).filter(|(old, _)| old.kind == kind && telling(old));
-        // What is not indented at all says nothing of how the rest is.
+        // A line without indentation proves nothing about the others.
         let says = |line: &str| kind == Kind::Unsigned || line.starts_with([' ', '\t']);
         of_kind.any(|(old, at)| says(text.line(at)) && old.is_signed(text.line(at)))
     };
@@ -111,7 +112,8 @@ fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<
     Some(Hunk { lines, unsigned: Vec::new(), ..hunk.clone() })
 }
 
-/// Whether what comes is as deep as lines of the file are, and would not be with a blank more: then only what stays lacks one.
+/// Returns true if all added lines have an indentation that the file uses, and one would not with another space. Then
+/// only context lines lack theirs.
 fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
     let known = super::depths(text);
     let mut adds = adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).peekable();
@@ -124,7 +126,7 @@ fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
     some && all && odd
 }
 
-/// Whether a line without a sign resembles one that comes beside it, and nothing goes: it may lack a `-`.
+/// Returns true if a line without a sign resembles an added line beside it, and nothing is removed: it may lack a `-`.
 fn is_torn(hunk: &Hunk) -> bool {
     let goes = hunk.lines.iter().any(|line| matches!(line, Line::Drop(_)));
     let beside = |at: usize| {

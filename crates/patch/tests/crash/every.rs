@@ -1,4 +1,4 @@
-//! Every point at which a commit can be killed, and every call of it that can fail.
+//! Kills a commit before every system call, and lets every fallible call fail.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use super::trace::{self, FALLIBLE, Orders};
 const EXCHANGE: u64 = libc::RENAME_EXCHANGE as u64;
 const NOREPLACE: u64 = libc::RENAME_NOREPLACE as u64;
 
-/// With threads the order of calls changes from run to run, and it is killed before each so many calls.
+/// The sampling step for kills of a threaded commit, whose order of calls changes from run to run.
 const SAMPLE: usize = 4;
 
-/// The tree before and after.
+/// The tree before and after the commit.
 struct Sides {
     old: Snapshot,
     new: Snapshot,
@@ -58,7 +58,7 @@ pub(crate) fn all() {
     }
 }
 
-/// Commits once undisturbed.
+/// Runs one commit undisturbed and returns both tree states.
 fn sides(ground: &Ground, job: Job) -> Sides {
     ground.reset();
     let old = ground.snapshot();
@@ -71,7 +71,7 @@ fn sides(ground: &Ground, job: Job) -> Sides {
 }
 
 impl Sides {
-    /// Which side the tree is on; nothing may be left over.
+    /// Returns the state that the tree is in. Asserts that nothing is left over.
     #[track_caller]
     fn of(&self, ground: &Ground, when: &str) -> Side {
         assert_eq!(ground.left(), Vec::<std::path::PathBuf>::new(), "{when}");
@@ -92,7 +92,7 @@ fn recover(ground: &Ground, when: &str) {
     assert_eq!(left.count(), 0, "{when}: {recovered:?}");
 }
 
-/// Kills before each call; how often all was old after recovery, and how often new.
+/// Kills the commit before each call. Returns how often recovery restored the old tree, and how often the new one.
 fn killed(ground: &Ground, job: Job, lacks: u64, sides: &Sides) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     // ends: the child exits by itself once it has fewer calls
@@ -115,7 +115,7 @@ fn killed(ground: &Ground, job: Job, lacks: u64, sides: &Sides) -> (usize, usize
     (old, new)
 }
 
-/// Kills a commit somewhere, then its recovery before each call, then recovers.
+/// Kills a commit at some call, then its recovery before each call, then recovers.
 fn killed_again(ground: &Ground, sides: &Sides) -> usize {
     let mut points = 0;
     ground.reset();
@@ -141,7 +141,7 @@ fn killed_again(ground: &Ground, sides: &Sides) -> usize {
     points
 }
 
-/// Lets the last file fail to get in place, and kills before each call from there on.
+/// Lets the last file fail to get in place, and kills the rollback before each call from there on.
 fn killed_undoing(ground: &Ground, sides: &Sides) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     ground.reset();
@@ -167,7 +167,7 @@ fn killed_undoing(ground: &Ground, sides: &Sides) -> (usize, usize) {
     (old, new)
 }
 
-/// Lets each call fail; how often all was refused, and how often all was done nevertheless.
+/// Lets each call fail. Returns how often the commit was refused, and how often it succeeded nevertheless.
 fn failed(ground: &Ground, errno: c_int, sides: &Sides) -> (usize, usize) {
     let (mut old, mut new) = (0, 0);
     // ends: once the child has fewer calls

@@ -1,4 +1,4 @@
-//! The tree that the commit changes, and the child that commits.
+//! The tree that the commit changes, and the child process that commits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +10,15 @@ use tempfile::TempDir;
 use toolgate_patch::{self, Disk};
 use toolgate_patch::{Put, Step, Tree};
 
-/// A tree of directories (no bytes) and files, with their modes.
+/// A tree of directories (without bytes) and files, with their modes.
 pub(crate) type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, u32)>;
 
-/// What a child does.
+/// The job of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
     /// Few files: one thread, the same calls every time.
     Few,
-    /// So many files that threads are started.
+    /// Enough files that threads are started.
     Many,
     Recover,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// In memory where possible: syncing is not what is tried here.
+    /// Creates the tree in memory if possible, since syncing is not tested here.
     pub(crate) fn new() -> Self {
         let shm = Path::new("/dev/shm");
         let temp = if shm.is_dir() { tempfile::tempdir_in(shm) } else { tempfile::tempdir() };
@@ -58,7 +58,7 @@ impl Ground {
         self.temp.path().join("records")
     }
 
-    /// What is in the tree now.
+    /// Returns the current content of the tree.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut all = Snapshot::new();
         let mut dirs = vec![self.root()];
@@ -76,7 +76,7 @@ impl Ground {
         all
     }
 
-    /// What is among the records, but for the lock.
+    /// Returns the files among the records, except the lock.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.records()) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("lock")).collect()
@@ -127,7 +127,7 @@ fn steps(tree: &Disk, job: Job) -> Vec<Step> {
     }
 }
 
-/// Exits with 0 if all is done, with 3 if it was refused.
+/// Runs the job in the child. Exits with 0 if all steps are done, with 3 if the commit was refused.
 pub(crate) fn child(job: &str) -> ! {
     let base = PathBuf::from(std::env::args_os().nth(1).unwrap());
     let (root, records) = (base.join("tree"), base.join("records"));

@@ -1,4 +1,4 @@
-//! A commit is killed before each of its system calls, and each of them fails: the tree is all old or all new.
+//! Crash tests: kills a commit before each system call, and fails each call; the tree must be all old or all new.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,

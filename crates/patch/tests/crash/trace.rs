@@ -1,4 +1,4 @@
-//! Runs a program up to a system call and kills it there, or makes that call fail. All that is unsafe is here.
+//! Runs a program under ptrace and kills it before a system call, or makes the call fail. Contains all unsafe code.
 #![expect(unsafe_code, reason = "ptrace has no safe form")]
 
 use std::collections::{HashMap, HashSet};
@@ -7,18 +7,18 @@ use std::process::{Child, Command};
 
 use libc::{c_int, c_long, pid_t, user_regs_struct};
 
-/// What to do to the program. Calls are counted from 1, from the moment it stops itself.
+/// The instructions for a traced program. Calls are counted from 1, starting when it stops itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Orders {
-    /// The call before which it is killed.
+    /// The call before which the program is killed.
     pub(crate) kill_at: Option<usize>,
-    /// The call that fails if it can, and with which error.
+    /// The call that fails, if it can, and its error.
     pub(crate) fail_at: Option<(usize, c_int)>,
-    /// Renames with these flags answer EINVAL, as on file systems that lack them.
+    /// Renames with these flags return EINVAL, as on file systems that lack them.
     pub(crate) lacks: u64,
 }
 
-/// Calls that touch the file system and can fail.
+/// Calls that access the file system and can fail.
 pub(crate) const FALLIBLE: &[c_long] = &[
     libc::SYS_open,
     libc::SYS_openat,
@@ -55,19 +55,19 @@ pub(crate) const FALLIBLE: &[c_long] = &[
     libc::SYS_clone3,
 ];
 
-/// What became of the program.
+/// The result of a traced run.
 #[derive(Debug)]
 pub(crate) struct Story {
-    /// Its exit code, unless it was killed.
+    /// The exit code; `None` if the program was killed.
     pub(crate) code: Option<c_int>,
     /// The numbers of its calls, in order.
     pub(crate) calls: Vec<c_long>,
 }
 
-/// A traced program, which does not outlive this.
+/// A traced program, which is killed on drop.
 struct Traced {
     child: Child,
-    /// The threads in a call, with the answer that the call shall get.
+    /// The threads inside a call, with the error that the call is to return.
     inside: HashMap<pid_t, Option<c_int>>,
     known: HashSet<pid_t>,
 }
@@ -79,7 +79,7 @@ impl Drop for Traced {
     }
 }
 
-/// Runs `command`, which stops itself with SIGSTOP where the orders begin.
+/// Runs `command`, which stops itself with SIGSTOP at the point from which calls are counted.
 pub(crate) fn run(command: &mut Command, orders: Orders) -> Story {
     let begin = || {
         // SAFETY: a system call without pointers; the parent is this very thread.
@@ -159,7 +159,7 @@ impl Traced {
     }
 }
 
-/// The next stop of a traced thread with its signal, or its end with its status.
+/// Returns the next stop of a traced thread with its signal, or its end with its status.
 fn wait(pid: pid_t) -> (pid_t, Result<c_int, c_int>) {
     let mut status = 0;
     // SAFETY: the pointer is to a local.

@@ -1,4 +1,4 @@
-//! What a file keeps when its content changes, and what changes only together.
+//! Attributes that a file keeps when its content changes, and files that change only together.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -17,7 +17,8 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// An access list as the kernel wants it: rw for the owner, r for user 1234, the mask, nothing for others.
+/// Builds an access control list in the kernel's format: rw for the owner, r for user 1234, the mask, nothing for
+/// others.
 fn access_list() -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] =
         [(1, 6, u32::MAX), (2, 4, 1234), (4, 0, u32::MAX), (0x10, 4, u32::MAX), (0x20, 0, u32::MAX)];
@@ -110,7 +111,7 @@ fn access_lists_and_attributes_are_kept() {
     let path = ground.write("file", "old");
     let list = access_list();
     let set = |name, value: &[u8]| rustix::fs::setxattr(&path, name, value, XattrFlags::empty());
-    // A file system without them has nothing to keep.
+    // A file system without attributes has nothing to keep.
     let has_list = set("system.posix_acl_access", &list).is_ok();
     let has_user = set("user.note", b"kept").is_ok();
     ground.commit(&[put("file", ground.stamp("file"), "new")]).unwrap();
@@ -177,7 +178,7 @@ fn a_file_changed_meanwhile_stops_all() {
         put("c", ground.stamp("c"), "new"),
     ];
     let before = ground.names();
-    // In place, by another file, by a directory: each while the first files are already there.
+    // Changes in place, by another file, and by a directory, each while the first files are already in place.
     let changes: [&dyn Fn(&Path); 3] = [
         &|path| fs::write(path, "other").unwrap(),
         &|path| {

@@ -1,4 +1,4 @@
-//! A tree on disk: what is refused, what is kept, what happens when others are at it too.
+//! Tests of trees on disk: refused paths, kept attributes, concurrent changes and recovery.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use toolgate_patch::Disk;
 use toolgate_patch::{Put, Refusal, Stamp, Step, Tree};
 
-/// A tree, something outside of it, and a place for records.
+/// A tree, a file outside of it, and a directory for records.
 struct Ground {
     temp: TempDir,
 }
@@ -29,7 +29,7 @@ impl Ground {
         Self::within(&std::env::temp_dir())
     }
 
-    /// In memory where possible, for tests that commit thousands of times.
+    /// Creates the tree in memory if possible, for tests that commit thousands of times.
     fn quick() -> Self {
         let shm = Path::new("/dev/shm");
         if shm.is_dir() { Self::within(shm) } else { Self::new() }
@@ -83,7 +83,7 @@ impl Ground {
         self.disk().commit(steps, &self.records())
     }
 
-    /// Everything below the base but the records, and that nothing of a commit is left.
+    /// Returns all names below the base except the records. Asserts that no leftovers of a commit remain.
     #[track_caller]
     fn names(&self) -> Vec<String> {
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Random steps over random trees: the disk ends as the tree in memory does, or as it was.
+//! Property tests against a model: after random steps, the disk equals the tree in memory, or is unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use super::Ground;
 /// No name is a directory of another.
 const NAMES: [&str; 7] = ["a", "b", "c.txt", "d/x", "d/y", "e/f/x", "e/g"];
 
-/// What to do to a file: `None`: delete it.
+/// An edit to a file; `None` deletes it.
 type Deed = Option<(Vec<u8>, Option<bool>, Option<usize>)>;
 
 fn deeds() -> impl Strategy<Value = BTreeMap<usize, Deed>> {
@@ -85,7 +85,7 @@ proptest! {
         let before = ground.names();
         prop_assert!(ground.commit(&steps).is_err());
         prop_assert_eq!(found(&ground), memory);
-        // The records are new.
+        // Only the records are new.
         prop_assert_eq!(ground.names(), before);
     }
 }

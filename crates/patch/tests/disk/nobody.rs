@@ -1,4 +1,4 @@
-//! All of this as a user who may do little.
+//! Runs the disk tests as an unprivileged user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -15,7 +15,7 @@ const NOBODY: u32 = 65534;
 #[test]
 fn the_same_holds_for_nobody() {
     if !is_root() {
-        // All of the others have run so.
+        // The other tests have already run without privileges.
         return;
     }
     let temp = tempfile::tempdir().unwrap();
@@ -26,7 +26,7 @@ fn the_same_holds_for_nobody() {
     let mut command = Command::new(program);
     command.env("TMPDIR", temp.path()).current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
     command.args(["--skip", "racing", "--skip", "model"]);
-    // Cases that only root can run have run already, and `nobody` may not write the list of root's.
+    // Cases that only root can run have run already, and the user `nobody` may not write root's list of them.
     command.env_remove("TOOLGATE_NOT_RUN");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -47,7 +47,7 @@ fn what_may_not_be_written_says_so_and_stays() {
     let refusal = ground.commit(&steps).unwrap_err();
     assert!(refusal.what.contains("Permission denied"), "{refusal}");
     assert_eq!(ground.read("free"), "old");
-    // A directory that can be written and passed, but not listed.
+    // A directory with write and search permission, but no read permission.
     lock(0o333);
     ground.commit(&steps).unwrap();
     lock(0o755);
@@ -57,8 +57,8 @@ fn what_may_not_be_written_says_so_and_stays() {
     ground.names();
 }
 
-/// A file of somebody else in a directory of one's own: it is replaced only if one could write to it, and its group's rights
-/// are not for ours.
+/// A file of another user in the user's own directory is replaced only if the user could write to it. The permissions
+/// of its group do not pass to the user's group.
 #[test]
 fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";

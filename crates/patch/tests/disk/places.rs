@@ -1,4 +1,4 @@
-//! Which files can be touched, and which cannot, with one sentence.
+//! Tests which paths can be touched, and the error for each that cannot.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use toolgate_patch::{Plan, parse};
 
 use super::{Ground, delete, put};
 
-/// Neither looking nor changing is possible, for this reason, and nothing has changed.
+/// Asserts that looking up and changing `path` both fail for this reason, and that nothing has changed.
 #[track_caller]
 fn refused(ground: &Ground, path: &str, why: &str) {
     let before = ground.names();

@@ -1,4 +1,4 @@
-//! Others are at the same files: nothing escapes, nothing is mixed.
+//! Races with other threads and processes: no write escapes the tree, and no commits are mixed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use super::{Ground, delete, put};
 
 const ROUNDS: usize = 10_000;
 
-/// Tells the other thread to end, even after a panic.
+/// Stops the other thread on drop, even after a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -23,7 +23,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Another thread swaps `dir` for a link to the outside all the time.
+/// Another thread keeps exchanging `dir` with a symlink to the outside.
 #[test]
 fn a_parent_swapped_for_a_link_lets_nothing_out() {
     let ground = Ground::quick();
@@ -62,7 +62,7 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
     ground.names();
 }
 
-/// Another thread swaps the file for a link to the outside all the time.
+/// Another thread keeps exchanging the file with a symlink to the outside.
 #[test]
 fn a_file_swapped_for_a_link_lets_nothing_out() {
     let ground = Ground::quick();
@@ -86,7 +86,8 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
         }
     });
     assert_eq!(fs::read_to_string(ground.out("secret")).unwrap(), "secret");
-    // What was taken by an exchange may find its name taken: it waits, and its record knows where.
+    // A file that an exchange moved away may find its name taken. It stays under the temporary name, and its record is
+    // kept.
     for entry in fs::read_dir(ground.path("")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let Some(id) = name.strip_prefix(".toolgate-") else { continue };
@@ -97,13 +98,13 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
 const WORKER: &str = "TOOLGATE_DISK_WORKER";
 const COUNT: usize = 200;
 
-/// Not a test by itself: adds to two counters, each time both or none.
+/// Not a test by itself: increments two counters, both or neither each time.
 #[test]
 fn worker() {
     let Some(base) = std::env::var_os(WORKER).map(std::path::PathBuf::from) else { return };
     let disk = Disk::at(&base.join("in")).unwrap();
     let mut added = 0;
-    // ends: whoever does not win tries again, and somebody always wins
+    // ends: a worker that loses the race tries again, and one of them always wins
     while added < COUNT {
         let mut steps = Vec::new();
         for name in ["one", "two"] {

@@ -1,4 +1,4 @@
-//! Records that a crash left in a tree that is not to be trusted, and records that are not ours.
+//! Tests of crash recovery: records in an untrusted tree, and records written by others.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn temp(at: usize) -> String {
     format!(".toolgate-{ID}-{at}")
 }
 
-/// A record of a commit of `dir/file` that was staged and committed, but not done.
+/// Returns the record of a commit of `dir/file` that was staged and committed, but not finished.
 fn crashed(ground: &Ground) -> serde_json::Value {
     ground.write("dir/file", "old");
     ground.write(&format!("dir/{}", temp(0)), "new");
@@ -119,7 +119,7 @@ fn another_file_under_the_temporary_name_is_not_touched() {
     let path = ground.path("dir").join(temp(0));
     fs::write(ground.out("bait"), "bait").unwrap();
     fs::rename(ground.out("bait"), &path).unwrap();
-    // It may be what an exchange took from somebody, so that its record is kept.
+    // It may be a foreign file that an exchange moved away, so its record is kept.
     assert!(matches!(outcome(&ground), Outcome::Left(_)));
     assert_eq!((ground.read("dir/file"), fs::read_to_string(path).unwrap()), ("old".into(), "bait".into()));
 }

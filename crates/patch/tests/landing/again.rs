@@ -1,4 +1,4 @@
-//! All of a patch was applied: none of it is done again, though one hunk alone would fit elsewhere.
+//! A completely applied patch is not applied again, although one hunk alone would fit elsewhere.
 
 use super::{apply, envelope, replace, unified, update};
 use toolgate_patch::{Memory, Plan, parse};
@@ -49,7 +49,7 @@ fn hunks_that_stand_where_their_numbers_say_are_done() {
     assert_eq!(unified(&file.replace('\n', "\r\n"), body), DONE);
 }
 
-/// What was appended ends as the file did.
+/// The appended lines end like the file did before.
 #[test]
 fn what_was_appended_is_not_appended_to_itself() {
     let file = "fn a() {\n    x(1);\n}\n\nfn b() {\n    x(2);\n}\n";
@@ -71,7 +71,7 @@ fn what_was_appended_is_not_appended_to_itself() {
     ");
 }
 
-/// What one hunk brings is not what another takes away.
+/// Lines that one hunk adds are not the lines that another removes.
 #[test]
 fn what_moves_is_not_taken_from_where_it_came_to() {
     let file = "class A:\n    def __init__(\n        self,\n    ):\n        \"\"\"One.\n\n        Two.\n        \"\"\"\n        self.x = 1\n";
@@ -111,7 +111,7 @@ fn a_hunk_whose_neighbours_are_done_is_done_between_them() {
     insta::assert_snapshot!(update(file, &(hunk("a") + &hunk("b"))), @"`f` is unchanged: hunk 1 of 2 (line 3 of the patch) does not match: none of its lines is in the file; read the file again; its new lines stand at line 2: perhaps it is applied already");
 }
 
-/// Lines that go from an end of a hunk leave what stands before it is done too.
+/// A hunk that removes lines at its end leaves lines that stand there before and after.
 #[test]
 fn what_is_left_of_a_hunk_says_nothing_where_lines_follow() {
     let body = "@@ -1,4 +1,2 @@\n one = 1\n two = 2\n-three = 3\n-four = 4\n";
@@ -130,7 +130,7 @@ fn what_is_left_of_a_hunk_says_nothing_where_lines_follow() {
 fn blanks_at_the_ends_of_lines_do_not_hide_that_it_is_done() {
     let file = "one = 1  \ntwo = 22\t\nthree = 3\n\none = 1\ntwo = 2\nthree = 3\n";
     assert_eq!(unified(file, "@@ -1,3 +1,3 @@\n one = 1\n-two = 2\n+two = 22\n three = 3\n"), DONE);
-    // How deep a line is may be all that changes.
+    // The indentation of a line may be the whole change.
     let deeper = "if a:\n    one(1, 2)\n    two = 2\n";
     insta::assert_snapshot!(unified(deeper, "@@ -1,3 +1,3 @@\n if a:\n-    one(1)\n+        one(1, 2)\n     two = 2\n"), @"
     `f` is unchanged: the hunk at line 3 of the patch does not match; the closest place is lines 1-3. Lines with `-` are what the patch expects, with `+` what is there
@@ -141,7 +141,7 @@ fn blanks_at_the_ends_of_lines_do_not_hide_that_it_is_done() {
     ");
 }
 
-/// It was done where empty lines had been overlooked; a twin, which something has come in between, is another place.
+/// The hunk was applied while ignoring empty lines. A twin with an inserted line is another place.
 #[test]
 fn empty_lines_do_not_hide_that_it_is_done() {
     let file = "struct A {\n    /// One.\n    one: u8,\n    /// Two.\n    two: u8,\n    three: u8,\n}\n\nstruct B {\n    /// One.\n    one: u16,\n\n    /// Two.\n    two: u16,\n}\nfn f() {}\n";
@@ -159,7 +159,7 @@ fn empty_lines_do_not_hide_that_it_is_done() {
     ");
 }
 
-/// What a patch makes of a file, and what it is told when it is applied to that.
+/// Applies a patch to a file. Returns the result, and the report of applying the patch once more.
 fn twice(file: &str, patch: &str) -> (String, String) {
     let tree = Memory::of([("f", file)]);
     let plan = Plan::of(&parse(patch).unwrap(), &tree).unwrap();
@@ -169,7 +169,7 @@ fn twice(file: &str, patch: &str) -> (String, String) {
     (made, told)
 }
 
-/// Whatever was overlooked when it was applied is overlooked when it is looked for.
+/// Differences that were ignored when the patch was applied are ignored when it is recognised.
 #[test]
 fn what_was_overlooked_does_not_hide_that_it_is_done() {
     let greet = "def greet(name):\n    text = \"Hi \" + name\n    print(text)\n    return text\n";
@@ -217,7 +217,7 @@ fn a_text_that_was_replaced_in_other_indentation_is_done() {
     assert_eq!(replace(file, "let text = 1;\nprint(text);\n", "let text = 2;\nprint(text);\n"), DONE);
 }
 
-/// A file without a newline at its end has what was appended just as well.
+/// Appended text is recognised in a file with and without a last newline.
 #[test]
 fn what_was_appended_is_known_with_and_without_a_newline() {
     for end in ["", "\n"] {
@@ -229,7 +229,8 @@ fn what_was_appended_is_known_with_and_without_a_newline() {
     }
 }
 
-/// Its new lines stand in one place, and in another its old ones, but for one: nobody can tell whether that is left to do.
+/// The new lines stand in one place, and all old lines but one in another. It is unclear whether that place remains to
+/// be changed.
 #[test]
 fn what_may_be_left_to_do_elsewhere_is_not_done() {
     let bounds = |read: &str, body: &str| {

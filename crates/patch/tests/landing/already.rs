@@ -1,4 +1,4 @@
-//! A patch that was applied says so and changes nothing, whatever format it has.
+//! An applied patch is reported as such and changes nothing, in every format.
 
 use super::{apply, envelope, replace, tell, unified, update};
 use toolgate_patch::Memory;
@@ -158,7 +158,7 @@ fn whole_files_that_are_there_are_done() {
     ");
 }
 
-/// What is left stands in another example; the lines that are to go stand in their own, where one line has changed.
+/// The new lines stand in another example. The lines to remove stand in their own one, where one line has changed.
 #[test]
 fn what_only_goes_is_not_done_while_it_is_there() {
     let file = "\
@@ -196,7 +196,7 @@ fn b() {}
     ");
 }
 
-/// The second hunk is written as the first leaves the file, where what it makes stands already, further down.
+/// The second hunk is written against the result of the first. Its new lines already stand further down.
 #[test]
 fn what_another_hunk_makes_is_still_to_be_changed() {
     let file = "[features]\nx = []\n\n[target]\nold = 1\n\n[release]\ndebug = 1\n\n[lto]\nfat = 1\n";
@@ -259,7 +259,7 @@ fn a_change_of_blanks_is_done_or_not_by_the_blanks() {
     let file = "- one ‘1’\n- two ‘2’ \n- three ‘3’\n";
     let told = update(file, "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
     assert!(told.starts_with("M f"), "{told}");
-    // Done before.
+    // Applied before.
     let told = update(file.replace(" \n", "\n"), "@@\n - one '1'\n-- two '2' \n+- two '2'\n - three '3'\n");
     assert!(!told.contains("|-"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! Bytes that no hunk names stay: line endings, byte order marks, encodings; and what cannot be edited as text.
+//! Bytes that no hunk names stay: line ends, byte order marks and encodings. Binary files cannot be edited.
 
 use super::{apply, envelope, replace, unified, update};
 
@@ -82,7 +82,7 @@ fn a_line_of_mixed_endings_takes_its_neighbours() {
 
 #[test]
 fn old_mac_endings_are_endings() {
-    // To git they are one line, and so they are in the diff.
+    // For git it is one line, and so it is in the diff.
     insta::assert_snapshot!(update("one\rtwo\rthree\r", " one\n-two\n+2\n three\n"), @"
     M f
     |one␍2␍three␍⌿

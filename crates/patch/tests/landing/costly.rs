@@ -1,10 +1,10 @@
-//! What would take too long is refused before it does: each of these took minutes, or gigabytes.
+//! Patches that exceed the search budget are refused early. Each of these once took minutes, or gigabytes.
 
 use super::{replace, unified, update};
 
 const MANY: usize = 3_000;
 
-/// The first line of what is told.
+/// Returns the first line of a report.
 fn in_short(told: &str) -> &str {
     told.lines().next().unwrap_or_default()
 }

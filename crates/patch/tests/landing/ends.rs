@@ -1,4 +1,4 @@
-//! Ends of files and lines that only come: where they go, and whether the last line has a newline.
+//! Ends of files and hunks that only add lines: the insertion point, and the last newline.
 
 use super::{replace, unified, update};
 

@@ -1,4 +1,4 @@
-//! Files as a whole: written, deleted, moved, copied, made to be run; and several at once, all or none.
+//! Whole files: written, deleted, moved, copied, made executable; and several files at once, all or none.
 
 use super::{apply, envelope, tell};
 use toolgate_patch::Memory;
@@ -116,7 +116,7 @@ fn a_move_to_itself_is_an_update() {
 
 #[test]
 fn two_files_change_places() {
-    // That a second time changes them back cannot be told from a first.
+    // A second application, which would swap them back, cannot be told from a first.
     let patch = envelope(
         "*** Update File: f\n*** Move to: t\n*** Update File: g\n*** Move to: f\n*** Update File: t\n*** Move to: g\n",
     );

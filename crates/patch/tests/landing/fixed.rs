@@ -1,4 +1,4 @@
-//! What once landed wrong, in the edit benchmark: each must land right or be refused.
+//! Regressions of the edit benchmark that once landed wrong. Each must land right or be refused.
 
 use super::update;
 
@@ -25,7 +25,7 @@ gamma(1);
     ");
 }
 
-/// The same, but for its quotes.
+/// A removed line that differs from the file only in its quotes.
 #[test]
 fn a_line_that_is_to_go_is_found_in_spite_of_its_quotes() {
     let file = "\
@@ -47,7 +47,7 @@ cfg(\"x\");
     "#);
 }
 
-/// The same in a patch of two hunks: the second must not be left out without a word.
+/// A stale line in the second of two hunks. That hunk must not be skipped silently.
 #[test]
 fn one_stale_hunk_of_two_stops_both() {
     let file = "\
@@ -79,7 +79,7 @@ gamma(1);
     ");
 }
 
-/// The new lines stand in another block; the own place lacks one line of context.
+/// The new lines stand in another block. The right place lacks one line of context.
 #[test]
 fn what_stands_in_another_block_is_not_done_already() {
     let file = "\
@@ -117,7 +117,7 @@ where
     ");
 }
 
-/// The context that stays also stands inside what is to go.
+/// The context also stands within the removed lines.
 #[test]
 fn context_that_also_stands_in_what_goes_is_not_done_already() {
     let file = "\
@@ -167,7 +167,7 @@ fn h() {
     ");
 }
 
-/// A neighbour resembles the hunk in two lines, the right place is exact in one.
+/// A neighbour resembles the hunk in two lines. The right place matches exactly in one.
 #[test]
 fn resemblance_does_not_beat_what_is_exact() {
     let file = "\
@@ -211,7 +211,7 @@ impl From<&'_ String> for S {
     ");
 }
 
-/// One context line was edited; another place has it but lacks a `}`.
+/// One context line was edited. Another place has it but lacks a `}`.
 #[test]
 fn a_line_that_was_edited_does_not_send_the_hunk_elsewhere() {
     let file = "    #[t]
@@ -252,7 +252,7 @@ fn a_line_that_was_edited_does_not_send_the_hunk_elsewhere() {
     ");
 }
 
-/// The neighbour of the blank line that is to go is not in the file.
+/// The neighbour of the removed blank line is not in the file.
 #[test]
 fn a_blank_line_goes_with_its_neighbour_only() {
     let file = "\
@@ -279,7 +279,7 @@ GIT_END_DECL
     ");
 }
 
-/// Within the right region, some lines are alike and others the same.
+/// Within the right region, some lines are similar and others equal.
 #[test]
 fn lines_lie_on_what_is_exact() {
     let file = "\
@@ -333,7 +333,7 @@ fn t() {
     "#);
 }
 
-/// Thirty blocks, and only brackets to tell them by.
+/// Thirty blocks that only brackets tell apart.
 #[test]
 fn a_rival_far_down_is_seen() {
     // FIXME: `}` is in the file; there are too many places to look at, and the words do not say so.

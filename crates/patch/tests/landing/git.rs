@@ -1,4 +1,4 @@
-//! Law: a plan's diff, given to the real `git apply` or to this crate, makes the same tree as the plan, to the byte.
+//! Property: a plan's diff, applied by the real `git apply` or by this crate, gives the plan's tree to the byte.
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,10 +13,10 @@ use toolgate_patch::{Action, Disk, Edit, Hunk, Line, Memory, Patch, Plan, Target
 
 use super::{committed, envelope};
 
-/// Names that git writes plainly, with a tab after them, or in quotes.
+/// Names that git writes as they are, with a tab after them, or in quotes.
 const NAMES: &[&str] = &["f", "g", "d/h", "d/e/i", "a b", "ü", "q\"", "b\\", "n\nl", "t\t", " pad ", "b/a"];
 
-/// A file: lines that end in different ways or not at all, with a mark or without.
+/// Generates a file: lines with different line ends or none, with or without a byte order mark.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let end = select(&["\n", "\n", "\n", "\r\n", "\r\n", "\r"][..]);
     let line = (0..4_usize, end);
@@ -65,7 +65,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A patch for `tree`, mostly of files that are there.
+/// Generates a patch for `tree`, mostly of existing files.
 fn patch(tree: &Memory) -> impl Strategy<Value = Patch> + use<> {
     let there: Vec<String> = tree.files.keys().cloned().collect();
     let path = prop_oneof![4 => select(there), 1 => select(NAMES).prop_map(str::to_owned)];
@@ -96,7 +96,7 @@ fn read(root: &Path, dir: &Path, tree: &mut Memory) {
     }
 }
 
-/// What `git apply` makes of `tree`, and what it says.
+/// Applies a diff to `tree` with `git apply`. Returns the tree and git's output.
 fn git_apply(tree: &Memory, diff: &str) -> (Memory, Output) {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().join("root");
@@ -110,7 +110,7 @@ fn git_apply(tree: &Memory, diff: &str) -> (Memory, Output) {
 
 fn git_apply_in(root: &Path, diff: &str) -> Output {
     let mut git = Command::new("git")
-        // Names with `\` are refused for the sake of Windows otherwise.
+        // Otherwise git refuses names with `\`, because of Windows.
         .args(["-c", "core.protectNTFS=false", "apply", "-"])
         .current_dir(root)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -124,7 +124,7 @@ fn git_apply_in(root: &Path, diff: &str) -> Output {
     git.wait_with_output().unwrap()
 }
 
-/// git follows no links: the diff names what is behind them.
+/// Git follows no symlinks, so the diff names their targets.
 #[test]
 fn git_makes_the_same_of_what_is_behind_links() {
     let temp = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn git_makes_the_same_of_what_is_behind_links() {
     assert_eq!(look(&roots[0]).1, [true, false, false]);
 }
 
-/// What `git diff` says of two contents of `f`, with so many lines around what changes.
+/// Returns the `git diff` of two contents of `f`, with this many context lines.
 fn git_diff(old: &[u8], new: &[u8], around: usize) -> String {
     let temp = tempfile::tempdir().unwrap();
     for (side, bytes) in [("a", old), ("b", new)] {
@@ -173,7 +173,7 @@ fn git_diff(old: &[u8], new: &[u8], around: usize) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A file of few words, so that everything in it stands there more than once.
+/// Generates a file of few words, so that every line occurs more than once.
 fn repetitive() -> impl Strategy<Value = Vec<u8>> {
     let line = select(&["", "}", "same", "fn f() {", "x\r"][..]);
     (vec(line, 0..20), any::<bool>()).prop_map(|(lines, bare)| {

@@ -1,4 +1,4 @@
-//! `@@` headers: one, several within one another, wrong ones, misspelt ones.
+//! `@@` headers: single, nested, wrong and misspelt.
 
 use super::update;
 
@@ -201,7 +201,7 @@ fn a_header_that_is_nowhere_does_not_hinder() {
     ");
 }
 
-/// What the hunks in `body` make of `file`: the first line of what is told of it.
+/// Applies the hunks in `body` to `file`. Returns the first line of the report.
 fn in_short(file: &str, body: &str) -> String {
     update(file, body).lines().next().unwrap_or_default().to_owned()
 }
@@ -242,7 +242,7 @@ fn a_header_heads_what_is_below_it_in_a_flat_file_too() {
         ("import a\nimport b\nx = 1\n", "@@ import a\n-x = 1\n+x = 2\n"),
         ("int f(void)\n{\n  a();\nerr:\n  b();\n}\n", "@@ int f(void)\n-  b();\n+  c();\n"),
         ("@x\ndef a():\n    p\n", "@@ @x\n-    p\n+    q\n"),
-        // git names the last function above, although it has ended.
+        // Git names the last function above, although it has ended.
         ("def a():\n    p\n\nx = 1\ny = 1\n", "@@ -5 +5 @@ def a():\n-y = 1\n+y = 2\n"),
         ("def a():\n    p\n\nx = 1\ny = 1\n", "@@ -9 +9 @@ def a():\n-y = 1\n+y = 2\n"),
         // The header stands within the hunk.
@@ -288,7 +288,7 @@ fn a_place_that_is_unique_lands_below_a_definition_that_has_ended() {
     let rows = [
         (python, "@@ def a():\n-x = 1\n+x = 2\n"),
         (python, "@@ def a():\n x = 1\n-y = \"2\"\n+y = 3\n"),
-        // Blanks at the end, typographic quotes, and both hunks of one definition.
+        // Trailing whitespace, typographic quotes, and both hunks of one definition.
         (python, "@@ def a():\n x = 1  \n-y = \"2\" \n+y = 3\n"),
         (python, "@@ def a():\n x = 1\n-y = “2”\n+y = 3\n"),
         (python, "@@ def a():\n-    p('x')\n+    q('x')\n@@ def a():\n-x = 1\n+x = 2\n"),
@@ -362,12 +362,12 @@ fn of_several_places_the_nearest_below_the_header_wins() {
     M f
       at line 6, overlooking that it also fits further below its `@@` header
     ");
-    // Context on one side alone: the other end of the hunk would have to be that of the file.
+    // Context on one side alone: the other end of the hunk would have to be an end of the file.
     insta::assert_snapshot!(told("@@ def f():\n     one()\n     two()\n     three()\n-    four()\n+    4\n"), @"
     `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
     lines 3-6, below `def f():` (line 1)
     ");
-    // Too little to go by.
+    // Too little evidence.
     insta::assert_snapshot!(told("@@ def f():\n     three()\n-    four()\n+    4\n     five()\n"), @"
     `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
     lines 5-7, below `def f():` (line 1)
@@ -521,7 +521,7 @@ fn a_header_of_a_number_only_is_a_number() {
     ");
 }
 
-/// Two tests, each with a line that stands in both; their file has nothing else.
+/// Two tests, each with a line that stands in both. The file has nothing else.
 const TESTS: &str = "\
 describe 'a' do
   it 'one' do
@@ -536,7 +536,7 @@ end
 
 #[test]
 fn one_line_of_context_is_told_apart_by_the_section_of_the_header() {
-    // The end of `one`, which its header opens, and no other place up to the next `it`.
+    // The end of `one`, which its header opens. No other place matches up to the next `it`.
     insta::assert_snapshot!(update(TESTS, "@@ it 'one' do\n     call\n+    more\n   end\n"), @"
     M f
     |describe 'a' do
@@ -550,10 +550,10 @@ fn one_line_of_context_is_told_apart_by_the_section_of_the_header() {
     |  end
     |end
     ");
-    // Both are in the block of this header, and one line of context is too little to go by.
+    // Both are in the block of this header, and one line of context is too little evidence.
     let told = in_short(TESTS, "@@ describe 'a' do\n     call\n+    more\n   end\n");
     assert!(told.contains("fits in 2 places"), "{told}");
-    // Words by which the next section is known stand deeper or less deep too.
+    // Words that begin the next section may stand at any depth.
     let file = "def f():\n    x\n\nwork()\ndone()\n\nclass A:\n    def g():\n        y\n\nwork()\ndone()\n";
     let told = update(file, "@@ def f():\n work()\n+more()\n done()\n");
     assert!(told.contains("|    x\n|\n|work()\n|more()\n"), "{told}");
@@ -574,7 +574,7 @@ fn a_first_hunk_without_context_before_it_is_at_the_top() {
     let file = "import {\n  a\n} from 'a'\nimport {\n  b\n} from 'b'\n";
     let told = update(file, "@@\n+import c from 'c'\n import {\n");
     assert!(told.contains("|import c from 'c'\n|import {\n|  a"), "{told}");
-    // Not a second hunk, nor one with a header.
+    // Neither a second hunk, nor one with a header.
     let told = update(file, "@@\n   a\n-} from 'a'\n+} from 'c'\n@@\n+import d from 'd'\n import {\n");
     assert!(told.contains("|import d from 'd'\n|import {\n|  b"), "{told}");
     let told = in_short(file, "@@ } from 'b'\n+import c from 'c'\n import {\n");

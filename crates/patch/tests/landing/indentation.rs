@@ -1,4 +1,4 @@
-//! Hunks that are indented otherwise than the file: what comes is indented as the file is, or it is refused.
+//! Hunks with another indentation than the file's: added lines get the file's indentation, or the hunk is refused.
 
 use super::{replace, update};
 
@@ -266,7 +266,7 @@ fn tabs_are_written_into_a_file_of_blanks_if_blanks_come_too() {
         " class A:\n     def f(self):\n-        if x:\n+        if y:\n+\t    zero()\n             one()\n";
     let told = update(SPACES, body);
     assert!(told.starts_with("M f") && told.contains("→    zero()"), "{told}");
-    // Not where the old lines are found otherwise.
+    // Not if the old lines match inexactly.
     let shifted = " class A:\n def f(self):\n-    if x:\n+    if y:\n+\tzero()\n         one()\n";
     assert!(!update(SPACES, shifted).contains('→'));
 }

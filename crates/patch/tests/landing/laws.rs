@@ -1,4 +1,4 @@
-//! Laws over random files, edits and texts: what is sure lands, twice is once, nothing else is touched, nothing panics.
+//! Properties over random edits: unique hunks land, patches are idempotent, other lines stay, and nothing panics.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use toolgate_patch::{Disk, Memory, Plan, parse};
 
 use super::{committed, envelope};
 
-/// Lines of context around a change.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// Lines that files are made of: few, so that places resemble each other, and some that say nothing.
+/// Lines that files are made of. They are few, so that places resemble each other, and some are unspecific.
 const LINES: &[&str] = &[
     "",
     "}",
@@ -26,7 +26,7 @@ const LINES: &[&str] = &[
     "end",
 ];
 
-/// A part of a file that becomes something else: so many lines from there.
+/// A change of a file: this many lines from this one on become others.
 #[derive(Debug, Clone)]
 struct Change {
     at: usize,
@@ -38,7 +38,7 @@ fn lines(most: usize) -> impl Strategy<Value = Vec<String>> {
     vec(select(LINES).prop_map(str::to_owned), 1..most)
 }
 
-/// A file whose lines are numbered here and there, so that some contexts are unique.
+/// Generates a file with a number in some lines, so that some contexts are unique.
 fn file() -> impl Strategy<Value = Vec<String>> {
     (lines(30), vec(any::<bool>(), 30)).prop_map(|(lines, marks)| {
         let mark = |(nth, (line, mark)): (usize, (String, bool))| {
@@ -53,7 +53,7 @@ fn change() -> impl Strategy<Value = Change> {
     (0..30_usize, 0..4_usize, vec(new, 0..4)).prop_map(|(at, drops, adds)| Change { at, drops, adds })
 }
 
-/// The hunk that makes `change` to `old`, what it makes of it, and the old lines that it names.
+/// Returns the hunk that makes `change` to `old`, the result, and the old lines of the hunk.
 fn hunk(old: &[String], change: &Change) -> (String, Vec<String>, Vec<String>) {
     let at = change.at.min(old.len());
     let end = (at + change.drops).min(old.len());
@@ -72,7 +72,7 @@ fn text(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// How often `part` stands in `whole`.
+/// Counts the occurrences of `part` in `whole`.
 fn count(whole: &[String], part: &[String]) -> usize {
     if part.is_empty() { 0 } else { whole.windows(part.len()).filter(|window| *window == part).count() }
 }
@@ -85,7 +85,7 @@ fn tree(content: &str) -> Memory {
     Memory::of([("f", content), ("g", "other\n")])
 }
 
-/// The files on disk below the root of `tree`.
+/// Returns the files on disk below the root of `tree`.
 fn on_disk(disk: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(disk).unwrap().map(|entry| entry.unwrap().path());
     let file = |path: std::path::PathBuf| {
@@ -106,12 +106,13 @@ proptest! {
         let before = tree(&text(&old));
         match Plan::of(&parse(&update(&body)).unwrap(), &before) {
             Ok(plan) if plan.changes.is_empty() => {
-                // Only if what it makes stands there.
+                // Only if its new lines stand there.
                 let kept: Vec<String> = body.lines().filter(|line| line.starts_with([' ', '+'])).map(|line| line[1..].to_owned()).collect();
                 prop_assert!(count(&old, &kept) > 0, "not done already:\n{body}");
             }
             Ok(plan) => prop_assert_eq!(committed(&before, &plan), tree(&text(&new))),
-            // What it makes may stand elsewhere: then it is not sure. Nor is a tab in a file of blanks.
+            // New lines that stand elsewhere make the hunk ambiguous. A tab in a file indented with spaces is refused
+            // too.
             Err(failure) => {
                 let told = failure.to_string();
                 prop_assert!(told.contains("fits in") || told.contains("the file is indented with"), "{told}");
@@ -122,7 +123,7 @@ proptest! {
     #[test]
     fn twice_is_once(old in file(), change in change()) {
         let (body, new, context) = hunk(&old, &change);
-        // Where the old lines still stand, a second time cannot be told from a first.
+        // If the old lines still stand there, a second application cannot be told from a first.
         if count(&new, &context) > 0 {
             return Ok(());
         }
@@ -178,7 +179,7 @@ proptest! {
     }
 }
 
-/// Pieces that patches are made of.
+/// Fragments of patches.
 const PIECES: &[&str] = &[
     "*** Update File: f",
     "*** Add File: f",

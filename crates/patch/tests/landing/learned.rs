@@ -1,8 +1,8 @@
-//! What once came out as the patch writes it, in the edit benchmark: how the file does it is learned from the hunks.
+//! The file's style is learned from the hunks. Each case once kept the patch's style, in the edit benchmark.
 
 use super::update;
 
-/// Most lines are at column 0 and right; the others say that four blanks are a tab.
+/// Most lines are at column 0 and match. The others prove that four spaces are a tab.
 #[test]
 fn tabs_are_known_from_few_lines() {
     let file = "\
@@ -45,7 +45,7 @@ int f(
     ");
 }
 
-/// The first hunk shows how the file writes quotes, the second has none in its old lines.
+/// The first hunk shows the file's quotes. The second has none in its old lines.
 #[test]
 fn quotes_are_learned_from_another_hunk() {
     let file = "\
@@ -86,7 +86,7 @@ fn f() {
     "#);
 }
 
-/// The first hunk shows what a tab is, the second has old lines at column 0 only.
+/// The first hunk shows the width of a tab. The second has only old lines at column 0.
 #[test]
 fn tabs_are_learned_from_another_hunk() {
     let file = "\
@@ -128,7 +128,7 @@ fn h() {}
     ");
 }
 
-/// An added line has the text of a line that goes elsewhere in the hunk.
+/// An added line has the text of a line that is removed elsewhere in the hunk.
 #[test]
 fn blanks_at_the_end_of_what_goes_do_not_come_back() {
     let file = "\

@@ -1,7 +1,7 @@
-//! Where patches land: file and patch in, the new file or the refusal out, as literal tables over trees in memory.
+//! Tests where patches land: file and patch in, new file or refusal out, as literal tables over trees in memory.
 //!
-//! Shown are the report, then every file that changed. Marks: `|` begins a line, `→` is a tab, `␍` a carriage return,
-//! `·` a blank at the end of a line, `⌿` the end of a file that has no newline there.
+//! The output is the report, then every file that changed. Marks: `|` begins a line, `→` is a tab, `␍` a carriage
+//! return, `·` a trailing blank, `⌿` the end of a file without a last newline.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -38,17 +38,17 @@ use std::fmt::Write;
 
 use toolgate_patch::{Memory, Plan, parse};
 
-/// What the hunks in `body` make of a file called `f`.
+/// Applies the hunks in `body` to a file called `f`.
 fn update(file: impl AsRef<[u8]>, body: &str) -> String {
     apply([("f", file)], &envelope(&format!("*** Update File: f\n{body}")))
 }
 
-/// What a unified diff's hunks in `body` make of a file called `f`.
+/// Applies the unified diff hunks in `body` to a file called `f`.
 fn unified(file: &str, body: &str) -> String {
     apply([("f", file)], &format!("--- a/f\n+++ b/f\n{body}"))
 }
 
-/// What becomes of a file called `f` if `old` is to become `new`, once.
+/// Replaces `old` by `new` once in a file called `f`.
 fn replace(file: impl AsRef<[u8]>, old: &str, new: &str) -> String {
     let call = serde_json::json!({"file_path": "f", "original_content": old, "updated_content": new});
     apply([("f", file)], &call.to_string())
@@ -58,7 +58,7 @@ fn envelope(body: &str) -> String {
     format!("*** Begin Patch\n{body}*** End Patch\n")
 }
 
-/// What `patch` makes of `files`, in words.
+/// Applies `patch` to `files` and returns the report.
 fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patch: &str) -> String {
     tell(&Memory::of(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
 }
@@ -104,7 +104,7 @@ fn committed(tree: &Memory, plan: &Plan) -> Memory {
     after
 }
 
-/// A file's lines, so that every byte can be told.
+/// Formats a file's lines so that every byte is visible.
 fn shown(bytes: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(bytes) else { return format!("\n{}", bytes.escape_ascii()) };
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Names of files: what a patch does not name stays; spellings of one name; what the envelope allows around them.
+//! File names: files that a patch does not name stay, spellings of one name, and padding that the envelope allows.
 
 use super::{apply, envelope};
 

@@ -1,4 +1,4 @@
-//! Several hunks of one file: in order, out of order, on top of each other, built on each other.
+//! Several hunks of one file: in order, out of order, overlapping, and built on each other.
 
 use super::{apply, envelope, update};
 

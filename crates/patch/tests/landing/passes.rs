@@ -1,4 +1,4 @@
-//! The passes from exact to tolerant: what each overlooks, what it keeps of the file, and where it stops.
+//! The match passes from exact to tolerant: differences that each ignores, bytes that it keeps, and its limits.
 
 use super::update;
 
@@ -334,7 +334,7 @@ fn of_several_empty_lines_nobody_can_tell_which_come_first() {
     let told = |body: &str| update(file, body).lines().take(2).collect::<Vec<_>>().join("\n");
     let refused = told(" one()\n+more()\n+\n two()\n");
     assert!(refused.contains("does not say on which side of it to add"), "{refused}");
-    // As many come as there are.
+    // As many empty lines are added as exist.
     assert!(told(" one()\n+more()\n+\n+\n two()\n").contains("overlooking empty lines"));
     assert!(update(file, " one()\n+more()\n+\n+\n two()\n").contains("|one()\n|\n|\n|more()\n|\n|\n|two()"));
     assert!(update(file, " one()\n+\n+\n+more()\n two()\n").contains("|one()\n|\n|\n|more()\n|\n|\n|two()"));

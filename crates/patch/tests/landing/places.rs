@@ -1,4 +1,4 @@
-//! Which of several places: never a guess. Context, neighbours, numbers and the end of the file may decide.
+//! Several possible places: never a guess, but context, other hunks, line numbers or the end of the file may decide.
 
 use super::{replace, unified, update};
 

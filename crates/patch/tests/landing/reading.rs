@@ -1,4 +1,4 @@
-//! Slips in how a patch is written down: read as it is meant where the file proves it, and refused where it does not.
+//! Repairs of mistakes in how a patch is written: applied if the file proves them, and refused otherwise.
 
 use super::{replace, unified, update};
 

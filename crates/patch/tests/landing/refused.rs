@@ -1,8 +1,8 @@
-//! What was once refused without need, in the edit benchmark: each can land.
+//! Regressions of the edit benchmark that were once refused without need. Each can land.
 
 use super::{replace, unified, update};
 
-/// The new text is part of the old one, which stands once.
+/// The new text is part of the old text, which occurs once.
 #[test]
 fn a_removal_at_the_edge_of_a_text_lands() {
     let file = "\
@@ -34,10 +34,10 @@ use serde_json::json;
     ");
 }
 
-/// The old lines stand once; the new lines stand in another function.
+/// The old lines stand once, and the new lines stand in another function.
 #[test]
 fn the_same_lines_elsewhere_do_not_make_it_doubtful() {
-    // FIXME: still refused: it may have been done in `fn b`.
+    // FIXME: still refused: it may have been applied in `fn b`.
     let file = "\
 fn a() {
     one();
@@ -66,7 +66,7 @@ fn b() {
     ");
 }
 
-/// Two places that are equal but for blanks at the ends of lines, and a number that is right.
+/// Two places that differ only in trailing whitespace, and a right line number.
 #[test]
 fn a_right_number_speaks_for_a_tolerant_place_too() {
     let file = "\
@@ -112,7 +112,7 @@ fn b() {
     ");
 }
 
-/// One line in the patch, one in the file, between lines that are exact.
+/// One line in the patch and one in the file, between lines that match exactly.
 #[test]
 fn a_reworded_line_between_exact_ones_is_that_line() {
     let file = "    a::first_thing,
@@ -142,7 +142,7 @@ fn a_reworded_line_between_exact_ones_is_that_line() {
     ");
 }
 
-/// Spaces for tabs, and added lines with the one blank of a comment.
+/// Spaces for tabs, and added lines with the one extra space of a comment.
 #[test]
 fn a_rest_of_one_blank_can_be_told() {
     let file = "\
@@ -176,7 +176,7 @@ void f() {
     ");
 }
 
-/// The only neighbour of what is added is a blank line that is not there.
+/// The only neighbour of the added lines is a blank line that is not in the file.
 #[test]
 fn a_blank_line_too_many_before_what_is_added() {
     let file = "\

@@ -1,4 +1,4 @@
-//! What a model reads when a patch does not land: what is wrong, where, what stands there, what to do.
+//! Error messages for a model whose patch does not land: the error, its place, the file's lines there, the remedy.
 
 use super::{apply, envelope, replace, update};
 

@@ -1,4 +1,4 @@
-//! Search and replace: once, everywhere, nowhere, in two places, tolerantly; and how it is spelled.
+//! Search and replace: one, all or no occurrences, ambiguous and tolerant matches, and the field names.
 
 use super::{apply, replace};
 
@@ -173,7 +173,7 @@ fn a_text_that_overlaps_itself_is_there_twice() {
         let told = replace(file, old, "y");
         assert!(told.contains("the text to replace fits in 2 places"), "{told}");
     }
-    // Wherever it is, from the first on.
+    // Every occurrence, from the first on.
     assert!(all("a\n\n\nb\n", "\n\n", "\n").starts_with("M f\n|a\n|\n|b"));
 }
 

@@ -1,8 +1,8 @@
-//! A number or a header that points one way, and lines that point another: nobody can tell which of them is wrong.
+//! A line number or a header contradicts the lines: it is unclear which of them is wrong.
 
 use super::{replace, unified, update};
 
-/// The lines of the hunk stand exactly in the first, and but for one in the second.
+/// The lines of the hunk stand exactly in the first class, and except for one in the second.
 const FILE: &str = "class Reader:\n    def close(self):\n        self.flush()\n        self.fd = None\n        return True\n\n\nclass Writer:\n    mode = 1\n\n    def close(self):\n        self.flush(force=True)\n        self.fd = None\n        return True\n";
 const HUNK: &str = "     def close(self):\n         self.flush()\n         self.fd = None\n-        return True\n+        return self.ok\n";
 
@@ -13,7 +13,7 @@ fn a_number_speaks_for_a_place_that_reads_almost_so() {
     lines 11-14, below `class Writer:` (line 8)
     lines 2-5, below `class Reader:` (line 1)
     ");
-    // It need not be just that line.
+    // The number need not be exact.
     insta::assert_snapshot!(unified(FILE, &format!("@@ -13,4 +13,4 @@\n{HUNK}")), @"
     `f` is unchanged: the hunk at line 3 of the patch fits in 2 places; add lines around it that only one of them has, or an `@@` header that stands above it
     lines 11-14, below `class Writer:` (line 8)
@@ -21,7 +21,7 @@ fn a_number_speaks_for_a_place_that_reads_almost_so() {
     ");
 }
 
-/// Who does not know the number writes 1.
+/// A model that does not know the line number writes 1.
 #[test]
 fn the_number_one_says_nothing() {
     let file = format!("{}{}", FILE.split_once("\n\n\n").unwrap().1, FILE.split_once("\n\n\n").unwrap().0);
@@ -65,7 +65,7 @@ fn a_header_above_both_speaks_for_neither() {
     assert!(update(&file, &format!("@@ mode = 1\n{HUNK}")).starts_with("M f\n"));
 }
 
-/// The first is found by its exact lines below the second, which has blanks at the ends of lines.
+/// The first hunk matches exactly only below the second, which has trailing whitespace.
 #[test]
 fn hunks_that_lie_otherwise_than_their_numbers_say_must_be_exact() {
     let file = "one = 1 \ntwo = 2\n\nthree = 3 \nfour = 4\n\none = 1\ntwo = 2\n";
@@ -81,7 +81,7 @@ fn hunks_that_lie_otherwise_than_their_numbers_say_must_be_exact() {
     ");
 }
 
-/// Which lines of two texts go is a guess of ours, unless each is only reworded.
+/// For two texts, the removed lines are our own guess, unless each line is only reworded.
 #[test]
 fn lines_that_are_reworded_leave_the_empty_lines_around_them() {
     let file =
@@ -115,7 +115,7 @@ fn lines_that_are_reworded_leave_the_empty_lines_around_them() {
     ");
 }
 
-/// Both have the line that goes; the line above it, which only one has, is not reworded in the other.
+/// Both places have the removed line. The line above it, which only one has, is not reworded in the other.
 #[test]
 fn a_line_that_stands_elsewhere_is_not_reworded_here() {
     let file = "@app.teardown\ndef teardown1(exc):\n    assert type(exc) == Error\n    called.append(1)\n\n@app.teardown\ndef teardown2(exc):\n    assert isinstance(exc, Error)\n    called.append(1)\n";
@@ -130,7 +130,7 @@ fn a_line_that_stands_elsewhere_is_not_reworded_here() {
     ");
 }
 
-/// Where among the lines that are left out something comes, nobody knows.
+/// The position of lines added among elided lines is unclear.
 #[test]
 fn dots_beside_what_comes_are_not_overlooked() {
     let file = "def copy(self):\n    rv = new(self)\n    rv.extend(self.items)\n\n    return check(rv)\n\ndef lexer(self):\n    return self.lex\n";
@@ -149,7 +149,7 @@ fn dots_beside_what_comes_are_not_overlooked() {
     ");
 }
 
-/// A line that goes on is another line.
+/// A line that continues in the file is another line.
 #[test]
 fn a_text_of_several_lines_does_not_end_within_a_word() {
     let file = ".hero\n  grow: 1\n  padding: $pad_old\n";

@@ -1,10 +1,10 @@
-//! What landed wrong in a second benchmark, written by somebody who had not seen the first: each lands right, or nowhere.
+//! Regressions of an independent benchmark: slips in indentation, comments, elisions and escapes must not land wrong.
 
 use super::{apply, replace, unified, update};
 
 const CLASS: &str = "class A:\n    def one(self):\n        return 1\n\n    def three(self):\n        x = 2\n        return 3\n";
 
-/// One line that goes is a blank too deep; what comes elsewhere is as deep as the lines around it.
+/// One removed line is one blank too deep. Lines added elsewhere are as deep as the lines around them.
 #[test]
 fn a_blank_too_many_in_one_hunk_does_not_move_another() {
     let body = "@@\n class A:\n     def one(self):\n+        print(\"one\")\n         return 1\n@@\n     def three(self):\n-         x = 2\n         return 3\n";
@@ -30,7 +30,7 @@ fn a_blank_too_many_in_what_goes_does_not_move_what_comes() {
     ");
 }
 
-/// All that has a sign has a blank too many after it.
+/// Every signed line has an extra blank after its sign.
 #[test]
 fn a_blank_too_many_after_all_signs_is_taken_off() {
     let file = "fn f() {\n    let y = 2;\n    /* end */\n}\n";
@@ -44,7 +44,7 @@ fn a_blank_too_many_after_all_signs_is_taken_off() {
     ");
 }
 
-/// Lines at the margin are as they should be, and say nothing of the others.
+/// Lines at the margin match and prove nothing about the others.
 #[test]
 fn lines_at_the_margin_do_not_decide_how_deep_others_are() {
     let file =
@@ -61,7 +61,8 @@ fn lines_at_the_margin_do_not_decide_how_deep_others_are() {
     ");
 }
 
-/// What stays lacks its blank, and one line of it reads otherwise: what comes has its sign, and is as deep as it should be.
+/// Context lines lack their leading space, and one of them is reworded. Added lines have their sign and the right
+/// depth.
 #[test]
 fn what_comes_is_not_moved_with_what_lacks_its_blank() {
     let file = "class A {\n        /**\n         * Sets it.\n         */\n        set(name): void;\n        /**\n         * Sort all existing pairs.\n         * This method can be used.\n         */\n        sort(): void;\n}\n";
@@ -82,7 +83,7 @@ fn what_comes_is_not_moved_with_what_lacks_its_blank() {
     ");
 }
 
-/// A remark that the patch does not know stands above a line that goes.
+/// A comment that the patch does not contain stands above a removed line.
 #[test]
 fn a_remark_above_what_goes_is_not_left_alone() {
     let file = "import re\n\nfrom a import Lexer, RegexLexer\nfrom b import Text, Error\nfrom c import KEYWORD_LIST\n\n# compatibility import\nfrom d import Modula2Lexer\n\n__all__ = ['AdaLexer']\n";
@@ -123,7 +124,7 @@ fn a_remark_among_what_changes_is_not_left_in_another_statement() {
     "#);
 }
 
-/// The attribute above what comes may be of what was there, or of what comes: the file has it in other words.
+/// The attribute above the added line may belong to the old or the new item, since the file words it differently.
 #[test]
 fn what_comes_does_not_take_the_attribute_of_another() {
     let file = "pub mod iter;\n#[cfg(feature = \"txt\")]\npub mod udiff;\n#[cfg(feature = \"text\")]\npub mod utils;\npub mod zip;\n";

@@ -1,4 +1,4 @@
-//! What a plan's diff looks like; that git takes it is a law in `git`.
+//! The format of a plan's diff. The module `git` tests that git accepts it.
 
 use super::{envelope, marked};
 use toolgate_patch::{Memory, Plan, parse};

@@ -1,4 +1,4 @@
-//! Slips that an independent benchmark found to land wrongly: each is refused, or mended where the lines say how.
+//! Mistakes of models that an independent benchmark found to land wrong: each is refused, or repaired with proof.
 
 use super::{replace, unified, update};
 
@@ -218,7 +218,7 @@ fn a_number_may_be_of_any_size() {
     insta::assert_snapshot!(unified("one\n2\n", &body), @"  f is as the patch wants it already");
 }
 
-/// A patch whose other lines have tabs means the blanks that one of its lines begins with.
+/// If other lines of the patch have tabs, the spaces that one line begins with are meant literally.
 #[test]
 fn blanks_in_a_file_that_is_indented_with_tabs_are_meant_if_the_patch_knows_tabs() {
     let lines: String = (0..60).map(|n| format!("\tline{n}();\n")).collect();
@@ -231,7 +231,7 @@ fn blanks_in_a_file_that_is_indented_with_tabs_are_meant_if_the_patch_knows_tabs
     assert!(update(&file, misled).contains("the file is indented with tabs"));
 }
 
-/// The patch format asks for three lines on each side of a change; only at the end of a file there are none after it.
+/// The patch format asks for three lines on each side of a change. Only at the end of a file there are none after it.
 #[test]
 fn three_lines_before_a_change_and_none_after_it_are_the_last_of_the_file() {
     let block = "  every: month\n  at: four\n  zone: Berlin\n";

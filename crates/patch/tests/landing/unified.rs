@@ -1,4 +1,4 @@
-//! Unified diffs as models write them: numbers and counts that are wrong, lines that lack their blank, and what git adds.
+//! Unified diffs as models write them: wrong numbers and counts, missing spaces before context, and git's additions.
 
 use super::{apply, unified};
 
@@ -215,7 +215,7 @@ fn where_lines_only_come_the_number_counts_if_others_bear_it_out() {
     |x
     |d
     ");
-    // What a model counts does not agree with itself.
+    // A model's line numbers are inconsistent.
     insta::assert_snapshot!(unified(file, "@@ -1 +1,2 @@\n-a\n+A\n+B\n@@ -3,0 +4 @@\n+x\n"), @"`f` is unchanged: hunk 2 of 2 (line 7 of the patch) only adds lines, and gives none that stand around them; give some");
     insta::assert_snapshot!(unified(file, "@@ -3,0 +4 @@\n+x\n"), @"`f` is unchanged: the hunk at line 3 of the patch only adds lines, and gives none that stand around them; give some");
     let known = "diff --git a/f b/f\nindex d68dd40..0000001 100644\n--- a/f\n+++ b/f\n@@ -3,0 +4 @@\n+x\n";

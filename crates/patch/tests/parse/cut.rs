@@ -1,4 +1,4 @@
-//! Diffs that end before their last hunk does, and such that are only counted wrongly.
+//! Truncated diffs are rejected, and diffs with wrong counts are not.
 
 use crate::tell;
 use insta::assert_snapshot;
@@ -26,7 +26,7 @@ fn a_hunk_that_alone_is_short_is_cut_off() {
     assert_snapshot!(tell("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n--- a/g\n+++ b/g\n@@ -9,7 +9,8 @@\n x\n+y\n z\n"), @"line 12: the patch is cut off: nothing was done; the last hunk has fewer lines than its `@@` says; send all of it, or count again");
 }
 
-/// One side is there to the line, and much of the other is not.
+/// One side has exactly the announced lines, and most of the other is missing.
 #[test]
 fn a_diff_that_ends_within_what_comes_is_cut_off() {
     assert_snapshot!(hunks("@@ -1,3 +1,9 @@\n a\n b\n c\n+d\n"), @"line 7: the patch is cut off: nothing was done; the last hunk has fewer lines than its `@@` says; send all of it, or count again");

@@ -1,4 +1,4 @@
-//! Envelopes that are read, and the slips in them that are forgiven.
+//! Envelopes that are accepted, with the mistakes that are tolerated.
 
 use crate::{tell, update};
 use insta::assert_snapshot;

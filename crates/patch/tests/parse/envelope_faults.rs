@@ -1,4 +1,4 @@
-//! Envelopes that are refused, and the sentences that say why.
+//! Envelopes that are rejected, with their error messages.
 
 use crate::{tell, update};
 use insta::assert_snapshot;

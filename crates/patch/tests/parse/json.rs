@@ -1,4 +1,4 @@
-//! Patches as JSON.
+//! Patches as JSON: accepted shapes and error messages.
 
 use crate::tell;
 use insta::assert_snapshot;

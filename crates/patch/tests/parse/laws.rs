@@ -1,4 +1,4 @@
-//! Laws: no text is too strange, what is printed is read back, half a patch is never applied.
+//! Parser properties: any text is handled, a printed patch parses back, and half a patch is never applied.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::select;
 use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
 use toolgate_patch::{Format, parse, parse_as};
 
-/// Pieces that patches are made of, and that can go wrong.
+/// Fragments of patches, including invalid ones.
 const PIECES: &[&str] = &[
     "*** Begin Patch",
     "*** End Patch",
@@ -59,14 +59,14 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// Text made of pieces, with line ends or without.
+/// Generates text from fragments, with or without line ends.
 fn pieces() -> impl Strategy<Value = String> {
     let end = select(vec!["\n", "\n", "\n", "\r\n", "", " ", "\r"]);
     vec((select(PIECES), end), 0..40)
         .prop_map(|pieces| pieces.iter().map(|(piece, end)| format!("{piece}{end}")).collect())
 }
 
-/// Content that is easily taken for something else.
+/// Generates content that is easily mistaken for patch syntax.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c \t@*+-]{0,8}",
@@ -112,7 +112,7 @@ fn patch() -> impl Strategy<Value = Patch> {
     vec(edit, 1..4).prop_map(|edits| Patch { edits })
 }
 
-/// The patch as a strict envelope.
+/// Prints the patch as a strict envelope.
 fn envelope(patch: &Patch) -> String {
     let mut out = "*** Begin Patch\n".to_owned();
     for Edit { path, action, .. } in &patch.edits {
@@ -156,7 +156,7 @@ fn body(out: &mut String, hunk: &Hunk) {
     }
 }
 
-/// The updates of the patch as git would write them.
+/// Prints the updates of the patch as git would.
 fn diff(patch: &Patch) -> String {
     let mut out = String::new();
     for Edit { path, action, .. } in &patch.edits {
@@ -171,7 +171,7 @@ fn diff(patch: &Patch) -> String {
     out
 }
 
-/// Without the numbers of lines, which the printed text decides.
+/// Removes line numbers, which depend on the printed text.
 fn bare(mut patch: Patch) -> Patch {
     for edit in &mut patch.edits {
         edit.line = 0;
@@ -182,7 +182,7 @@ fn bare(mut patch: Patch) -> Patch {
     patch
 }
 
-/// The updates alone, with what a diff can say of them.
+/// Returns the updates alone, reduced to what a diff can express.
 fn updates(patch: &Patch) -> Patch {
     let mut patch = bare(patch.clone());
     patch.edits.retain(|edit| matches!(edit.action, Action::Update { .. }));
@@ -235,14 +235,14 @@ proptest! {
 }
 
 proptest! {
-    // Each case reads every beginning of a text.
+    // Each case parses every prefix of a text.
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn half_an_envelope_is_an_error(patch in patch()) {
         let text = envelope(&patch);
         let whole = text.trim_end().len();
-        // A last line that could be the end is taken for it.
+        // A last line that may be the end marker is taken for it.
         let ends = |text: &str| text.trim_end().lines().last().is_some_and(|line| line.trim() == "*** End Patch");
         for end in (0..whole).filter(|end| text.is_char_boundary(*end) && !ends(&text[..*end])) {
             prop_assert!(parse(&text[..end]).is_err(), "{}", &text[..end]);

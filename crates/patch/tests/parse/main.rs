@@ -1,4 +1,4 @@
-//! What every patch text becomes: a row for each way to write one, each slip that is forgiven, each that is not.
+//! Parser tests as tables: accepted ways to write a patch, tolerated mistakes, and rejected ones.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ use std::fmt::Write;
 use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
 use toolgate_patch::{Format, parse, parse_as};
 
-/// What the text becomes: the edits, or the sentence that says what is wrong.
+/// Parses a text and returns the edits, or the error message.
 fn tell(text: &str) -> String {
     match parse(text) {
         Ok(patch) => print(&patch),
@@ -24,7 +24,7 @@ fn tell(text: &str) -> String {
     }
 }
 
-/// The same, in one format.
+/// Parses a text in one format and returns the edits, or the error message.
 fn tell_as(format: Format, text: &str) -> String {
     match parse_as(format, text) {
         Ok(patch) => print(&patch),
@@ -32,7 +32,7 @@ fn tell_as(format: Format, text: &str) -> String {
     }
 }
 
-/// The same, with the file's part of an envelope around it.
+/// Parses the lines of a file's update in an envelope.
 fn update(lines: &str) -> String {
     tell(&format!("*** Begin Patch\n*** Update File: f\n{lines}*** End Patch\n"))
 }

@@ -1,4 +1,4 @@
-//! Which format a text is in, and the names of the formats.
+//! Format detection, and the names of the formats.
 
 use crate::{tell, tell_as};
 use insta::assert_snapshot;

@@ -1,9 +1,9 @@
-//! Unified diffs that are read, and the slips in them that are forgiven.
+//! Unified diffs that are accepted, with the mistakes that are tolerated.
 
 use crate::tell;
 use insta::assert_snapshot;
 
-/// What git wrote for a commit that does a bit of everything.
+/// Git's output for a commit with one change of each kind.
 const GIT: &str = r#"From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001
 From: n <a@b>
 Date: Mon, 16 Nov 2026 11:50:26 +0000
@@ -243,7 +243,7 @@ fn what_diff_compares_is_one_file() {
     ] {
         let told = dated(old, new).replace("line ", "");
         assert!(told.starts_with(expected), "{told}");
-        // A model that wrote this could mean that a file is moved.
+        // A model that writes these names may mean that a file is moved.
         let plain = named(old, new);
         assert!(plain.contains("are two files"), "{plain}");
     }
@@ -338,7 +338,7 @@ fn empty_lines_are_context_if_the_numbers_say_so() {
 #[test]
 fn what_looks_like_a_header_is_told_by_numbers_and_by_what_follows() {
     let next = "--- a/g\n+++ b/g\n@@ -1 +1 @@\n-x\n+y\n";
-    // A line `-- a/g` that goes, if the numbers count it and nothing else fits.
+    // A removed line `-- a/g` is recognised if the numbers count it and nothing else fits.
     assert_snapshot!(hunks("@@ -1,2 +1,2 @@\n a\n--- old\n+++ new\n@@ -7 +7 @@\n-x\n+y\n"), @"
     1: update f
       3: at 1 [ a] [--- old] [+++ new]

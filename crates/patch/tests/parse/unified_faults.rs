@@ -1,4 +1,4 @@
-//! Unified diffs that are refused, and the sentences that say why.
+//! Unified diffs that are rejected, with their error messages.
 
 use crate::tell;
 use insta::assert_snapshot;

@@ -2,7 +2,7 @@
 
 use super::Scenario;
 
-/// The numbers are the peer's.
+/// The scenarios, with the peer's numbers.
 const ROWS: &[Scenario] = &[
     Scenario {
         name: "001 a file is added",

@@ -1,6 +1,6 @@
-//! The peer's list of scenarios, told anew: patch, tree before, tree after, byte for byte on disk.
+//! The peer's scenarios, reimplemented: patch, tree before and tree after, compared byte for byte on disk.
 //!
-//! One differs on purpose: a patch of which a part cannot be applied changes nothing at all (15).
+//! One differs on purpose: a patch that cannot be applied completely changes nothing at all (15).
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use toolgate_patch::{Disk, Plan, parse};
 /// Files by name; a name that ends with `/` is a directory.
 type Files = &'static [(&'static str, &'static str)];
 
-/// A scenario: what it is about, the patch, the tree before and after.
+/// A scenario: its topic, the patch, and the tree before and after.
 struct Scenario {
     name: &'static str,
     patch: &'static str,
@@ -28,7 +28,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    /// Runs it as the tool does: parse, plan, commit; whether it was applied.
+    /// Parses, plans and commits the patch as the tool does. Returns true if it was applied.
     fn run(&self) -> bool {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("root");
@@ -57,7 +57,7 @@ fn apply(root: &Path, patch: &str, records: &Path) -> bool {
     disk.commit(&plan.steps(), records).is_ok()
 }
 
-/// Everything below `dir`; an empty directory by its name and `/`.
+/// Returns everything below `dir`; an empty directory as its name with `/`.
 fn files(root: &Path, dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {

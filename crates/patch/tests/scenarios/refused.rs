@@ -1,10 +1,10 @@
-//! Scenarios that must leave the tree as it was.
+//! Scenarios that must leave the tree unchanged.
 
 use super::{Files, Scenario};
 
 const KEPT: Files = &[("a.txt", "one\ntwo\n")];
 
-/// Patch and tree; the numbers are the peer's.
+/// Patches and trees, with the peer's numbers.
 const ROWS: &[(&str, &str, Files)] = &[
     ("005 an empty patch", "*** Begin Patch\n*** End Patch\n", KEPT),
     (

@@ -1,4 +1,4 @@
-//! Blank lines that the patch lacks or has too many of.
+//! Damage: blank lines that the patch lacks or has too many of.
 
 use crate::chance::Chance;
 use crate::draft::{Draft, Part, Said, Sign, There};
@@ -7,10 +7,10 @@ fn is_blank(said: &Said) -> bool {
     said.text.trim().is_empty()
 }
 
-/// Whether lines are added next to the one at `at` without taking the place of any: then it says where.
+/// Returns true if lines are inserted next to the one at `at` without replacing any. Then this line gives their place.
 pub(crate) fn borders_insertion(part: &Part, at: usize) -> bool {
     let sign = |at: Option<usize>| at.and_then(|at| part.lines.get(at)).map(|said| said.sign);
-    // Blank lines that stand together are all next to what one of them is next to.
+    // Adjacent blank lines share their neighbours.
     let mut above = at;
     while above > 0 && is_blank(&part.lines[above - 1]) && part.lines[above - 1].sign == Sign::Keep {
         above -= 1;
@@ -39,8 +39,8 @@ pub(crate) fn borders_insertion(part: &Part, at: usize) -> bool {
     false
 }
 
-/// Whether the patch says something else without the line at `at`: lines that are added come together, take the place of
-/// lines that go, or have no other neighbour.
+/// Returns true if the patch means something else without the line at `at`: added lines become adjacent, replace
+/// removed lines, or lose their only neighbour.
 fn joins(part: &Part, at: usize) -> bool {
     let other = |said: &&Said| said.sign != Sign::Keep || !is_blank(said);
     let before = part.lines[..at].iter().rev().find(other).map(|said| said.sign);
@@ -54,12 +54,12 @@ fn joins(part: &Part, at: usize) -> bool {
     }
 }
 
-/// The patch has no blank lines of context.
+/// Drops the blank context lines from the patch.
 pub(crate) fn dropped(draft: &mut Draft, _: &mut Chance) -> bool {
     without(draft, &[Sign::Keep])
 }
 
-/// The patch has no blank lines but those that it adds.
+/// Drops all blank lines from the patch except added ones.
 pub(crate) fn all_dropped(draft: &mut Draft, _: &mut Chance) -> bool {
     without(draft, &[Sign::Keep, Sign::Drop])
 }
@@ -81,7 +81,7 @@ fn without(draft: &mut Draft, signs: &[Sign]) -> bool {
         part.lines.retain(|said| !goes(said));
         draft.doubt |= !part.lines.iter().any(|said| said.sign != Sign::Keep) || part.old().next().is_none();
     }
-    // Whether a blank line goes of which the patch says nothing, nobody can tell.
+    // It is unclear whether a blank line that the patch does not mention is to be removed.
     for id in unsaid {
         draft.doubt = true;
         if let Some(cell) = draft.cell_mut(id) {
@@ -91,14 +91,14 @@ fn without(draft: &mut Draft, signs: &[Sign]) -> bool {
     any
 }
 
-/// The patch has blank lines among its context that are not in the file.
+/// Adds blank context lines to the patch that are not in the file.
 pub(crate) fn added(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
     let keeps = part.telling(Sign::Keep);
     let Some(at) = chance.of_these(&keeps) else { return false };
     let at = at + chance.below(2);
-    // Next to blank lines of which one goes, nobody could say which of them are there.
+    // Next to blank lines of which one is removed, it would be unclear which of them exist.
     let goes = |said: &Said| said.sign == Sign::Drop;
     let above = part.lines[..at].iter().rev().take_while(|said| is_blank(said));
     if above.chain(part.lines[at..].iter().take_while(|said| is_blank(said))).any(goes) {

@@ -1,16 +1,16 @@
-//! Context that is not what the file has: because the file went on, or because the patch is careless.
+//! Damage: context that differs from the file, because the file was edited or the patch is careless.
 
 use crate::chance::Chance;
 use crate::draft::{Cell, Draft, Ending, Goal, Part, Said, Sign, There, indent};
 use crate::evidence::plain;
 
-/// Words that a line may have had.
+/// Words for reworded lines.
 const WORDS: &[&str] = &[
     "value", "result", "buffer", "index", "options", "current", "previous", "length", "handle", "state",
     "request", "offset", "entry", "config", "source", "target",
 ];
 
-/// Lines that somebody may have put in between.
+/// Lines to insert into the file.
 const LINES: &[&str] = &[
     "let extra = self.compute(7);",
     "// Checked by the caller.",
@@ -19,14 +19,14 @@ const LINES: &[&str] = &[
     "if (verbose) report_progress(step);",
 ];
 
-/// How much of a line is in other words.
+/// The share of a line that is reworded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Much {
     Word,
     Half,
 }
 
-/// The line in other words, if it has any.
+/// Rewords a line, if it has words.
 fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     let mut pieces: Vec<String> = Vec::new();
@@ -53,13 +53,13 @@ fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
     (plain(&new) != plain(line)).then_some(new)
 }
 
-/// A line of context and a part that has it.
+/// Picks a hunk and one of its context lines.
 fn context_line(draft: &Draft, chance: &mut Chance) -> Option<(usize, usize)> {
     let part = chance.below(draft.parts.len());
     Some((part, chance.of_these(&draft.parts[part].telling(Sign::Keep))?))
 }
 
-/// Whether lines are added next to the one at `at` that have no other neighbour.
+/// Returns true if the line at `at` is the only neighbour of added lines.
 fn is_only_neighbour(part: &Part, at: usize) -> bool {
     let is_add = |at: usize| part.lines.get(at).is_some_and(|said| said.sign == Sign::Add);
     let after = is_add(at + 1) && part.lines[at + 1..].iter().all(|said| said.sign == Sign::Add);
@@ -71,7 +71,7 @@ fn how_much(chance: &mut Chance) -> Much {
     if chance.once_in(5) { Much::Half } else { Much::Word }
 }
 
-/// A line of context was edited in the file.
+/// Edits a context line in the file.
 pub(crate) fn edited(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
@@ -83,7 +83,7 @@ pub(crate) fn edited(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// A line of the patch's context is in older words.
+/// Rewords a context line of the patch.
 pub(crate) fn stale(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
@@ -94,7 +94,7 @@ pub(crate) fn stale(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// A line that the patch removes is in other words: nobody knows whether that one is to go.
+/// Rewords a removed line of the patch, so that it is unclear whether the file's line is to be removed.
 pub(crate) fn stale_drop(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
@@ -109,7 +109,7 @@ pub(crate) fn stale_drop(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// Lines were put among the context in the file.
+/// Inserts lines among the context in the file.
 pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &draft.parts[part];
@@ -121,7 +121,7 @@ pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
         .filter(|(above, below)| is_keep(*above) || is_keep(*below))
         .collect();
     let Some((above, below)) = chance.of_these(&gaps) else { return false };
-    // Between two lines that stay, where lines are added: on which side of the stranger?
+    // Between two context lines with added lines between them, the side of the inserted line is unclear.
     let doubt = is_keep(above) && is_keep(below) && below > above + 1;
     let Some(id) = part.lines[below].cell else { return false };
     let Some(at) = draft.cells.iter().position(|cell| cell.id == id) else { return false };
@@ -135,7 +135,7 @@ pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// A line of context was deleted from the file.
+/// Deletes a context line from the file.
 pub(crate) fn deleted(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     draft.doubt |= is_only_neighbour(&draft.parts[part], at);
@@ -145,7 +145,7 @@ pub(crate) fn deleted(draft: &mut Draft, chance: &mut Chance) -> bool {
     draft.cells.len() < before
 }
 
-/// There is one line of context on a side, or none.
+/// Reduces the context to at most one line on at least one side.
 pub(crate) fn truncated(draft: &mut Draft, chance: &mut Chance) -> bool {
     let sides = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (1, 3), (3, 1), (0, 0)];
     let (above, below) = chance.of_these(&sides).unwrap_or((1, 1));
@@ -164,7 +164,7 @@ pub(crate) fn truncated(draft: &mut Draft, chance: &mut Chance) -> bool {
     changed
 }
 
-/// Lines of context end early.
+/// Truncates a context line.
 pub(crate) fn cut_off(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let said = &mut draft.parts[part].lines[at];
@@ -180,7 +180,7 @@ pub(crate) fn cut_off(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// `...` stands for lines of context.
+/// Replaces context lines by `...`.
 pub(crate) fn elided(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];

@@ -1,9 +1,9 @@
-//! What is around lines and around patches: endings, marks, fences.
+//! Damage to line ends, byte order marks and the wrapper of a patch.
 
 use crate::chance::Chance;
 use crate::draft::{Cell, Draft, Ending, Sign, There, Wrap};
 
-/// The file's lines end as Windows has it.
+/// Gives the file Windows line ends.
 pub(crate) fn windows_file(draft: &mut Draft, _: &mut Chance) -> bool {
     for cell in &mut draft.cells {
         cell.ending = Ending::Windows;
@@ -11,13 +11,13 @@ pub(crate) fn windows_file(draft: &mut Draft, _: &mut Chance) -> bool {
     true
 }
 
-/// The patch's lines end as Windows has it.
+/// Gives the patch Windows line ends.
 pub(crate) fn windows_patch(draft: &mut Draft, _: &mut Chance) -> bool {
     draft.manner.windows = true;
     draft.cells.iter().all(|cell| cell.ending == Ending::Unix)
 }
 
-/// Some lines of the file end in one way and some in the other.
+/// Mixes both line ends in the file.
 pub(crate) fn mixed(draft: &mut Draft, chance: &mut Chance) -> bool {
     let one_in = 2 + chance.below(4);
     draft.manner.ended = true;
@@ -31,7 +31,7 @@ pub(crate) fn mixed(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The file begins with a byte order mark.
+/// Adds a byte order mark to the file.
 pub(crate) fn mark(draft: &mut Draft, chance: &mut Chance) -> bool {
     draft.bom = true;
     let rows = draft.rows();
@@ -40,7 +40,7 @@ pub(crate) fn mark(draft: &mut Draft, chance: &mut Chance) -> bool {
     at_top || chance.once_in(20)
 }
 
-/// The file's last line has no newline.
+/// Removes the file's last newline.
 pub(crate) fn bare(draft: &mut Draft, chance: &mut Chance) -> bool {
     draft.bare = true;
     let ends_blank = |cells: Vec<&Cell>| cells.last().is_none_or(|cell| cell.text.is_empty());
@@ -49,7 +49,7 @@ pub(crate) fn bare(draft: &mut Draft, chance: &mut Chance) -> bool {
     }
     let last = draft.cells.last().map(|cell| cell.id);
     let at_end = draft.parts.iter().flat_map(|part| &part.lines).any(|said| said.cell == last);
-    // To add after such a line a diff takes it away and puts it back: models do not know.
+    // To append after such a line, a diff removes it and adds it again. Models do not know that.
     let appends = draft.parts.last().is_some_and(|part| {
         let before = part.lines.iter().rfind(|said| said.sign != Sign::Add);
         before.is_some_and(|said| said.sign == Sign::Keep)
@@ -59,14 +59,14 @@ pub(crate) fn bare(draft: &mut Draft, chance: &mut Chance) -> bool {
     at_end || chance.once_in(40)
 }
 
-/// Blank lines of context lack the space that begins a line of context.
+/// Removes the leading space of blank context lines.
 pub(crate) fn tight(draft: &mut Draft, _: &mut Chance) -> bool {
     draft.manner.tight = true;
     let mut lines = draft.parts.iter().flat_map(|part| &part.lines);
     lines.any(|said| said.sign == Sign::Keep && said.text.is_empty())
 }
 
-/// Something stands around the patch.
+/// Wraps the patch in a fence, a here-document or JSON.
 pub(crate) fn wrapped(draft: &mut Draft, chance: &mut Chance) -> bool {
     let wraps = [
         Wrap::Fence(""),

@@ -1,4 +1,4 @@
-//! Indentation that is not the file's.
+//! Damage: indentation that differs from the file's.
 
 use crate::chance::Chance;
 use crate::draft::{Draft, Part, Said, Sign, indent};
@@ -11,7 +11,7 @@ fn lines(draft: &mut Draft) -> impl Iterator<Item = &mut Said> {
     draft.parts.iter_mut().flat_map(|part| &mut part.lines).filter(|said| !is_blank(said))
 }
 
-/// Every line of the patch is indented by the same too much or too little.
+/// Indents every line of the patch too much or too little, by the same amount.
 pub(crate) fn shifted(draft: &mut Draft, chance: &mut Chance) -> bool {
     let tabs = lines(draft).filter(|said| said.text.starts_with('\t')).count();
     let spaces = lines(draft).filter(|said| said.text.starts_with(' ')).count();
@@ -27,7 +27,7 @@ pub(crate) fn shifted(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// One line of context is indented too much or too little.
+/// Indents one context line too much or too little.
 pub(crate) fn one_line(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
@@ -40,12 +40,12 @@ pub(crate) fn one_line(draft: &mut Draft, chance: &mut Chance) -> bool {
         false => return false,
     };
     part.lines[at].text = text;
-    // What is wrong, one line or all the others, shows only where there are others.
+    // Other lines are needed to show which is wrong, this line or all the others.
     draft.doubt |= part.old().filter(|said| !is_blank(said)).count() < 3;
     true
 }
 
-/// The file is indented with spaces, and the patch with tabs.
+/// Indents the patch with tabs for a file with spaces.
 pub(crate) fn tabs(draft: &mut Draft, chance: &mut Chance) -> bool {
     let width = if chance.once_in(4) { 2 } else { 4 };
     if lines(draft).any(|said| indent(&said.text).contains('\t')) {
@@ -58,18 +58,18 @@ pub(crate) fn tabs(draft: &mut Draft, chance: &mut Chance) -> bool {
         let rest = &said.text[depth..];
         said.text = "\t".repeat(depth / width) + &" ".repeat(depth % width) + rest;
     }
-    // What no old line shows, an added line may be meant to have.
+    // Without an old line as evidence, the tabs of an added line may be meant literally.
     let lines = || draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.text.starts_with('\t'));
     let shown = lines().any(|said| said.sign != Sign::Add);
     changed > 0 && shown
 }
 
-/// The file is indented with tabs, and the patch with spaces.
+/// Indents the patch with spaces for a file with tabs.
 pub(crate) fn spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
     let width = chance.of_these(&[2, 4, 4, 8]).unwrap_or(4);
     let tabbed = |said: &Said| said.text.starts_with('\t');
     let pure = |said: &Said| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
-    // A line shows how wide a tab is if it has nothing but tabs.
+    // Only a line indented purely with tabs shows the width of a tab.
     if !draft.parts.iter().flat_map(Part::old).any(pure) {
         return false;
     }
@@ -79,7 +79,7 @@ pub(crate) fn spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
             let blanks = indent(&said.text);
             let tabs = blanks.bytes().take_while(|byte| *byte == b'\t').count();
             let rest = blanks.len() - tabs;
-            // Spaces that are the file's own could not be told from those of tabs.
+            // The file's own spaces could not be told from converted tabs.
             if rest >= width || blanks[tabs..].contains('\t') {
                 if said.sign == Sign::Add {
                     return false;

@@ -1,4 +1,4 @@
-//! The kinds of damage: what models do to patches, and what happens to files meanwhile.
+//! The kinds of damage: mistakes of models in patches, and changes to files in the meantime.
 
 mod blanks;
 mod context;
@@ -11,7 +11,7 @@ mod spelling;
 use crate::chance::Chance;
 use crate::draft::{Draft, Format, Goal};
 
-/// Does its damage to a case; false if the case has nothing that it could be done to.
+/// Applies the damage to a case. Returns false if the case offers no opportunity for it.
 type Harm = fn(&mut Draft, &mut Chance) -> bool;
 
 /// A kind of damage.
@@ -20,7 +20,7 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) formats: &'static [Format],
     pub(crate) harm: Harm,
-    /// How many cases of it there are, in shares.
+    /// The relative number of its cases.
     pub(crate) share: usize,
 }
 
@@ -29,14 +29,14 @@ const HUNKS: &[Format] = &[Format::Envelope, Format::Unified];
 const ENVELOPE: &[Format] = &[Format::Envelope];
 const UNIFIED: &[Format] = &[Format::Unified];
 
-/// The name of the kind that does nothing.
+/// The name of the kind without damage.
 pub(crate) const NONE: &str = "none";
 
 const fn kind(name: &'static str, formats: &'static [Format], harm: Harm) -> Kind {
     Kind { name, formats, harm, share: 1 }
 }
 
-/// Every kind.
+/// All kinds.
 pub(crate) const KINDS: &[Kind] = &[
     Kind { share: 4, ..kind(NONE, ALL, |_, _| true) },
     kind("indent: all lines shifted", ALL, indent::shifted),
@@ -86,7 +86,7 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { share: 2, ..kind("a line to remove is not in the file", ALL, context::stale_drop) },
 ];
 
-/// Kinds that go together with one another.
+/// Kinds that can be combined.
 const MIXABLE: &[Harm] = &[
     indent::shifted,
     indent::one_line,

@@ -1,12 +1,12 @@
-//! Hunks that know of one another, and patches that were applied before.
+//! Damage: hunks that depend on each other, and patches that were already applied.
 
 use crate::chance::Chance;
 use crate::draft::{Draft, Format, Goal, Numbers, Part, Said, Sign, There};
 
-/// Lines of context that the second of two hunks has.
+/// The number of context lines of the second of two hunks.
 const AROUND: usize = 3;
 
-/// The hunks are not in the file's order.
+/// Changes the order of the hunks.
 pub(crate) fn shuffled(draft: &mut Draft, chance: &mut Chance) -> bool {
     let count = draft.parts.len();
     if count < 2 {
@@ -18,17 +18,17 @@ pub(crate) fn shuffled(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The context of a second hunk has the lines that the first makes.
+/// Gives a second hunk the new lines of the first as context.
 pub(crate) fn second_after_first(draft: &mut Draft, _: &mut Chance) -> bool {
     split(draft, Sign::Drop)
 }
 
-/// The context of a second hunk has the lines that the first takes away.
+/// Gives a second hunk the removed lines of the first as context.
 pub(crate) fn second_before_first(draft: &mut Draft, _: &mut Chance) -> bool {
     split(draft, Sign::Add)
 }
 
-/// Makes two hunks of one; the second has those lines of the first for context that are not `without`.
+/// Splits a hunk in two. The second has those lines of the first as context whose sign is not `without`.
 fn split(draft: &mut Draft, without: Sign) -> bool {
     let Some((at, start)) =
         (0..draft.parts.len()).find_map(|at| Some((at, seam(&draft.parts[at], without)?)))
@@ -52,7 +52,7 @@ fn split(draft: &mut Draft, without: Sign) -> bool {
     true
 }
 
-/// Where the second change of a hunk begins, if the first is near and has lines that are not `without`.
+/// Returns the start of a hunk's second change, if the first is near and has lines whose sign is not `without`.
 fn seam(part: &Part, without: Sign) -> Option<usize> {
     let is_keep = |at: &usize| part.lines[*at].sign == Sign::Keep;
     let first = (0..part.lines.len()).find(|at| !is_keep(at))?;
@@ -62,7 +62,7 @@ fn seam(part: &Part, without: Sign) -> Option<usize> {
     (second - run < AROUND && shows).then_some(second)
 }
 
-/// What a part asks for has been done.
+/// Applies a hunk to the file.
 fn apply(draft: &mut Draft, part: usize) {
     let lines = draft.parts[part].lines.clone();
     for said in lines {
@@ -79,7 +79,7 @@ fn apply(draft: &mut Draft, part: usize) {
     draft.parts[part].done = true;
 }
 
-/// The first of several hunks was applied before.
+/// Applies the first of several hunks beforehand.
 pub(crate) fn partly_applied(draft: &mut Draft, _: &mut Chance) -> bool {
     if draft.parts.len() < 2 {
         return false;
@@ -88,7 +88,7 @@ pub(crate) fn partly_applied(draft: &mut Draft, _: &mut Chance) -> bool {
     true
 }
 
-/// The whole patch was applied before.
+/// Applies the whole patch beforehand.
 pub(crate) fn applied(draft: &mut Draft, _: &mut Chance) -> bool {
     for part in 0..draft.parts.len() {
         apply(draft, part);

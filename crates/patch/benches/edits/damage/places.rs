@@ -1,4 +1,4 @@
-//! What says where a hunk belongs is wrong, or the lines stand in two places.
+//! Damage to the location of a hunk: wrong headers and line numbers, and duplicated lines.
 
 use crate::chance::Chance;
 use crate::draft::{Cell, Draft, Format, Numbers, There, indent, is_telling};
@@ -6,9 +6,9 @@ use crate::evidence::block_end;
 use crate::headers::{as_git, as_model};
 use crate::patches::enclosing;
 
-/// Lines between a copy and the hunks.
+/// The minimum number of lines between a copy and the hunks.
 const APART: usize = 8;
-/// A function that is longer has no twin.
+/// The maximum length of a function that is duplicated.
 const MOST_TWIN: usize = 200;
 
 const UNKNOWN: &[&str] = &[
@@ -18,7 +18,7 @@ const UNKNOWN: &[&str] = &[
     "static int frob_init(struct frob *frob)",
 ];
 
-/// The header is a line that the file has not.
+/// Uses a header that is not in the file.
 pub(crate) fn unknown_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     let header = chance.of_these(UNKNOWN).unwrap_or("fn nobody() {");
     for part in &mut draft.parts {
@@ -27,7 +27,7 @@ pub(crate) fn unknown_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The header has two letters the wrong way round, or one too few.
+/// Swaps or drops letters of the header.
 pub(crate) fn misspelt_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     if draft.manner.format != Format::Envelope {
         return false;
@@ -54,7 +54,7 @@ pub(crate) fn misspelt_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The header is that of something else in the file.
+/// Uses the header of another block in the file.
 pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     let at = chance.below(draft.parts.len());
     let part = &draft.parts[at];
@@ -74,19 +74,19 @@ pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The header is the nearest definition above, as git writes it: its block may have ended.
+/// Uses the nearest definition above as git writes it. Its block may have ended.
 pub(crate) fn git_header(draft: &mut Draft, _: &mut Chance) -> bool {
     let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_git(draft, part)).collect();
     give(draft, headers)
 }
 
-/// The same, as models write it.
+/// Uses the nearest definition above as models write it.
 pub(crate) fn model_header(draft: &mut Draft, chance: &mut Chance) -> bool {
     let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_model(draft, part, chance)).collect();
     give(draft, headers)
 }
 
-/// Gives each part its header; false if there is none at all.
+/// Sets the header of each hunk. Returns false if there is none at all.
 fn give(draft: &mut Draft, headers: Vec<Option<String>>) -> bool {
     let some = headers.iter().any(Option::is_some);
     for (part, header) in draft.parts.iter_mut().zip(headers) {
@@ -95,7 +95,7 @@ fn give(draft: &mut Draft, headers: Vec<Option<String>>) -> bool {
     some
 }
 
-/// What a hunk names stands in the file once more further down, and its header is the nearest definition above.
+/// Duplicates a hunk's lines further down, and uses the nearest definition above as its header.
 pub(crate) fn duplicated_below(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let Some(header) = as_model(draft, &draft.parts[part], chance) else { return false };
@@ -110,7 +110,7 @@ pub(crate) fn duplicated_below(draft: &mut Draft, chance: &mut Chance) -> bool {
     once
 }
 
-/// The line numbers are wrong.
+/// Makes the line numbers wrong.
 pub(crate) fn wrong_numbers(draft: &mut Draft, chance: &mut Chance) -> bool {
     let drift = 1 + chance.below(60).cast_signed();
     let drift = if chance.once_in(2) { -drift } else { drift };
@@ -121,7 +121,7 @@ pub(crate) fn wrong_numbers(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The counts of lines are wrong.
+/// Makes the line counts wrong.
 pub(crate) fn wrong_counts(draft: &mut Draft, chance: &mut Chance) -> bool {
     for part in &mut draft.parts {
         part.numbers = Numbers::Miscounted(1 + chance.below(4));
@@ -129,7 +129,7 @@ pub(crate) fn wrong_counts(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// There are no line numbers.
+/// Removes the line numbers.
 pub(crate) fn no_numbers(draft: &mut Draft, _: &mut Chance) -> bool {
     for part in &mut draft.parts {
         part.numbers = Numbers::Missing;
@@ -137,14 +137,14 @@ pub(crate) fn no_numbers(draft: &mut Draft, _: &mut Chance) -> bool {
     true
 }
 
-/// The rows from the first to the last that a part names.
+/// Returns the first and last row that a hunk names.
 fn region(draft: &Draft, part: usize) -> Option<(usize, usize)> {
     let mut rows = draft.parts[part].old().filter_map(|said| draft.row(said.cell?));
     let first = rows.next()?;
     Some((first, rows.last().unwrap_or(first)))
 }
 
-/// Puts a copy of the rows from `first` to `last` before the row at `to`; `edit` may change its first line.
+/// Copies the rows from `first` to `last` before the row at `to`. `edit` may change the first line of the copy.
 fn copy(draft: &mut Draft, (first, last): (usize, usize), to: usize, edit: impl Fn(&str) -> String) {
     let fresh = draft.fresh();
     let rows = draft.rows();
@@ -158,7 +158,7 @@ fn copy(draft: &mut Draft, (first, last): (usize, usize), to: usize, edit: impl 
     draft.cells.splice(at..at, copied);
 }
 
-/// Rows that are far enough from every hunk.
+/// Returns the rows that are far enough from every hunk.
 fn far(draft: &Draft) -> Vec<usize> {
     let regions: Vec<(usize, usize)> =
         (0..draft.parts.len()).filter_map(|part| region(draft, part)).collect();
@@ -166,7 +166,7 @@ fn far(draft: &Draft) -> Vec<usize> {
     (0..draft.rows().len()).filter(is_far).collect()
 }
 
-/// What a hunk names stands in the file twice.
+/// Duplicates a hunk's lines in the file.
 pub(crate) fn duplicated(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some(to)) = (region(draft, part), chance.of_these(&far(draft))) else { return false };
@@ -178,7 +178,7 @@ pub(crate) fn duplicated(draft: &mut Draft, chance: &mut Chance) -> bool {
     true
 }
 
-/// The row of the line that heads a part, if there is only one such line.
+/// Returns the row and text of a hunk's header, if only one line has that text.
 fn head(draft: &Draft, part: usize) -> Option<(usize, String)> {
     let header = enclosing(draft, &draft.parts[part]).into_iter().next()?;
     let rows = draft.rows();
@@ -187,7 +187,7 @@ fn head(draft: &Draft, part: usize) -> Option<(usize, String)> {
     places.next().is_none().then_some((place, header))
 }
 
-/// What a hunk names stands in the file twice, and once below its header.
+/// Duplicates a hunk's lines in the file so that only one copy is below its header.
 pub(crate) fn duplicated_headed(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {
@@ -204,7 +204,7 @@ pub(crate) fn duplicated_headed(draft: &mut Draft, chance: &mut Chance) -> bool 
     true
 }
 
-/// The function that a hunk is in stands in the file twice, under two names.
+/// Duplicates the function that contains a hunk, under another name.
 pub(crate) fn twin(draft: &mut Draft, chance: &mut Chance) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {

@@ -1,9 +1,9 @@
-//! Characters that look like those of the file and are others.
+//! Damage to typography: quotes, dashes, spaces and trailing whitespace that differ from the file's.
 
 use crate::chance::Chance;
 use crate::draft::{Draft, Said, Sign};
 
-/// A line as a printer sets it.
+/// Replaces quotes, and dashes if `dashes`, by typographic ones.
 fn printed(line: &str, dashes: bool) -> String {
     let mut open = false;
     let mut before = ' ';
@@ -24,17 +24,17 @@ fn printed(line: &str, dashes: bool) -> String {
     out
 }
 
-/// Quotes and dashes of the lines that should be there are set as a printer does.
+/// Makes the quotes and dashes of old lines typographic.
 pub(crate) fn quotes_in_old(draft: &mut Draft, chance: &mut Chance) -> bool {
     set(draft, chance, |said| said.sign != Sign::Add)
 }
 
-/// Quotes and dashes of all lines are set as a printer does.
+/// Makes the quotes and dashes of all lines typographic.
 pub(crate) fn quotes(draft: &mut Draft, chance: &mut Chance) -> bool {
     if !set(draft, chance, |_| true) {
         return false;
     }
-    // What no old line shows, an added line may be meant to have.
+    // Without an old line as evidence, the typography of an added line may be meant literally.
     let odd = |said: &Said| said.text.chars().filter(|char| !char.is_ascii()).map(family).collect::<Vec<_>>();
     let lines = || draft.parts.iter().flat_map(|part| &part.lines);
     let shown: Vec<char> = lines().filter(|said| said.sign != Sign::Add).flat_map(odd).collect();
@@ -64,7 +64,7 @@ fn set(draft: &mut Draft, chance: &mut Chance, which: impl Fn(&Said) -> bool) ->
     changed
 }
 
-/// Spaces of lines that should be there do not break.
+/// Makes spaces in old lines no-break spaces.
 pub(crate) fn hard_spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
@@ -79,7 +79,7 @@ pub(crate) fn hard_spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
     changed
 }
 
-/// Lines of the patch end with blanks.
+/// Adds trailing whitespace to lines of the patch.
 pub(crate) fn trailing_in_patch(draft: &mut Draft, chance: &mut Chance) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
@@ -91,7 +91,7 @@ pub(crate) fn trailing_in_patch(draft: &mut Draft, chance: &mut Chance) -> bool 
     changed
 }
 
-/// Lines of the file end with blanks that the patch has not.
+/// Adds trailing whitespace to lines of the file.
 pub(crate) fn trailing_in_file(draft: &mut Draft, chance: &mut Chance) -> bool {
     let ids: Vec<usize> = draft
         .parts
@@ -106,7 +106,7 @@ pub(crate) fn trailing_in_file(draft: &mut Draft, chance: &mut Chance) -> bool {
             cell.text.push_str("  ");
         }
     }
-    // Without its newline a text ends before them.
+    // Without its newline, a text would end before them.
     draft.manner.ended = true;
     !ids.is_empty()
 }

@@ -1,4 +1,4 @@
-//! Whether a diff ends before its last hunk does: then the rest of what it changes is missing.
+//! Detects a truncated diff: one that ends before its last hunk does.
 
 use super::hunks::Found;
 use crate::edit::Line;
@@ -6,34 +6,34 @@ use crate::parse::Syntax;
 use crate::parse::lines::Lines;
 use crate::parse::wrapper::Source;
 
-/// Lines that stay after the last change, as programs write them: with so many, a hunk is whole whatever it counts.
+/// Context lines after the last change, as programs write them. A hunk with this many is complete, whatever its counts.
 const CONTEXT: usize = 3;
 
-/// Nobody miscounts by so many lines on one side alone.
+/// A miscount on one side alone is never this large.
 const MUCH: usize = 4;
 
-/// How many lines hunks say that they have, and how many they do: of all hunks of a diff, one after another.
+/// The announced and actual line counts of all hunks of a diff.
 #[derive(Default)]
 pub(super) struct Counts {
-    /// Whether those before the last are as many as they say.
+    /// True if all hunks before the last have the announced number of lines.
     right: bool,
     others: usize,
     last: Option<Count>,
 }
 
-/// The lines of one hunk.
+/// The line counts of one hunk.
 struct Count {
     said: Option<(usize, usize)>,
     has: (usize, usize),
-    /// Lines that stay after the last change; `None`: nothing changes.
+    /// The number of context lines after the last change; `None` if nothing changes.
     after: Option<usize>,
     ends_in_drop: bool,
-    /// The line of the text after its own.
+    /// The line of the patch text after the hunk.
     end: usize,
 }
 
 impl Counts {
-    /// Takes the next hunk.
+    /// Adds the next hunk.
     pub(super) fn add(&mut self, found: &Found) {
         if let Some(before) = self.last.replace(Count::of(found)) {
             self.right = before.said == Some(before.has) && (self.right || self.others == 0);
@@ -41,7 +41,7 @@ impl Counts {
         }
     }
 
-    /// Refuses a diff whose last hunk is the end of the text and has too few lines, if that is no mere miscounting.
+    /// Rejects a diff whose last hunk ends the text with too few lines, unless it is merely miscounted.
     pub(super) fn check(&self, lines: &Lines<'_>, source: &Source<'_>) -> Result<(), Syntax> {
         match &self.last {
             Some(last) if last.end > lines.last() && self.is_cut(last, source) => {
@@ -56,19 +56,19 @@ impl Counts {
         let Some((old, new)) = last.said else { return false };
         let lost = (old.saturating_sub(last.has.0), new.saturating_sub(last.has.1));
         let Some(after) = last.after else { return lost != (0, 0) };
-        // An empty line that stays at the end is easily lost, and says nothing.
+        // An empty context line at the end is easily lost and proves nothing.
         let blank = lost == (1, 1) && !last.ends_in_drop;
-        // One side is right to the line, and much of the other is missing where it ends.
+        // One side has exactly the announced count, and the other ends many lines short.
         let least = if self.others == 0 { MUCH } else { 1 };
         let half = after == 0 && lost.0.min(lost.1) == 0 && lost.0.max(lost.1) >= least && is_right(last);
         let short = half || lost.0 > 0 && lost.1 > 0 && !blank;
-        // Whoever cannot count is wrong in other hunks too, or writes what stays after the change.
+        // A writer who miscounts does so in other hunks too, or writes the context after the change.
         let counts = if self.others == 0 { after == 0 && !source.closed } else { self.right };
         short && counts && after < CONTEXT
     }
 }
 
-/// Whether a hunk has as many old lines as it says, or as many new ones.
+/// Returns true if a hunk has the announced number of old lines, or of new lines.
 fn is_right(count: &Count) -> bool {
     count.said.is_some_and(|said| said.0 == count.has.0 || said.1 == count.has.1)
 }

@@ -1,31 +1,31 @@
-//! The lines of a diff that say which file it is about.
+//! Parses the head of a file's part in a diff: names, modes, renames and blob ids.
 
 use super::hunks::Found;
 use super::name;
 use crate::parse::lines::Lines;
 use crate::parse::{Syntax, clip};
 
-/// What stands after the name of a file that is not there.
+/// Texts after the name of a file that does not exist.
 const NO_FILE: [&str; 4] = ["1970-01-01", "1969-12-31", "(nonexistent)", "(revision 0)"];
 
-/// What the lines before the hunks of a file say.
+/// The lines before the hunks of a file.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Where it begins.
+    /// The line where the head begins.
     pub(super) line: usize,
-    /// The two names of `diff --git`, if they can be told apart.
+    /// The two names of `diff --git`, if they can be separated.
     pub(super) git: Option<(String, String)>,
-    /// What `---` and `+++` name.
+    /// The names after `---` and `+++`.
     pub(super) sides: Option<(Side, Side)>,
     /// The two names of `rename` or `copy`, which have no prefix.
     pub(super) moved: (Option<String>, Option<String>),
     pub(super) kind: Kind,
     pub(super) executable: Option<bool>,
-    /// What git calls the content before and after.
+    /// Git's blob ids of the content before and after.
     pub(super) blobs: Option<(String, String)>,
 }
 
-/// What happens to the file.
+/// The kind of change to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Change,
@@ -35,43 +35,45 @@ pub(super) enum Kind {
     Copied,
 }
 
-/// What stands after `---` or `+++`.
+/// The text after `---` or `+++`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// `None`: `/dev/null`.
+    /// The name; `None` for `/dev/null`.
     pub(super) name: Option<String>,
-    /// How diff says that there is no file: its time is the first there is. svn has words for it.
+    /// True if the text marks a missing file: diff gives it the epoch as its time, and svn has words for it.
     epoch: bool,
-    /// A date stands after it, as diff writes it when it compares two files.
+    /// True if a date follows the name, as diff writes it when it compares two files.
     pub(super) dated: bool,
 }
 
 impl Head {
-    /// diff names a new file on both sides: the old one has no time and no lines.
+    /// Returns true if the diff creates the file. diff names a new file on both sides; the old one has no time and no
+    /// lines.
     pub(super) fn is_from_nothing(&self, found: &[Found]) -> bool {
         let epoch = self.sides.as_ref().is_some_and(|(old, _)| old.epoch);
         epoch && !found.is_empty() && found.iter().all(|found| found.hunk.old().next().is_none())
     }
 
-    /// diff names a deleted file on both sides: the new one has no time and no lines.
+    /// Returns true if the diff deletes the file. diff names a deleted file on both sides; the new one has no time and
+    /// no lines.
     pub(super) fn is_to_nothing(&self, found: &[Found]) -> bool {
         let epoch = self.sides.as_ref().is_some_and(|(_, new)| new.epoch);
         epoch && !found.is_empty() && found.iter().all(|found| found.hunk.new_lines().next().is_none())
     }
 }
 
-/// Whether a file's part begins with this line, as git writes it.
+/// Returns true if this line begins a file's part in git's format.
 pub(super) fn is_git(line: &str) -> bool {
     ["diff --git ", "diff --cc ", "diff --combined "].iter().any(|start| line.starts_with(start))
 }
 
-/// Whether `---` and `+++` stand here with a hunk after them: a line that goes and one that comes can look the same.
+/// Returns true if `---` and `+++` stand here with a hunk after them. A removed and an added line can look the same.
 pub(super) fn is_pair(lines: &Lines<'_>, at: usize) -> bool {
     let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     starts(at, "--- ") && starts(at + 1, "+++ ") && starts(at + 2, "@@")
 }
 
-/// Whether a pair names one file twice, as git does, so that it can be nothing else.
+/// Returns true if a pair names one file with two prefixes, as git does, so that it can be nothing else.
 pub(super) fn is_sure_pair(lines: &Lines<'_>, at: usize) -> bool {
     let side = |at: usize, start: &str| {
         let text = lines.get(at).and_then(|line| line.strip_prefix(start))?;
@@ -87,7 +89,7 @@ pub(super) fn is_sure_pair(lines: &Lines<'_>, at: usize) -> bool {
     }
 }
 
-/// Reads the part before the hunks, and where it ends.
+/// Parses the lines before the hunks. Returns the head and the line after it.
 pub(super) fn read(lines: &Lines<'_>, start: usize) -> Result<(Head, usize), Syntax> {
     let line = lines.number(start);
     let (git, sides, moved, kind) = (None, None, (None, None), Kind::Change);
@@ -120,7 +122,7 @@ pub(super) fn read(lines: &Lines<'_>, start: usize) -> Result<(Head, usize), Syn
 }
 
 impl Head {
-    /// Reads one of git's own lines; `false`: it is none.
+    /// Parses one of git's extended header lines. Returns `false` if it is none.
     fn extend(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
         let after = |start: &str| text.strip_prefix(start).map(str::trim);
         if let Some(mode) = after("old mode ").or_else(|| after("deleted file mode ")) {
@@ -152,7 +154,7 @@ impl Head {
     }
 }
 
-/// Whether a file of this mode can be run; links and modules are no files.
+/// Returns the executable bit of a mode. Symlinks and submodules are errors.
 fn executable(mode: &str, number: usize) -> Result<bool, Syntax> {
     let bits = u32::from_str_radix(mode, 8).unwrap_or_default();
     let (what, hint) = match bits >> 12 {
@@ -167,7 +169,7 @@ fn executable(mode: &str, number: usize) -> Result<bool, Syntax> {
     Err(Syntax::new(number, what, hint))
 }
 
-/// Reads the name after `---` or `+++`, and the time after a tab.
+/// Parses the name after `---` or `+++`, and the time after a tab.
 fn side(text: &str, number: usize) -> Result<Side, Syntax> {
     let (name, time) = match text.starts_with('"') {
         true => (text, ""),

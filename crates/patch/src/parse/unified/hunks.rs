@@ -1,4 +1,4 @@
-//! The hunks of a diff: where each ends, whether its numbers are right or wrong.
+//! Parses the hunks of a diff and finds the end of each, even if its line counts are wrong.
 
 use std::ops::Range;
 
@@ -9,18 +9,19 @@ use crate::parse::heading::{self, Heading};
 use crate::parse::lines::Lines;
 use crate::parse::{Syntax, body, clip};
 
-/// A hunk, and where its lines stand.
+/// A hunk with the lines of the patch text that it occupies.
 pub(super) struct Found {
     pub(super) hunk: Hunk,
     pub(super) body: Range<usize>,
-    /// How many old and new lines its `@@` says that it has.
+    /// The numbers of old and new lines that its `@@` line announces.
     pub(super) said: Option<(usize, usize)>,
-    /// The `@@` line ends with a carriage return: then that is how all of the text came, and not the file's own.
+    /// True if the `@@` line ends with a carriage return. Then the whole text has them, and they are not the file's
+    /// own.
     returns: bool,
 }
 
 impl Found {
-    /// What it adds, with the line ends that the file has in the diff.
+    /// Returns the added text, with the file's line ends as the diff gives them.
     pub(super) fn added(&self, lines: &Lines<'_>) -> String {
         let mut content = String::new();
         for at in self.body.clone() {
@@ -35,7 +36,7 @@ impl Found {
     }
 }
 
-/// Reads hunks as long as there are any, and says where they end.
+/// Parses consecutive hunks. Returns them and the line after the last.
 pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<Found>, usize), Syntax> {
     let mut found = Vec::new();
     let mut at = start;
@@ -47,7 +48,7 @@ pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<
             found.push(hunk);
             continue;
         }
-        // Blank lines before a hunk only keep it apart.
+        // Blank lines before a hunk are separators.
         let next = (at..lines.len()).find(|at| !lines.is_blank(*at)).unwrap_or(lines.len());
         if next == at || !lines.get(next).is_some_and(|line| line.starts_with("@@")) {
             return Ok((found, at));
@@ -56,7 +57,7 @@ pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<
     }
 }
 
-/// Whether a mail ends here: `-- ` and the version of git.
+/// Returns true if a mail signature begins here: `-- ` and the version of git.
 pub(super) fn is_signature(lines: &Lines<'_>, at: usize) -> bool {
     let version = |line: &str| line.starts_with(|sign: char| sign.is_ascii_digit());
     let after = lines.get(at + 2);
@@ -90,7 +91,7 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
             hunk.returns.push(lines.has_return(at));
         }
     }
-    // A diff without any says nothing: models leave them out.
+    // A diff without carriage returns says nothing about the file's: models leave them out.
     if !hunk.returns.contains(&true) {
         hunk.returns.clear();
     }
@@ -107,13 +108,13 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     Ok(Found { hunk, body: start + 1..end, said, returns })
 }
 
-/// Where the hunk ends by its own counts; `None`: they are not right.
+/// Returns the end of the hunk by its own counts; `None` if they are wrong.
 fn counted(lines: &Lines<'_>, start: usize, heading: &Heading<'_>) -> Option<usize> {
     let ((_, mut old), (_, mut new)) = (heading.old?, heading.new?);
     let mut at = start;
     // ends: each round takes a line
     while old > 0 || new > 0 {
-        // A count that is one too high would take the name of the next file for lines that change.
+        // A count that is too high would take the names of the next file for changed lines.
         if is_sure_pair(lines, at) {
             return None;
         }
@@ -137,7 +138,7 @@ fn counted(lines: &Lines<'_>, start: usize, heading: &Heading<'_>) -> Option<usi
     }
 }
 
-/// Where the hunk ends by what stands there; empty lines at its end only keep things apart.
+/// Returns the end of the hunk by its lines. Trailing empty lines are separators.
 fn open_end(lines: &Lines<'_>, start: usize) -> usize {
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let end =
@@ -145,7 +146,7 @@ fn open_end(lines: &Lines<'_>, start: usize) -> usize {
     (start..end).rev().find(|at| !line(*at).is_empty()).map_or(start, |last| last + 1)
 }
 
-/// The same, if lines that have no sign are lines of the hunk too, as far as they can be nothing else.
+/// Returns the end of the hunk by its lines, and includes lines without a sign as far as they can be nothing else.
 fn loose_end(lines: &Lines<'_>, start: usize) -> usize {
     let end = open_end(lines, start);
     let next = (end..lines.len()).find(|at| !lines.is_blank(*at));
@@ -156,20 +157,20 @@ fn loose_end(lines: &Lines<'_>, start: usize) -> usize {
     (start..until).rev().find(|at| !lines.is_blank(*at)).map_or(end, |last| last + 1)
 }
 
-/// Whether a line ends what stands before it: another hunk or file, or what may stand between files.
+/// Returns true if a line ends a hunk: it begins another hunk or file, or may stand between files.
 fn is_outside(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     line.starts_with("@@") || begins(lines, at) || is_signature(lines, at) || is_between(line)
 }
 
-/// Whether a line can only be one of a hunk.
+/// Returns true if a line can only belong to a hunk.
 fn is_body(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     let sign = line.starts_with([' ', '+', '-']) || line.starts_with("\\ ");
     sign && !is_pair(lines, at) && !is_signature(lines, at)
 }
 
-/// Whether the hunk has fewer lines than it says.
+/// Returns true if the hunk has no more lines than announced.
 fn is_short(hunk: &Hunk, heading: &Heading<'_>) -> bool {
     let (Some((_, old)), Some((_, new))) = (heading.old, heading.new) else { return false };
     let has_old = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();

@@ -1,4 +1,4 @@
-//! Unified diffs, as git and diff write them, and as models do.
+//! Parses unified diffs, as git, diff and models write them.
 
 mod cut;
 mod head;
@@ -12,10 +12,10 @@ use crate::edit::{Action, Edit, Line, Patch, Target};
 use head::{Head, Kind};
 use hunks::Found;
 
-/// git shortens hashes to this at most.
+/// The shortest abbreviation of a hash that git writes.
 const LEAST_HASH: usize = 7;
 
-/// Reads a diff of one file or more. What stands before the first, such as a mail's head, is passed over.
+/// Parses a diff of one or more files. Skips text before the first file, such as a mail's head.
 pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     let lines = Lines::of(source);
     let (mut edits, mut counts) = (Vec::new(), cut::Counts::default());
@@ -37,13 +37,13 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     Ok(Patch { edits })
 }
 
-/// Whether a file's part begins at this line.
+/// Returns true if a file's part begins at this line.
 pub(super) fn begins(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     head::is_git(line) || head::is_pair(lines, at)
 }
 
-/// The first line at or after `at` where a file's part begins, or the end.
+/// Returns the first line at or after `at` that begins a file's part, or the end of the text.
 fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
     let (mut at, mut in_words) = (at, false);
     // ends: each round takes a line
@@ -54,7 +54,7 @@ fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
         }
         let line = lines.get(at).unwrap_or_default();
         in_words |= is_commit(line);
-        // Whatever stands in the words of a commit, it is no part of the diff.
+        // The message of a commit is no part of the diff, whatever it contains.
         if in_words {
             at += 1;
             continue;
@@ -73,10 +73,10 @@ fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
     Ok(at)
 }
 
-/// Where that ends what svn says of a file's properties, if it begins here.
+/// Returns the line after svn's property changes, if they begin here.
 fn properties(lines: &Lines<'_>, at: usize) -> Option<usize> {
     let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
-    // A file of which nothing else changes is named all the same.
+    // svn names a file even if only its properties change.
     let is_named = starts(at, "--- ") && starts(at + 1, "+++ ");
     let first = if is_named { (at + 2..lines.len()).find(|at| !lines.is_blank(*at))? } else { at };
     if !starts(first, "Property changes on: ") {
@@ -86,7 +86,7 @@ fn properties(lines: &Lines<'_>, at: usize) -> Option<usize> {
     Some((first..lines.len()).find(is_next).unwrap_or(lines.len()))
 }
 
-/// Passes over what may stand after a file's part.
+/// Skips the lines that may stand after a file's part.
 fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
     let mut at = at;
     // ends: each round takes a line
@@ -115,17 +115,17 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
     Ok(at)
 }
 
-/// Whether a line may stand between files and says nothing.
+/// Returns true if a line may stand between files and carries no information.
 fn is_passed(line: &str) -> bool {
     ["diff -", "Index: ", "Only in ", "====="].iter().any(|start| line.starts_with(start))
 }
 
-/// Whether a line stands between files, and not in a hunk.
+/// Returns true if a line stands between files and not in a hunk.
 fn is_between(line: &str) -> bool {
     is_passed(line) || is_commit(line) || refuse_binary(line, 0).is_err()
 }
 
-/// Whether the words of another commit begin here. A line that only looks so could be one of a hunk.
+/// Returns true if the message of another commit begins here. A line that only looks similar could belong to a hunk.
 fn is_commit(line: &str) -> bool {
     if line == "# HG changeset patch" {
         return true;
@@ -137,7 +137,7 @@ fn is_commit(line: &str) -> bool {
     hash.len() >= LEAST_HASH && hash.bytes().all(|sign| sign.is_ascii_hexdigit())
 }
 
-/// A diff that does not say what changes cannot be applied.
+/// Rejects a binary diff, which does not contain the change.
 fn refuse_binary(line: &str, number: usize) -> Result<(), Syntax> {
     let differ =
         (line.starts_with("Binary files ") || line.starts_with("Files ")) && line.ends_with(" differ");
@@ -148,7 +148,7 @@ fn refuse_binary(line: &str, number: usize) -> Result<(), Syntax> {
     Ok(())
 }
 
-/// What the part of one file asks for.
+/// Creates the edit from the part of one file.
 fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Syntax> {
     let names = name::settle(head)?;
     let created = head.kind == Kind::New || names.old.is_none() || head.is_from_nothing(&found);
@@ -188,7 +188,7 @@ fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syn
     }
     let mut content = String::new();
     if let Some(only) = found.first() {
-        // Empty lines at its end only keep things apart, whatever the counts say.
+        // Empty lines at the end are separators, whatever the counts say.
         let blank = |line: &&Line| matches!(line, Line::Keep(text) if text.is_empty());
         let apart = only.hunk.lines.iter().rev().take_while(blank).count();
         if only.hunk.old().count() > apart {

@@ -1,23 +1,23 @@
-//! The names in a diff: quoted or not, with prefixes or without.
+//! Parses the file names in a diff: quoted or not, with prefixes or without.
 
 use super::head::{Head, Kind};
 use crate::parse::{Syntax, clip};
 
-/// What git puts before a name: `a/` and `b/`, or what the two sides are.
+/// Prefix letters that git puts before a name: `a/` and `b/`, or letters for the two sides.
 const PREFIXES: &[u8] = b"abciow12";
-/// What a copy that was kept for comparing is called.
+/// Suffixes of a backup copy that was kept for comparing.
 const KEPT: &[&str] = &[".orig", ".old", ".bak", "~"];
 
-/// What a copy that was made to be changed is called.
+/// Suffixes of a copy that was made to be changed.
 const MADE: &[&str] = &[".new"];
 
-/// The file before and after; `None`: there is none.
+/// The names of the file before and after; `None` if it does not exist.
 pub(super) struct Names {
     pub(super) old: Option<String>,
     pub(super) new: Option<String>,
 }
 
-/// Which file a part is about.
+/// Determines the file that a part is about.
 pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
     if let (Some(old), Some(new)) = &head.moved {
         return Ok(Names { old: Some(old.clone()), new: Some(new.clone()) });
@@ -30,7 +30,7 @@ pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
     let two = |old: &str, new: &str| {
         Syntax::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
     };
-    // What `diff --git` calls the file must be the same file.
+    // `diff --git` must name the same file.
     let agreed = |name: &str, bare: &str| match &known {
         None => Ok(bare.to_owned()),
         Some(known) if [name, bare, rest(name)].contains(&known.as_str()) => Ok(known.clone()),
@@ -60,7 +60,7 @@ pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
     }
 }
 
-/// The file that two names mean, if they mean one.
+/// Returns the file that two names refer to, if they refer to one.
 pub(super) fn same(old: &str, new: &str) -> Option<String> {
     if old == new {
         return Some(old.to_owned());
@@ -75,7 +75,8 @@ pub(super) fn same(old: &str, new: &str) -> Option<String> {
     (old == new || kept).then(|| new.to_owned())
 }
 
-/// The file that diff means by two names: one was copied from the other to be changed, or both are in trees of their own.
+/// Returns the file that diff compares under two names: one is an edited copy of the other, or both are in separate
+/// trees.
 fn compared(old: &str, new: &str) -> Option<String> {
     if MADE.iter().chain(KEPT).any(|end| new.strip_suffix(end) == Some(old)) {
         return Some(old.to_owned());
@@ -87,7 +88,7 @@ fn compared(old: &str, new: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A name's prefix, and the rest.
+/// Splits a name into its prefix letter and the rest.
 fn without(name: &str) -> Option<(u8, &str)> {
     let (prefix, rest) = name.split_once('/')?;
     match prefix.as_bytes() {
@@ -96,12 +97,12 @@ fn without(name: &str) -> Option<(u8, &str)> {
     }
 }
 
-/// A name without its prefix, if it has one.
+/// Strips the prefix of a name, if it has one.
 fn rest(name: &str) -> &str {
     without(name).map_or(name, |(_, rest)| rest)
 }
 
-/// The two names of `diff --git`. Names with spaces are told apart only if they are the same.
+/// Splits the two names of `diff --git`. Names with spaces can be separated only if they refer to one file.
 pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>, Syntax> {
     let text = text.trim_end();
     if text.starts_with('"') {
@@ -122,12 +123,12 @@ pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>
     Ok(two.map(|(old, new)| (old.to_owned(), new.to_owned())))
 }
 
-/// A name, with its quotes taken off if it has any.
+/// Returns a name without its quotes, if it has any.
 pub(super) fn plain(text: &str, number: usize) -> Result<String, Syntax> {
     if text.starts_with('"') { quoted(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
 }
 
-/// A name in quotes, as C writes them, and what follows.
+/// Parses a name in C quotes, and returns the rest of the text.
 fn quoted(text: &str, number: usize) -> Result<(String, &str), Syntax> {
     let wrong =
         || Syntax::new(number, format!("the name {} is quoted wrongly", clip(text)), "write it as git does");
@@ -156,7 +157,7 @@ fn quoted(text: &str, number: usize) -> Result<(String, &str), Syntax> {
     Ok((name, text.get(at + 1..).unwrap_or_default()))
 }
 
-/// What follows a backslash, and its length.
+/// Parses an escape after its backslash. Returns the byte and the length.
 fn escape(bytes: &[u8]) -> Option<(u8, usize)> {
     let byte = match bytes.first()? {
         b'a' => 7,
