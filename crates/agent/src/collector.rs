@@ -6,20 +6,20 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-use crate::post::{Unfit, address, below, cause, client};
+use crate::post::{UrlRejection, address, below, cause, client};
 use crate::stream::body;
 
 /// Maximum number of response bytes that are read.
 const ANSWER: usize = 64 << 10;
 
 /// A telemetry collector with a reusable connection.
-pub struct Collector {
+pub struct OtlpCollector {
     http: Client,
     base: Url,
     headers: HeaderMap,
 }
 
-impl Collector {
+impl OtlpCollector {
     /// Creates a client for the collector at `base`, e.g. `http://127.0.0.1:4318`, which sends `headers` with every
     /// request. The headers go to this origin only: redirects are not followed, and plain HTTP is allowed on loopback
     /// only.
@@ -29,10 +29,10 @@ impl Collector {
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
         let base = address(base).map_err(|unfit| match unfit {
-            Unfit::NoUrl => wrong("is no URL"),
-            Unfit::NotHttp => wrong("is neither http nor https"),
-            Unfit::Open => wrong("would show what you do to everybody on the way: use https"),
-            Unfit::Named => wrong("has a user name or a password in it: use a header"),
+            UrlRejection::NoUrl => wrong("is no URL"),
+            UrlRejection::NotHttp => wrong("is neither http nor https"),
+            UrlRejection::Open => wrong("would show what you do to everybody on the way: use https"),
+            UrlRejection::Named => wrong("has a user name or a password in it: use a header"),
         })?;
         let mut map = HeaderMap::new();
         for (name, value) in headers {
@@ -79,7 +79,7 @@ mod tests {
     fn fault(base: &str, headers: &[(&str, &str)]) -> String {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Collector::new(base, &headers).err().unwrap_or_default()
+        OtlpCollector::new(base, &headers).err().unwrap_or_default()
     }
 
     #[test]

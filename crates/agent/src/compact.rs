@@ -5,9 +5,9 @@ use journal::Entry;
 use tool::BYTES_PER_TOKEN;
 use wire::{Code, End, Heard, ModelError};
 
-use crate::retry::{Tries, chance};
+use crate::retry::{RetryCounter, chance};
 use crate::stream::broken;
-use crate::{AgentFault, Seen, Session};
+use crate::{AgentFault, SessionEvent, AgentSession};
 
 /// Share of the context window at which compaction starts, and the share that it aims for.
 const FULL: f64 = 0.8;
@@ -23,7 +23,7 @@ numbers), what you changed, what is proved and how, what is left, and anything t
 /// Replaces the dropped pieces if the model gives no summary.
 const UNSUMMARISED: &str = "(What was said and done before had to be left out, and nobody could sum it up: look at the files for what is there.)";
 
-impl Session {
+impl AgentSession {
     /// Compacts the conversation if it is close to the context limit.
     pub(crate) async fn fit(&mut self) -> Result<(), AgentFault> {
         self.setup.gauge.set(self.tokens(), self.setup.limits.context);
@@ -74,14 +74,14 @@ impl Session {
         }
         let bytes = before.saturating_sub(self.history.bytes());
         if bytes > 0 {
-            self.setup.watch.saw(Seen::Compacted { bytes });
+            self.setup.watch.saw(SessionEvent::Compacted { bytes });
         }
         Ok(())
     }
 
     /// Returns the model's summary of the conversation, or a placeholder if the model gives none.
     async fn summary(&self) -> Result<String, AgentFault> {
-        let mut tries = Tries::default();
+        let mut tries = RetryCounter::default();
         // ends: every failed attempt is counted
         loop {
             let error = match self.summarised().await {
@@ -93,10 +93,10 @@ impl Session {
                 _ => tries.next(&error, chance()),
             };
             let Some(pause) = pause else {
-                self.setup.watch.saw(Seen::Notice(&format!("there is no summary: {}", error.message)));
+                self.setup.watch.saw(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
                 return Ok(UNSUMMARISED.to_owned());
             };
-            self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
+            self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
             tokio::time::sleep(pause).await;
         }
     }

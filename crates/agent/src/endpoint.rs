@@ -8,22 +8,22 @@ use reqwest::Url;
 use tool::BoxFuture;
 use wire::{Code, Dialect, ModelError, Retry};
 
-use crate::post::{Unfit, address, below, cause, client};
+use crate::post::{UrlRejection, address, below, cause, client};
 use crate::stream::{body, events};
-use crate::{Events, Model};
+use crate::{ModelEventStream, ModelBackend};
 
 /// Maximum number of bytes that are read of an error response.
 const REFUSAL: usize = 64 << 10;
 
 /// A model behind a URL, with a reusable connection.
-pub struct Endpoint {
+pub struct ModelEndpoint {
     dialect: Dialect,
     http: reqwest::Client,
     url: Url,
     headers: HeaderMap,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Creates a client for the API at `base`, e.g. `https://api.openai.com/v1`, which speaks `dialect`. The key goes
     /// to this origin only: redirects are not followed.
     ///
@@ -45,7 +45,7 @@ impl Endpoint {
         Ok(Self { dialect, http, url, headers })
     }
 
-    async fn send(&self, request: String) -> Result<Events, ModelError> {
+    async fn send(&self, request: String) -> Result<ModelEventStream, ModelError> {
         let sent = self.http.post(self.url.clone()).headers(self.headers.clone()).body(request).send().await;
         let response = sent.map_err(|error| self.unreached(&error))?;
         let status = response.status();
@@ -73,12 +73,12 @@ impl Endpoint {
     }
 }
 
-impl Model for Endpoint {
+impl ModelBackend for ModelEndpoint {
     fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         Box::pin(self.send(body))
     }
 }
@@ -87,10 +87,10 @@ impl Model for Endpoint {
 fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
     let url = address(base).map_err(|unfit| match unfit {
-        Unfit::NoUrl => wrong("is no URL"),
-        Unfit::NotHttp => wrong("is neither http nor https"),
-        Unfit::Open => wrong("would show your key and your files to everybody on the way: use https"),
-        Unfit::Named => {
+        UrlRejection::NoUrl => wrong("is no URL"),
+        UrlRejection::NotHttp => wrong("is neither http nor https"),
+        UrlRejection::Open => wrong("would show your key and your files to everybody on the way: use https"),
+        UrlRejection::Named => {
             "the base URL has a user name or a password in it; put the key into the environment".to_owned()
         }
     })?;
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_key_of_two_lines_is_refused_without_showing_it() {
-        let fault = Endpoint::new(Dialect::Chat, "http://127.0.0.1:1/v1", Some("a\nsecret")).err();
+        let fault = ModelEndpoint::new(Dialect::Chat, "http://127.0.0.1:1/v1", Some("a\nsecret")).err();
         insta::assert_snapshot!(fault.unwrap_or_default(), @"the key in OPENAI_API_KEY has letters that cannot be sent");
     }
 }

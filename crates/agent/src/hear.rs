@@ -8,12 +8,12 @@ use journal::Entry;
 use tool::{CallId, ErrorKind, ToolOutput};
 use wire::{End, Heard, Listener, Usage};
 
-use crate::history::Piece;
+use crate::history::HistoryItem;
 use crate::record::{answered, called};
-use crate::{AgentFault, Events, Seen, Session};
+use crate::{AgentFault, ModelEventStream, SessionEvent, AgentSession};
 
 /// Outcome of one response.
-pub(crate) struct Round {
+pub(crate) struct RoundOutcome {
     pub(crate) end: End,
     /// The response made calls, which were answered: the conversation goes on from them.
     pub(crate) acted: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Round {
 }
 
 /// State of a response that is being received.
-struct Hearing {
+struct ActiveRound {
     runtime: ToolCallRuntime,
     answers: Vec<(CallId, ToolOutput)>,
     usage: Option<Usage>,
@@ -29,21 +29,21 @@ struct Hearing {
     stopped: bool,
 }
 
-impl Session {
+impl AgentSession {
     /// Sends `body` and processes the response to its end. Adds the response to the conversation unless it failed
     /// without a call.
-    pub(crate) async fn round(&mut self, body: String) -> Result<Round, AgentFault> {
+    pub(crate) async fn round(&mut self, body: String) -> Result<RoundOutcome, AgentFault> {
         let (began, bytes) = (Instant::now(), body.len());
         let stop = self.handle.turn();
         let runtime = ToolCallRuntime::new(self.setup.router.clone());
-        let mut hearing = Hearing { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
+        let mut hearing = ActiveRound { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
         let mut listener = self.setup.model.dialect().listener();
         let response = tokio::select! {
             biased;
             () = stop.cancelled() => None,
             response = self.setup.model.respond(body) => Some(response),
         };
-        let Some(response) = response else { return Ok(Round::stopped()) };
+        let Some(response) = response else { return Ok(RoundOutcome::stopped()) };
         let mut events = response?;
         while hearing.end.is_none() && !hearing.stopped {
             tokio::select! {
@@ -63,7 +63,7 @@ impl Session {
         let acted =
             said.calls().next().is_some() || said.unread().next().is_some() || said.lost().next().is_some();
         if matches!(end, End::Failed(_)) && !acted {
-            return Ok(Round { end, acted, interrupted: false });
+            return Ok(RoundOutcome { end, acted, interrupted: false });
         }
         if !said.is_empty() {
             self.write(&Entry::Said { wire: dialect, items: vec![said.save()] })?;
@@ -71,16 +71,16 @@ impl Session {
         self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
         let interrupted = self.rest(&mut hearing, &stop).await?;
         if !said.is_empty() {
-            self.history.push(Piece::Round { said, answers: hearing.answers });
+            self.history.push(HistoryItem::Round { said, answers: hearing.answers });
         }
         self.last = hearing.usage.map(|usage| (usage, self.history.bytes()));
-        Ok(Round { end, acted, interrupted })
+        Ok(RoundOutcome { end, acted, interrupted })
     }
 
     /// Waits for the calls that still run, and cancels them if the turn is stopped. Returns whether it was stopped.
     async fn rest(
         &mut self,
-        hearing: &mut Hearing,
+        hearing: &mut ActiveRound,
         stop: &tokio_util::sync::CancellationToken,
     ) -> Result<bool, AgentFault> {
         let mut told = false;
@@ -103,7 +103,7 @@ impl Session {
         &mut self,
         event: Option<Result<serde_json::Value, wire::ModelError>>,
         listener: &mut Listener,
-        hearing: &mut Hearing,
+        hearing: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
         let heard = match event {
             Some(Ok(json)) => listener.push(&json),
@@ -128,32 +128,32 @@ impl Session {
         Ok(())
     }
 
-    fn heard(&self, heard: Heard, hearing: &mut Hearing) -> Result<(), AgentFault> {
+    fn heard(&self, heard: Heard, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
         let watch = &self.setup.watch;
         match heard {
-            Heard::Text(text) => watch.saw(Seen::Text(&text)),
-            Heard::Thought(text) => watch.saw(Seen::Thought(&text)),
+            Heard::Text(text) => watch.saw(SessionEvent::Text(&text)),
+            Heard::Thought(text) => watch.saw(SessionEvent::Thought(&text)),
             Heard::Call(call) => {
                 self.write(&called(&call))?;
-                watch.saw(Seen::Called(&call));
+                watch.saw(SessionEvent::Called(&call));
                 if let Err(twice) = hearing.runtime.start(call) {
-                    watch.saw(Seen::Notice(&twice.to_string()));
+                    watch.saw(SessionEvent::Notice(&twice.to_string()));
                 }
             }
-            Heard::Fault(fault) => watch.saw(Seen::Notice(&fault.to_string())),
-            Heard::Hosted { kind, item } => watch.saw(Seen::Hosted { kind: &kind, item: &item }),
+            Heard::Fault(fault) => watch.saw(SessionEvent::Notice(&fault.to_string())),
+            Heard::Hosted { kind, item } => watch.saw(SessionEvent::Hosted { kind: &kind, item: &item }),
             Heard::Usage(usage) => hearing.usage = Some(usage),
             Heard::End(end) => hearing.end = Some(end),
         }
         Ok(())
     }
 
-    fn answered(&self, Answer { call, output }: Answer, hearing: &mut Hearing) -> Result<(), AgentFault> {
+    fn answered(&self, Answer { call, output }: Answer, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
         self.write(&answered(&call, &output))?;
         if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.kept) {
             recorder.keeps(&call, kept);
         }
-        self.setup.watch.saw(Seen::Answered(&call, &output));
+        self.setup.watch.saw(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.
         hearing.stopped |= output.facts.error == Some(ErrorKind::Stopped);
         hearing.answers.push((call.id, output));
@@ -161,7 +161,7 @@ impl Session {
     }
 
     fn costs(&self, usage: Usage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
-        self.setup.watch.saw(Seen::Responded { usage, took });
+        self.setup.watch.saw(SessionEvent::Responded { usage, took });
         self.write(&Entry::Usage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
@@ -173,14 +173,14 @@ impl Session {
     }
 }
 
-impl Round {
+impl RoundOutcome {
     fn stopped() -> Self {
         Self { end: End::Done, acted: false, interrupted: true }
     }
 }
 
 /// Drains the rest of a finished stream: its connection is reusable only after that.
-fn drained(mut events: Events) {
+fn drained(mut events: ModelEventStream) {
     for _ in 0..64 {
         match events.next().now_or_never() {
             Some(Some(Ok(_))) => {}

@@ -10,7 +10,7 @@ const LEFT: usize = 200;
 
 /// One item of a conversation.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum HistoryItem {
     /// A message to the model.
     User { text: String, images: Vec<Image> },
     /// Replaces dropped pieces; includes the user's last request.
@@ -21,24 +21,24 @@ pub(crate) enum Piece {
 
 /// A conversation in one dialect, serialised piece by piece.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct ConversationHistory {
     dialect: Dialect,
-    pieces: Vec<Piece>,
+    pieces: Vec<HistoryItem>,
     entries: Vec<Entry>,
 }
 
-impl History {
-    pub(crate) fn new(dialect: Dialect, pieces: Vec<Piece>) -> Self {
+impl ConversationHistory {
+    pub(crate) fn new(dialect: Dialect, pieces: Vec<HistoryItem>) -> Self {
         let mut history = Self { dialect, pieces: Vec::new(), entries: Vec::new() };
         pieces.into_iter().for_each(|piece| history.push(piece));
         history
     }
 
-    pub(crate) fn push(&mut self, piece: Piece) {
+    pub(crate) fn push(&mut self, piece: HistoryItem) {
         let dialect = self.dialect;
         let items = match &piece {
-            Piece::User { text, images } => vec![dialect.user(text, images)],
-            Piece::Summary { summary, asked } => {
+            HistoryItem::User { text, images } => vec![dialect.user(text, images)],
+            HistoryItem::Summary { summary, asked } => {
                 let asked = asked.as_ref().map(|text| format!("\n\nWhat the user asked for last:\n{text}"));
                 let asked = asked.unwrap_or_default();
                 let text = format!(
@@ -46,7 +46,7 @@ impl History {
                 );
                 vec![dialect.user(&text, &[])]
             }
-            Piece::Round { said, answers } => {
+            HistoryItem::Round { said, answers } => {
                 let answers = answers.iter().map(|(id, output)| (id, output));
                 [dialect.said(said), dialect.replies(said, answers)].concat()
             }
@@ -59,7 +59,7 @@ impl History {
         &self.entries
     }
 
-    pub(crate) fn into_pieces(self) -> Vec<Piece> {
+    pub(crate) fn into_pieces(self) -> Vec<HistoryItem> {
         self.pieces
     }
 
@@ -79,7 +79,7 @@ impl History {
             return;
         }
         for piece in &mut self.pieces {
-            let Piece::Round { said, answers } = piece else { continue };
+            let HistoryItem::Round { said, answers } = piece else { continue };
             for call in said.calls().filter(|call| calls.contains(call)) {
                 if !answers.iter().any(|(id, _)| *id == call.id) {
                     answers.push((call.id.clone(), ToolOutput::failure(text)));
@@ -94,7 +94,7 @@ impl History {
         let old = ..self.pieces.len().saturating_sub(kept);
         let mut trimmed = false;
         for piece in &mut self.pieces[old] {
-            if let Piece::Round { answers, .. } = piece {
+            if let HistoryItem::Round { answers, .. } = piece {
                 answers.iter_mut().for_each(|(_, output)| trimmed |= shorten(output));
             }
         }
@@ -108,13 +108,13 @@ impl History {
     /// dropped pieces.
     pub(crate) fn summarise(&mut self, summary: &str, kept: usize) -> usize {
         let old = ..self.pieces.len().saturating_sub(kept);
-        let gone: Vec<Piece> = self.pieces.drain(old).collect();
+        let gone: Vec<HistoryItem> = self.pieces.drain(old).collect();
         let asked = gone.iter().rev().find_map(|piece| match piece {
-            Piece::User { text, .. } => Some(text.clone()),
-            Piece::Summary { asked, .. } => asked.clone(),
-            Piece::Round { .. } => None,
+            HistoryItem::User { text, .. } => Some(text.clone()),
+            HistoryItem::Summary { asked, .. } => asked.clone(),
+            HistoryItem::Round { .. } => None,
         });
-        let first = Piece::Summary { summary: summary.to_owned(), asked };
+        let first = HistoryItem::Summary { summary: summary.to_owned(), asked };
         let rest = std::mem::take(&mut self.pieces);
         *self = Self::new(self.dialect, std::iter::once(first).chain(rest).collect());
         gone.len()
@@ -146,19 +146,19 @@ fn shorten(output: &mut ToolOutput) -> bool {
 mod tests {
     use super::*;
 
-    fn round(text: &str) -> Piece {
+    fn round(text: &str) -> HistoryItem {
         let said = Said::of_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
-        Piece::Round { said, answers: vec![("c".into(), ToolOutput::text(text))] }
+        HistoryItem::Round { said, answers: vec![("c".into(), ToolOutput::text(text))] }
     }
 
-    fn user(text: &str) -> Piece {
-        Piece::User { text: text.to_owned(), images: Vec::new() }
+    fn user(text: &str) -> HistoryItem {
+        HistoryItem::User { text: text.to_owned(), images: Vec::new() }
     }
 
     #[test]
     fn old_answers_are_trimmed_and_new_ones_are_not() {
         let long = "x".repeat(5000);
-        let mut history = History::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
+        let mut history = ConversationHistory::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
         let before = history.bytes();
         assert!(history.trim(1));
         assert!(history.bytes() < before - 4000 && history.bytes() > 5000);
@@ -168,15 +168,15 @@ mod tests {
     #[test]
     fn a_summary_keeps_what_was_asked_last() {
         let mut history =
-            History::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
+            ConversationHistory::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
         assert_eq!(history.summarise("short", 1), 4);
         assert_eq!(history.len(), 2);
-        let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("short", Some("two")));
         // The user's own words are kept, and summaries do not nest.
         history.push(round("d"));
         history.summarise("shorter", 1);
-        let Piece::Summary { summary, asked } = &history.pieces[0] else { panic!() };
+        let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("shorter", Some("two")));
     }
 }

@@ -1,8 +1,8 @@
 //! The agent loop: a model streams calls, tools run while it streams, and answers go back until it is done.
 //!
-//! A [`Session`] is one conversation. [`Session::prompt`] runs one turn: requests to a [`Model`], calls through the
-//! engine's runtime, every step in the journal before it has an effect. A [`Watch`] observes the turn as it happens.
-//! A model is an [`Endpoint`] behind a URL, in any of three dialects, or a [`Script`].
+//! A [`AgentSession`] is one conversation. [`AgentSession::prompt`] runs one turn: requests to a [`ModelBackend`], calls through the
+//! engine's runtime, every step in the journal before it has an effect. A [`SessionObserver`] observes the turn as it happens.
+//! A model is an [`ModelEndpoint`] behind a URL, in any of three dialects, or a [`ScriptedBackend`].
 
 mod agents;
 mod collector;
@@ -28,23 +28,23 @@ mod turn;
 mod watch;
 
 pub use agents::{
-    AgentLimits, Agents, Bounds, Budget, Changes, Diff, Nursery, Raised, Rearing, Status, Workspace,
+    AgentLimits, SessionAgents, AgentRestrictions, RequestLimit, WorktreeDiffFn, WorktreeDiff, SubagentFactory, SubagentSession, SubagentSpec, AgentStatus, AgentWorkspace,
 };
-pub use collector::Collector;
-pub use endpoint::Endpoint;
+pub use collector::OtlpCollector;
+pub use endpoint::ModelEndpoint;
 pub use fault::AgentFault;
 pub use instructions::INSTRUCTIONS;
-pub use memory::Memories;
-pub use model::{Events, Model};
-pub use record::Recorder;
-pub use resume::{Resumed, recorded_call, resumed};
-pub use script::{Script, ScriptFault, Turn};
-pub use script_server::ScriptServer;
+pub use memory::MemoryStore;
+pub use model::{ModelEventStream, ModelBackend};
+pub use record::JournalRecorder;
+pub use resume::{ResumedSession, recorded_call, resumed};
+pub use script::{ScriptedBackend, ScriptFault, ScriptedTurn};
+pub use script_server::ScriptedModelServer;
 pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
-pub use session::{Changed, Handle, Limits, Ready, Session, Setup};
+pub use session::{TurnChangesFn, SessionHandle, TurnLimits, BaselineReady, AgentSession, AgentSessionSetup};
 pub use tools::{
-    CloseAgent, Gauge, GetContextRemaining, GetMemory, Inquiry, ListAgents, ListMemories, Person, Remember,
-    RequestUserInput, ResumeAgent, SendInput, SpawnAgent, Wait,
+    CloseAgent, ContextMeter, GetContextRemaining, GetMemory, UserQuestion, ListAgents, ListMemories, UserPrompter, Remember,
+    RequestUserInput, ResumeAgent, SendInput, SpawnAgent, WaitForAgents,
 };
-pub use turn::Ended;
-pub use watch::{Seen, Watch};
+pub use turn::TurnEnd;
+pub use watch::{SessionEvent, SessionObserver};

@@ -19,13 +19,13 @@ const NAME: usize = 64;
 /// Whose a memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Scope {
+pub(crate) enum MemoryScope {
     Project,
     // Of the user, in every project.
     User,
 }
 
-impl Scope {
+impl MemoryScope {
     pub(crate) const ALL: [Self; 2] = [Self::Project, Self::User];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -38,12 +38,12 @@ impl Scope {
 
 /// The directories that hold memories.
 #[derive(Debug)]
-pub struct Memories {
+pub struct MemoryStore {
     project: PathBuf,
     user: PathBuf,
 }
 
-impl Memories {
+impl MemoryStore {
     /// Returns the memories of the user and of the project in `cwd`, below `state`.
     pub fn new(state: &Path, cwd: &Path) -> Self {
         let all = state.join("memories");
@@ -55,15 +55,15 @@ impl Memories {
         Self { project: all.join("projects").join(format!("{name}-{hash:016x}")), user: all.join("user") }
     }
 
-    fn directory(&self, scope: Scope) -> &Path {
+    fn directory(&self, scope: MemoryScope) -> &Path {
         match scope {
-            Scope::Project => &self.project,
-            Scope::User => &self.user,
+            MemoryScope::Project => &self.project,
+            MemoryScope::User => &self.user,
         }
     }
 
     /// Saves `text` under `name` and replaces an earlier text.
-    pub(crate) fn keep(&self, scope: Scope, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn keep(&self, scope: MemoryScope, name: &str, text: &str) -> io::Result<PathBuf> {
         let directory = self.directory(scope);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let file = directory.join(format!("{name}.md"));
@@ -86,7 +86,7 @@ impl Memories {
     }
 
     /// Returns the text saved under `name`.
-    pub(crate) fn get(&self, scope: Scope, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, scope: MemoryScope, name: &str) -> Option<String> {
         let file = fs::File::open(self.directory(scope).join(format!("{name}.md"))).ok()?;
         let mut text = Vec::new();
         file.take(u64::try_from(LONGEST).ok()?).read_to_end(&mut text).ok()?;
@@ -94,7 +94,7 @@ impl Memories {
     }
 
     /// Returns the names of all memories, sorted.
-    pub(crate) fn names(&self, scope: Scope) -> Vec<String> {
+    pub(crate) fn names(&self, scope: MemoryScope) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.directory(scope)) else { return Vec::new() };
         let name = |entry: io::Result<fs::DirEntry>| {
             let name = entry.ok()?.file_name().into_string().ok()?;
@@ -120,21 +120,21 @@ mod tests {
     #[test]
     fn what_is_kept_is_found_and_names_lead_nowhere_else() {
         let state = tempfile::tempdir().unwrap();
-        let memories = Memories::new(state.path(), Path::new("/work/my project"));
-        memories.keep(Scope::Project, "build", "use make").unwrap();
-        memories.keep(Scope::Project, "build", "use ninja").unwrap();
-        memories.keep(Scope::User, "style", "tabs").unwrap();
-        assert_eq!(memories.get(Scope::Project, "build").as_deref(), Some("use ninja"));
-        assert_eq!(memories.names(Scope::Project), ["build"]);
-        let other = Memories::new(state.path(), Path::new("/work/other"));
-        assert_eq!((other.names(Scope::Project).len(), other.names(Scope::User).len()), (0, 1));
+        let memories = MemoryStore::new(state.path(), Path::new("/work/my project"));
+        memories.keep(MemoryScope::Project, "build", "use make").unwrap();
+        memories.keep(MemoryScope::Project, "build", "use ninja").unwrap();
+        memories.keep(MemoryScope::User, "style", "tabs").unwrap();
+        assert_eq!(memories.get(MemoryScope::Project, "build").as_deref(), Some("use ninja"));
+        assert_eq!(memories.names(MemoryScope::Project), ["build"]);
+        let other = MemoryStore::new(state.path(), Path::new("/work/other"));
+        assert_eq!((other.names(MemoryScope::Project).len(), other.names(MemoryScope::User).len()), (0, 1));
         for name in ["", "..", "a/b", "../x", "a.b", "é", &"x".repeat(65)] {
             assert!(!is_name(name), "{name}");
         }
         for number in 0..MOST - 1 {
-            memories.keep(Scope::User, &format!("m{number}"), "x").unwrap();
+            memories.keep(MemoryScope::User, &format!("m{number}"), "x").unwrap();
         }
-        assert!(memories.keep(Scope::User, "one-more", "x").is_err());
-        assert!(memories.keep(Scope::User, "style", "spaces").is_ok());
+        assert!(memories.keep(MemoryScope::User, "one-more", "x").is_err());
+        assert!(memories.keep(MemoryScope::User, "style", "spaces").is_ok());
     }
 }

@@ -6,13 +6,13 @@ use tool::BoxFuture;
 use wire::{Dialect, ModelError};
 
 /// The events of one response, in the API's own JSON. An error is always the last item.
-pub type Events = BoxStream<'static, Result<Value, ModelError>>;
+pub type ModelEventStream = BoxStream<'static, Result<Value, ModelError>>;
 
 /// Takes requests in one dialect and streams responses.
-pub trait Model: Send + Sync {
+pub trait ModelBackend: Send + Sync {
     /// The dialect that it speaks.
     fn dialect(&self) -> Dialect;
 
     /// Sends a request that [`Dialect::request`] serialised. Dropping the stream abandons the response.
-    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>>;
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>>;
 }

@@ -12,7 +12,7 @@ const SILENCE: Duration = Duration::from_secs(600);
 
 /// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unfit {
+pub(crate) enum UrlRejection {
     NoUrl,
     NotHttp,
     /// Plain HTTP to another machine: anyone on the network could read it.
@@ -22,16 +22,16 @@ pub(crate) enum Unfit {
 }
 
 /// Parses a URL to which secrets may be sent: `https`, or loopback.
-pub(crate) fn address(base: &str) -> Result<Url, Unfit> {
-    let url = Url::parse(base).map_err(|_| Unfit::NoUrl)?;
+pub(crate) fn address(base: &str) -> Result<Url, UrlRejection> {
+    let url = Url::parse(base).map_err(|_| UrlRejection::NoUrl)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(Unfit::NotHttp);
+        return Err(UrlRejection::NotHttp);
     }
     if url.scheme() == "http" && !is_here(&url) {
-        return Err(Unfit::Open);
+        return Err(UrlRejection::Open);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Unfit::Named);
+        return Err(UrlRejection::Named);
     }
     Ok(url)
 }

@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPayload};
 
-use crate::Resumed;
+use crate::ResumedSession;
 use crate::session::interrupted;
 
 /// Writes the journal of a session. As a hook it records the intent of a call, and denies the call if that fails. As
 /// an observer it records the outcome.
-pub struct Recorder {
+pub struct JournalRecorder {
     journal: Journal,
     /// The number of the last line.
     written: watch::Sender<u64>,
@@ -25,7 +25,7 @@ pub struct Recorder {
     hashing: Mutex<Vec<std::thread::JoinHandle<()>>>,
 }
 
-impl Recorder {
+impl JournalRecorder {
     /// Creates a recorder that writes to `journal`.
     pub fn new(journal: Journal) -> Self {
         Self { journal, written: watch::Sender::new(0), broken: Mutex::default(), hashing: Mutex::default() }
@@ -79,7 +79,7 @@ impl Recorder {
     ///
     /// # Errors
     /// If an entry cannot be written.
-    pub fn abandon(&self, resumed: &Resumed) -> Result<(), JournalFault> {
+    pub fn abandon(&self, resumed: &ResumedSession) -> Result<(), JournalFault> {
         resumed.abandoned.iter().try_for_each(|call| self.answered(call, &interrupted()).map(drop))
     }
 
@@ -133,7 +133,7 @@ impl Recorder {
     }
 }
 
-impl Hook for Recorder {
+impl Hook for JournalRecorder {
     fn name(&self) -> &str {
         "journal"
     }
@@ -151,7 +151,7 @@ impl Hook for Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl Observer for JournalRecorder {
     fn streams(&self) -> bool {
         false
     }

@@ -5,12 +5,12 @@ use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
 use wire::{Dialect, Said};
 
 use crate::AgentFault;
-use crate::history::{History, Piece};
+use crate::history::{ConversationHistory, HistoryItem};
 
 /// A session as its journal records it.
 #[derive(Default)]
-pub struct Resumed {
-    pub(crate) pieces: Vec<Piece>,
+pub struct ResumedSession {
+    pub(crate) pieces: Vec<HistoryItem>,
     /// Model calls that were running when the program died; their effects are unknown.
     pub(crate) lost: Vec<ToolCall>,
     /// Client calls that were running when the program died. The model does not know about them.
@@ -21,7 +21,7 @@ pub struct Resumed {
     pub(crate) added: Vec<String>,
 }
 
-impl Resumed {
+impl ResumedSession {
     /// Returns the number of conversation pieces.
     pub fn len(&self) -> usize {
         self.pieces.len()
@@ -40,21 +40,21 @@ impl Resumed {
 
 /// A response and its answers, while they are collected.
 #[derive(Default)]
-struct Round {
+struct PartialRound {
     said: Option<Said>,
     calls: Vec<ToolCall>,
     answers: Vec<(CallId, ToolOutput)>,
 }
 
-impl Round {
+impl PartialRound {
     /// Returns the conversation piece, if the model said anything, and its unanswered calls.
-    fn close(self, dialect: Dialect) -> (Option<Piece>, Vec<ToolCall>) {
+    fn close(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
         let Self { said, calls, answers } = self;
         // If the program died during the response, the journal has its calls only.
         let said = said.unwrap_or_else(|| Said::of_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
         let lost = said.calls().filter(answered).cloned().collect();
-        ((!said.is_empty()).then_some(Piece::Round { said, answers }), lost)
+        ((!said.is_empty()).then_some(HistoryItem::Round { said, answers }), lost)
     }
 }
 
@@ -62,12 +62,12 @@ impl Round {
 ///
 /// # Errors
 /// If a recorded response cannot be parsed.
-pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFault> {
-    let mut reader = Reader {
+pub fn resumed(records: &[Record], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
+    let mut reader = JournalReplay {
         dialect,
         pieces: Vec::new(),
         lost: Vec::new(),
-        round: Round::default(),
+        round: PartialRound::default(),
         of_clients: Vec::new(),
     };
     let (mut turn, mut added) = (None, Vec::new());
@@ -87,8 +87,8 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<Resumed, AgentFau
         reader.take(&record.entry)?;
     }
     reader.close();
-    let Reader { pieces, lost, of_clients: abandoned, .. } = reader;
-    Ok(Resumed { pieces, lost, abandoned, cut_off: turn, added })
+    let JournalReplay { pieces, lost, of_clients: abandoned, .. } = reader;
+    Ok(ResumedSession { pieces, lost, abandoned, cut_off: turn, added })
 }
 
 /// Returns the id of the turn whose prompt is at line `number`.
@@ -96,23 +96,23 @@ pub(crate) fn turn_id(number: u64) -> String {
     format!("t{number}")
 }
 
-struct Reader {
+struct JournalReplay {
     dialect: Dialect,
-    pieces: Vec<Piece>,
+    pieces: Vec<HistoryItem>,
     lost: Vec<ToolCall>,
-    round: Round,
+    round: PartialRound,
     /// Unanswered calls of client programs.
     of_clients: Vec<ToolCall>,
 }
 
-impl Reader {
+impl JournalReplay {
     /// Adds one entry. A request is sent only after every earlier call is answered, so any later entry that is no
     /// answer belongs to the next round.
     fn take(&mut self, entry: &Entry) -> Result<(), AgentFault> {
         match entry {
             Entry::Prompt { text, .. } => {
                 self.close();
-                self.pieces.push(Piece::User { text: text.clone(), images: Vec::new() });
+                self.pieces.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
             }
             Entry::Call { form: Form::Client | Form::ClientText, .. } => {
                 self.of_clients.extend(recorded_call(entry));
@@ -143,7 +143,7 @@ impl Reader {
                 self.close();
                 let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
                 let kept = self.pieces.len().saturating_sub(dropped);
-                let mut history = History::new(self.dialect, std::mem::take(&mut self.pieces));
+                let mut history = ConversationHistory::new(self.dialect, std::mem::take(&mut self.pieces));
                 history.summarise(summary, kept);
                 self.pieces = history.into_pieces();
             }
@@ -251,10 +251,10 @@ mod tests {
     /// `u` for a user message, and for each round the number of answers and of calls.
     fn shape(records: &[Record]) -> (String, usize) {
         let resumed = resumed(records, Dialect::Chat).unwrap();
-        let piece = |piece: &Piece| match piece {
-            Piece::User { .. } => "u".to_owned(),
-            Piece::Summary { .. } => "s".to_owned(),
-            Piece::Round { said, answers } => format!("{}/{}", answers.len(), said.calls().count()),
+        let piece = |piece: &HistoryItem| match piece {
+            HistoryItem::User { .. } => "u".to_owned(),
+            HistoryItem::Summary { .. } => "s".to_owned(),
+            HistoryItem::Round { said, answers } => format!("{}/{}", answers.len(), said.calls().count()),
         };
         (resumed.pieces.iter().map(piece).collect::<Vec<_>>().join(" "), resumed.lost.len())
     }

@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Counts the attempts of one request.
 #[derive(Debug, Default)]
-pub(crate) struct Tries(u32);
+pub(crate) struct RetryCounter(u32);
 
-impl Tries {
+impl RetryCounter {
     /// Returns the pause before the next attempt; `None` if there is none. `chance`, from 0 to 1, is the jitter that
     /// spreads clients that failed together.
     pub(crate) fn next(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
@@ -52,18 +52,18 @@ mod tests {
 
     #[test]
     fn pauses_double_and_end() {
-        let mut tries = Tries::default();
+        let mut tries = RetryCounter::default();
         let pauses: Vec<Option<u128>> =
             (0..7).map(|_| tries.next(&error(Retry::Soon), 1.0).map(|pause| pause.as_millis())).collect();
         assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), Some(4000), None, None]);
-        assert_eq!(Tries::default().next(&error(Retry::Soon), 0.0), Some(Duration::from_millis(125)));
+        assert_eq!(RetryCounter::default().next(&error(Retry::Soon), 0.0), Some(Duration::from_millis(125)));
     }
 
     #[test]
     fn the_server_says_when_and_a_no_is_a_no() {
         let minute = Duration::from_secs(60);
-        assert_eq!(Tries::default().next(&error(Retry::After(minute)), 1.0), Some(minute));
-        assert_eq!(Tries::default().next(&error(Retry::After(minute * 60)), 1.0), None);
-        assert_eq!(Tries::default().next(&error(Retry::Never), 1.0), None);
+        assert_eq!(RetryCounter::default().next(&error(Retry::After(minute)), 1.0), Some(minute));
+        assert_eq!(RetryCounter::default().next(&error(Retry::After(minute * 60)), 1.0), None);
+        assert_eq!(RetryCounter::default().next(&error(Retry::Never), 1.0), None);
     }
 }

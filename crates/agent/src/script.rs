@@ -17,7 +17,7 @@ use tool::{BoxFuture, LocalShell, ToolCall, ToolPayload};
 use wire::{Dialect, Line, ModelError, Usage};
 
 use crate::stream::broken;
-use crate::{Events, Model};
+use crate::{ModelEventStream, ModelBackend};
 
 /// The tool of a `local_shell_call`.
 const LOCAL_SHELL: &str = "local_shell";
@@ -28,8 +28,8 @@ const FINAL: &str = "done";
 /// One response of a script.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Turn {
-    items: Vec<Said>,
+pub struct ScriptedTurn {
+    items: Vec<ScriptedItem>,
     /// Only a request that contains these words gets this turn.
     when: Option<String>,
     /// Delay before the first event.
@@ -48,7 +48,7 @@ pub struct Turn {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-enum Said {
+enum ScriptedItem {
     Message { text: String },
     FunctionCall { name: String, arguments: Value },
     CustomToolCall { name: String, input: String },
@@ -63,7 +63,7 @@ pub struct ScriptFault {
     why: String,
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// Parses a script with one turn a line. Skips empty lines and lines that begin with `//`.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Turn {
 
     /// Returns the turn that follows the last one.
     fn last() -> Self {
-        Self { items: vec![Said::Message { text: FINAL.to_owned() }], ..Self::default() }
+        Self { items: vec![ScriptedItem::Message { text: FINAL.to_owned() }], ..Self::default() }
     }
 
     /// Returns its lines; `number` is the number of the turn and part of the call ids.
@@ -91,19 +91,19 @@ impl Turn {
                 payload,
             })
         };
-        let line = |(at, said): (usize, &Said)| match said {
-            Said::Message { text } => Line::Text(text.clone()),
-            Said::FunctionCall { name, arguments } => {
+        let line = |(at, said): (usize, &ScriptedItem)| match said {
+            ScriptedItem::Message { text } => Line::Text(text.clone()),
+            ScriptedItem::FunctionCall { name, arguments } => {
                 let arguments = match arguments {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
                 call(at, name, ToolPayload::Function { arguments })
             }
-            Said::CustomToolCall { name, input } => {
+            ScriptedItem::CustomToolCall { name, input } => {
                 call(at, name, ToolPayload::Custom { input: input.clone() })
             }
-            Said::LocalShellCall { action } => {
+            ScriptedItem::LocalShellCall { action } => {
                 let mut more = action.clone();
                 // The function form of this item has no such argument.
                 more.remove("type");
@@ -117,22 +117,22 @@ impl Turn {
 
 /// Plays a script as a model.
 #[derive(Debug)]
-pub struct Script {
+pub struct ScriptedBackend {
     dialect: Dialect,
-    turns: Vec<Turn>,
+    turns: Vec<ScriptedTurn>,
     /// The turns that were played.
     played: Mutex<Vec<bool>>,
 }
 
 /// One response of the script.
-pub(crate) enum Played {
+pub(crate) enum ScriptedResponse {
     Refused { status: u16, retry_after: Option<String>, body: String },
     Spoken { delay: Duration, pace: Duration, events: Vec<Value>, breaks: bool, whole: Option<Value> },
 }
 
-impl Script {
+impl ScriptedBackend {
     /// Creates a model that plays `turns` in `dialect`.
-    pub fn new(dialect: Dialect, turns: Vec<Turn>) -> Self {
+    pub fn new(dialect: Dialect, turns: Vec<ScriptedTurn>) -> Self {
         let played = Mutex::new(vec![false; turns.len()]);
         Self { dialect, turns, played }
     }
@@ -141,8 +141,8 @@ impl Script {
     /// without `when`.
     fn next(&self, body: &str) -> usize {
         let mut played = self.played.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = |(at, _): &(usize, &Turn)| !played[*at];
-        let is_for = |turn: &Turn| turn.when.as_ref().is_some_and(|words| body.contains(words.as_str()));
+        let open = |(at, _): &(usize, &ScriptedTurn)| !played[*at];
+        let is_for = |turn: &ScriptedTurn| turn.when.as_ref().is_some_and(|words| body.contains(words.as_str()));
         let mut turns = self.turns.iter().enumerate().filter(open);
         let next = turns
             .clone()
@@ -157,14 +157,14 @@ impl Script {
 
     /// Returns the response to a request. A request without tools asks for a summary or a title, and consumes no
     /// turn.
-    pub(crate) fn play(&self, dialect: Dialect, body: &str) -> Played {
+    pub(crate) fn play(&self, dialect: Dialect, body: &str) -> ScriptedResponse {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
         let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         let number = if offers_tools { self.next(body) } else { usize::MAX };
-        let turn = self.turns.get(number).cloned().unwrap_or_else(Turn::last);
+        let turn = self.turns.get(number).cloned().unwrap_or_else(ScriptedTurn::last);
         if let Some(status) = turn.status {
             let body = serde_json::json!({"error": {"message": "the script says so", "type": "scripted"}});
-            return Played::Refused { status, retry_after: turn.retry_after, body: body.to_string() };
+            return ScriptedResponse::Refused { status, retry_after: turn.retry_after, body: body.to_string() };
         }
         let length = u64::try_from(body.len()).unwrap_or(u64::MAX) / 4;
         let usage = Usage { input: length, cached: 0, output: 10, reasoning: 0 };
@@ -177,22 +177,22 @@ impl Script {
             events.truncate(after);
         }
         let [delay, pace] = [turn.delay_ms, turn.pace_ms].map(Duration::from_millis);
-        Played::Spoken { delay, pace, events, breaks, whole }
+        ScriptedResponse::Spoken { delay, pace, events, breaks, whole }
     }
 }
 
-impl Model for Script {
+impl ModelBackend for ScriptedBackend {
     fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         Box::pin(async move {
             match self.play(self.dialect, &body) {
-                Played::Refused { status, retry_after, body } => {
+                ScriptedResponse::Refused { status, retry_after, body } => {
                     Err(self.dialect.refused(status, retry_after.as_deref(), &body))
                 }
-                Played::Spoken { delay, pace, events, breaks, whole: _ } => {
+                ScriptedResponse::Spoken { delay, pace, events, breaks, whole: _ } => {
                     wait(delay).await;
                     let end = breaks.then(|| Err(broken("the script says so")));
                     let events = iter(events.into_iter().map(Ok).chain(end));
@@ -223,8 +223,8 @@ mod tests {
     fn a_script_is_read_a_turn_a_line() {
         let text =
             "// a comment\n\n{\"items\": [{\"type\": \"message\", \"text\": \"a\"}]}\n{\"status\": 500}\n";
-        assert_eq!(Turn::read(text).unwrap().len(), 2);
-        let fault = Turn::read("{}\n{\"item\": []}").unwrap_err();
+        assert_eq!(ScriptedTurn::read(text).unwrap().len(), 2);
+        let fault = ScriptedTurn::read("{}\n{\"item\": []}").unwrap_err();
         insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `when`, `delay_ms`, `pace_ms`, `break_after`, `end_after`, `status`, `retry_after` at line 1 column 7");
     }
 
@@ -236,15 +236,15 @@ mod tests {
         let text =
             [turn("any", ""), turn("first", r#", "when": "alpha""#), turn("second", r#", "when": "alpha""#)]
                 .join("\n");
-        let script = Script::new(Dialect::Chat, Turn::read(&text).unwrap());
+        let script = ScriptedBackend::new(Dialect::Chat, ScriptedTurn::read(&text).unwrap());
         let said = |words: &str| match script
             .play(Dialect::Chat, &format!(r#"{{"tools": [1], "messages": "{words}"}}"#))
         {
-            Played::Spoken { events, .. } => {
+            ScriptedResponse::Spoken { events, .. } => {
                 let events = format!("{events:?}");
                 ["any", "first", "second", "done"].into_iter().find(|text| events.contains(text)).unwrap()
             }
-            Played::Refused { .. } => panic!("it is refused"),
+            ScriptedResponse::Refused { .. } => panic!("it is refused"),
         };
         assert_eq!(
             ["alpha", "beta", "beta", "alpha", "alpha"].map(said),
@@ -255,11 +255,11 @@ mod tests {
     #[test]
     fn who_offers_no_tools_takes_no_turn() {
         let turns =
-            Turn::read(r#"{"items": [{"type": "function_call", "name": "t", "arguments": {}}]}"#).unwrap();
-        let script = Script::new(Dialect::Chat, turns);
+            ScriptedTurn::read(r#"{"items": [{"type": "function_call", "name": "t", "arguments": {}}]}"#).unwrap();
+        let script = ScriptedBackend::new(Dialect::Chat, turns);
         let said = |body: &str| match script.play(Dialect::Chat, body) {
-            Played::Spoken { events, .. } => format!("{events:?}").contains("tool_calls"),
-            Played::Refused { .. } => panic!("it is refused"),
+            ScriptedResponse::Spoken { events, .. } => format!("{events:?}").contains("tool_calls"),
+            ScriptedResponse::Refused { .. } => panic!("it is refused"),
         };
         assert!(!said("{}"));
         assert!(said(r#"{"tools": [1]}"#));

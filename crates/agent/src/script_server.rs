@@ -20,8 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use wire::Dialect;
 
-use crate::Script;
-use crate::script::{Played, wait};
+use crate::ScriptedBackend;
+use crate::script::{ScriptedResponse, wait};
 
 /// Maximum size of a request.
 const LONGEST: usize = 64 << 20;
@@ -29,18 +29,18 @@ const LONGEST: usize = 64 << 20;
 /// Pause before a stream breaks, so that earlier data arrives.
 const BREATH: Duration = Duration::from_millis(50);
 
-type Frames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync>>;
-type Answer = Response<BoxBody<Bytes, io::Error>>;
+type ResponseFrames = Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send + Sync>>;
+type ScriptServerResponse = Response<BoxBody<Bytes, io::Error>>;
 
 /// Serves a script on loopback.
-pub struct ScriptServer {
+pub struct ScriptedModelServer {
     listener: TcpListener,
-    script: Arc<Script>,
+    script: Arc<ScriptedBackend>,
 }
 
-impl ScriptServer {
+impl ScriptedModelServer {
     /// Listens on a loopback port; port 0 takes any free one.
-    pub async fn bind(port: u16, script: Script) -> io::Result<Self> {
+    pub async fn bind(port: u16, script: ScriptedBackend) -> io::Result<Self> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
         Ok(Self { listener, script: Arc::new(script) })
     }
@@ -65,7 +65,7 @@ impl ScriptServer {
     }
 }
 
-async fn attend(stream: TcpStream, script: Arc<Script>, heard: impl Fn(&str, &str) + Send + Sync) {
+async fn attend(stream: TcpStream, script: Arc<ScriptedBackend>, heard: impl Fn(&str, &str) + Send + Sync) {
     let _late = stream.set_nodelay(true);
     let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request, &script, &heard).await) });
     if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
@@ -73,7 +73,7 @@ async fn attend(stream: TcpStream, script: Arc<Script>, heard: impl Fn(&str, &st
     }
 }
 
-async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&str, &str)) -> Answer {
+async fn answer(request: Request<Incoming>, script: &ScriptedBackend, heard: &impl Fn(&str, &str)) -> ScriptServerResponse {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let body = match Limited::new(body, LONGEST).collect().await {
@@ -89,7 +89,7 @@ async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&st
         };
     };
     match script.play(dialect, &body) {
-        Played::Refused { status, retry_after, body } => {
+        ScriptedResponse::Refused { status, retry_after, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let mut answer = plain(status, &body);
             if let Some(after) = retry_after.and_then(|after| after.parse().ok()) {
@@ -97,7 +97,7 @@ async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&st
             }
             answer
         }
-        Played::Spoken { delay, pace, events, breaks, whole } => {
+        ScriptedResponse::Spoken { delay, pace, events, breaks, whole } => {
             wait(delay).await;
             match whole.filter(|_| !breaks) {
                 Some(whole) => plain(StatusCode::OK, &whole.to_string()),
@@ -107,7 +107,7 @@ async fn answer(request: Request<Incoming>, script: &Script, heard: &impl Fn(&st
     }
 }
 
-fn plain(status: StatusCode, text: &str) -> Answer {
+fn plain(status: StatusCode, text: &str) -> ScriptServerResponse {
     let body = Full::new(Bytes::from(text.to_owned())).map_err(|never| match never {}).boxed();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
@@ -118,7 +118,7 @@ fn plain(status: StatusCode, text: &str) -> Answer {
 }
 
 /// Returns the events as an SSE stream. If `breaks` is set, the connection breaks after them.
-fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> Answer {
+fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> ScriptServerResponse {
     let name = |event: &Value| match (dialect, event["type"].as_str()) {
         (Dialect::Chat, _) | (_, None) => String::new(),
         (Dialect::Responses | Dialect::Anthropic, Some(kind)) => format!("event: {kind}\n"),
@@ -138,7 +138,7 @@ fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> A
         wait(if frame.is_err() { BREATH } else { pace }).await;
         frame
     });
-    let frames: Frames = Box::pin(frames);
+    let frames: ResponseFrames = Box::pin(frames);
     let mut answer = Response::new(BodyExt::boxed(StreamBody::new(frames)));
     let kind = http::HeaderValue::from_static("text/event-stream");
     answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);

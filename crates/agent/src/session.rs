@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{ErrorKind, Facts, ToolOutput};
 use wire::{Reasoning, Request, Style, Usage};
 
-use crate::history::{History, Piece};
+use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
-use crate::{Agents, Ended, Gauge, Model, Recorder, Resumed, Watch};
+use crate::{SessionAgents, TurnEnd, ContextMeter, ModelBackend, JournalRecorder, ResumedSession, SessionObserver};
 
 /// Answer to a call that was running when the program died.
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
@@ -25,7 +25,7 @@ pub(crate) fn interrupted() -> ToolOutput {
 
 /// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Maximum model requests in one turn.
     pub rounds: usize,
     /// Context window of the model, in tokens.
@@ -34,23 +34,23 @@ pub struct Limits {
     pub output: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
         Self { rounds: 500, context: 200_000, output: None }
     }
 }
 
 /// Returns the file changes of a turn as a diff.
-pub type Changed = Box<dyn FnMut() -> Option<String> + Send + Sync>;
+pub type TurnChangesFn = Box<dyn FnMut() -> Option<String> + Send + Sync>;
 /// Resolves when the file baseline is known.
-pub type Ready = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+pub type BaselineReady = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// The parts that a session is built from.
-pub struct Setup {
+pub struct AgentSessionSetup {
     /// Executes the calls.
     pub router: ToolRouter,
     /// The model.
-    pub model: Arc<dyn Model>,
+    pub model: Arc<dyn ModelBackend>,
     /// The provider's name for the model.
     pub name: String,
     /// System instructions.
@@ -60,28 +60,28 @@ pub struct Setup {
     /// Handling of the model's reasoning output.
     pub reasoning: Reasoning,
     /// Writes the journal; there is no journal if `None`.
-    pub recorder: Option<Arc<Recorder>>,
+    pub recorder: Option<Arc<JournalRecorder>>,
     /// Observes the session.
-    pub watch: Arc<dyn Watch>,
+    pub watch: Arc<dyn SessionObserver>,
     /// Limits of a turn.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// Returns the file changes at the end of a turn.
-    pub changed: Option<Changed>,
+    pub changed: Option<TurnChangesFn>,
     /// Resolves when the state of the files before the turn is known. No call starts earlier.
-    pub ready: Option<Ready>,
+    pub ready: Option<BaselineReady>,
     /// Publishes the length of the conversation.
-    pub gauge: Arc<Gauge>,
+    pub gauge: Arc<ContextMeter>,
     /// Agents that the model can start. They are interrupted with its turn.
-    pub agents: Option<Arc<Agents>>,
+    pub agents: Option<Arc<SessionAgents>>,
     /// Routes requests to servers that have the conversation in their prompt cache.
     pub cache_key: Option<String>,
 }
 
 /// One conversation with a model.
-pub struct Session {
-    pub(crate) setup: Setup,
-    pub(crate) history: History,
-    pub(crate) handle: Handle,
+pub struct AgentSession {
+    pub(crate) setup: AgentSessionSetup,
+    pub(crate) history: ConversationHistory,
+    pub(crate) handle: SessionHandle,
     steered: mpsc::UnboundedReceiver<String>,
     /// The serialised tool list, and the tool names that it was made from.
     tools: (Vec<String>, String),
@@ -91,16 +91,16 @@ pub struct Session {
 
 /// Controls a session while it runs.
 #[derive(Clone)]
-pub struct Handle {
-    turn: Arc<Mutex<Turn>>,
+pub struct SessionHandle {
+    turn: Arc<Mutex<CurrentTurn>>,
     steer: mpsc::UnboundedSender<String>,
     /// A weak reference: the journal closes with its session even if handles remain.
-    recorder: Option<Weak<Recorder>>,
+    recorder: Option<Weak<JournalRecorder>>,
 }
 
 /// The current turn, or the last one.
 #[derive(Default)]
-struct Turn {
+struct CurrentTurn {
     stop: CancellationToken,
     /// Its id.
     id: String,
@@ -108,7 +108,7 @@ struct Turn {
     awaited: bool,
 }
 
-impl Handle {
+impl SessionHandle {
     /// Stops the turn. Its calls are answered as aborted.
     pub fn interrupt(&self) {
         self.lock().stop.cancel();
@@ -119,13 +119,13 @@ impl Handle {
         self.lock().id.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Turn> {
+    fn lock(&self) -> MutexGuard<'_, CurrentTurn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Announces a turn: from now on `interrupt` means this turn.
     pub fn announce(&self) {
-        *self.lock() = Turn { awaited: true, ..Turn::default() };
+        *self.lock() = CurrentTurn { awaited: true, ..CurrentTurn::default() };
     }
 
     /// Adds input to the running turn; the model reads it with its next request. The journal records it, so a crash
@@ -146,7 +146,7 @@ impl Handle {
     pub(crate) fn begin(&self) -> CancellationToken {
         let mut turn = self.lock();
         if !std::mem::take(&mut turn.awaited) {
-            *turn = Turn::default();
+            *turn = CurrentTurn::default();
         }
         turn.stop.clone()
     }
@@ -162,15 +162,15 @@ impl Handle {
     }
 }
 
-impl Session {
+impl AgentSession {
     /// Starts a new conversation, or continues a resumed one. Calls that were running when it ended get an
     /// "interrupted" answer.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub fn new(setup: Setup, resumed: Option<Resumed>) -> Result<Self, JournalFault> {
-        let Resumed { pieces, lost, added, mut cut_off, .. } = resumed.unwrap_or_default();
-        let mut history = History::new(setup.model.dialect(), pieces);
+    pub fn new(setup: AgentSessionSetup, resumed: Option<ResumedSession>) -> Result<Self, JournalFault> {
+        let ResumedSession { pieces, lost, added, mut cut_off, .. } = resumed.unwrap_or_default();
+        let mut history = ConversationHistory::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
                 recorder.answered(call, &interrupted())?;
@@ -182,19 +182,19 @@ impl Session {
             }
             if let Some(id) = cut_off {
                 let detail = Some("the program ended while it ran".to_owned());
-                recorder.write(&Entry::Turn { id, ended: Ended::Interrupted.as_str().to_owned(), detail })?;
+                recorder.write(&Entry::Turn { id, ended: TurnEnd::Interrupted.as_str().to_owned(), detail })?;
             }
         }
         history.answer(&lost, INTERRUPTED);
-        added.into_iter().for_each(|text| history.push(Piece::User { text, images: Vec::new() }));
+        added.into_iter().for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
         let (steer, steered) = mpsc::unbounded_channel();
         let handle =
-            Handle { turn: Arc::default(), steer, recorder: setup.recorder.as_ref().map(Arc::downgrade) };
+            SessionHandle { turn: Arc::default(), steer, recorder: setup.recorder.as_ref().map(Arc::downgrade) };
         Ok(Self { setup, history, handle, steered, tools: Default::default(), last: None })
     }
 
     /// Returns a handle that controls the session while it runs.
-    pub fn handle(&self) -> Handle {
+    pub fn handle(&self) -> SessionHandle {
         self.handle.clone()
     }
 

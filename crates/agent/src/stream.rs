@@ -7,7 +7,7 @@ use serde_json::Value;
 use sse_stream::SseStream;
 use wire::{Code, ModelError, Retry};
 
-use crate::Events;
+use crate::ModelEventStream;
 
 /// Maximum size of one event. The decoder limits the response as a whole.
 const LONGEST: usize = 16 << 20;
@@ -15,7 +15,7 @@ const LONGEST: usize = 16 << 20;
 const OVER: &str = "[DONE]";
 
 /// Returns the events of `response`. A response that is plain JSON is one event.
-pub(crate) async fn events(response: Response) -> Result<Events, ModelError> {
+pub(crate) async fn events(response: Response) -> Result<ModelEventStream, ModelError> {
     let kind = response.headers().get(http::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/json") {
@@ -63,7 +63,7 @@ pub(crate) async fn body(mut response: Response, most: usize) -> Result<String, 
 
 /// The error that ends a stream.
 #[derive(Debug, thiserror::Error)]
-enum Cut {
+enum ModelStreamError {
     #[error("an event is longer than {LONGEST} bytes")]
     Long,
     #[error(transparent)]
@@ -71,7 +71,7 @@ enum Cut {
 }
 
 /// Returns the bytes of a response, until an event is too long.
-fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
+fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, ModelStreamError>> {
     unfold(Some((response, (0_usize, 0_usize))), |open| async {
         let (mut response, mut event) = open?;
         match response.chunk().await {
@@ -79,7 +79,7 @@ fn bytes(response: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
             Ok(Some(chunk)) => {
                 event = grown(event, &chunk);
                 if event.0 > LONGEST {
-                    return Some((Err(Cut::Long), None));
+                    return Some((Err(ModelStreamError::Long), None));
                 }
                 Some((Ok(chunk), Some((response, event))))
             }

@@ -6,16 +6,16 @@ use journal::Entry;
 use tool::Image;
 use wire::{Code, End, ModelError};
 
-use crate::hear::Round;
-use crate::history::Piece;
+use crate::hear::RoundOutcome;
+use crate::history::HistoryItem;
 use crate::record::picture;
 use crate::resume::turn_id;
-use crate::retry::{Tries, chance};
-use crate::{AgentFault, Seen, Session};
+use crate::retry::{RetryCounter, chance};
+use crate::{AgentFault, SessionEvent, AgentSession};
 
 /// The way a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum TurnEnd {
     /// The model is done.
     Done,
     /// The provider cut the response short.
@@ -29,7 +29,7 @@ pub enum Ended {
     OutOfRounds,
 }
 
-impl Ended {
+impl TurnEnd {
     /// Returns its name in the journal.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -49,12 +49,12 @@ impl Ended {
     }
 }
 
-impl Session {
+impl AgentSession {
     /// Sends a prompt to the model and runs the turn until the model is done.
     ///
     /// # Errors
     /// If the model does not answer, or the journal cannot be written.
-    pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<Ended, AgentFault> {
+    pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<TurnEnd, AgentFault> {
         let stop = self.handle.begin();
         self.forget_tools();
         let number = self.said_by_user(text, images)?;
@@ -64,16 +64,16 @@ impl Session {
             biased;
             ended = self.rounds() => ended,
             // Backstop for pure sleeps (retry pauses); running calls are cancelled by their token.
-            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(Ended::Interrupted),
+            () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(TurnEnd::Interrupted),
         };
         if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
-            self.setup.watch.saw(Seen::Changed(&diff));
+            self.setup.watch.saw(SessionEvent::Changed(&diff));
             self.write(&Entry::Diff { text: diff })?;
         }
         if let Err(fault) = &ended {
             self.write(&Entry::Notice { text: fault.to_string() })?;
         }
-        if let Ok(Ended::Interrupted) = ended {
+        if let Ok(TurnEnd::Interrupted) = ended {
             if let Some(agents) = &self.setup.agents {
                 agents.interrupt();
             }
@@ -91,12 +91,12 @@ impl Session {
     fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(picture).collect();
         let number = self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
-        self.history.push(Piece::User { text: text.to_owned(), images });
+        self.history.push(HistoryItem::User { text: text.to_owned(), images });
         Ok(number)
     }
 
-    async fn rounds(&mut self) -> Result<Ended, AgentFault> {
-        let mut tries = Tries::default();
+    async fn rounds(&mut self) -> Result<TurnEnd, AgentFault> {
+        let mut tries = RetryCounter::default();
         for round in 1..=self.setup.limits.rounds {
             while let Some(text) = self.steered() {
                 self.said_by_user(&text, Vec::new())?;
@@ -104,39 +104,39 @@ impl Session {
             let stop = self.handle.turn();
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(Ended::Interrupted),
+                () = stop.cancelled() => return Ok(TurnEnd::Interrupted),
                 fits = self.fit() => fits?,
             }
-            let Round { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
+            let RoundOutcome { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
             if interrupted {
-                return Ok(Ended::Interrupted);
+                return Ok(TurnEnd::Interrupted);
             }
             match end {
                 // Calls were made and answered before the stream broke off: the conversation continues from there.
                 End::Failed(error) => self.pause(&error, &mut tries).await?,
-                _ if acted => tries = Tries::default(),
+                _ if acted => tries = RetryCounter::default(),
                 End::Done => match self.steered() {
                     Some(text) => drop(self.said_by_user(&text, Vec::new())?),
-                    None => return Ok(Ended::Done),
+                    None => return Ok(TurnEnd::Done),
                 },
-                End::CutShort { why } => return Ok(Ended::CutShort { why }),
+                End::CutShort { why } => return Ok(TurnEnd::CutShort { why }),
             }
         }
-        Ok(Ended::OutOfRounds)
+        Ok(TurnEnd::OutOfRounds)
     }
 
     /// Returns one response that counts. A request that fails before any call is made is sent again unchanged.
-    async fn answered_round(&mut self, number: usize, tries: &mut Tries) -> Result<Round, AgentFault> {
+    async fn answered_round(&mut self, number: usize, tries: &mut RetryCounter) -> Result<RoundOutcome, AgentFault> {
         let mut shortened = 0;
         // ends: every failed attempt is counted
         loop {
             let body = self.body();
             let bytes = body.len();
-            self.setup.watch.saw(Seen::Asked { round: number, bytes });
+            self.setup.watch.saw(SessionEvent::Asked { round: number, bytes });
             let round = match self.round(body).await {
                 Ok(round) => round,
                 Err(AgentFault::Model(error)) => {
-                    Round { end: End::Failed(error), acted: false, interrupted: false }
+                    RoundOutcome { end: End::Failed(error), acted: false, interrupted: false }
                 }
                 Err(other) => return Err(other),
             };
@@ -159,9 +159,9 @@ impl Session {
     }
 
     /// Waits before a retry, or returns the error if there is none.
-    async fn pause(&self, error: &ModelError, tries: &mut Tries) -> Result<(), AgentFault> {
+    async fn pause(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
         let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
-        self.setup.watch.saw(Seen::Retried { why: &error.message, pause });
+        self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
         self.write(&Entry::Notice { text: format!("{}; tried again", error.message) })?;
         // The caller notices a stopped turn when it continues.
         let stop = self.handle.turn();

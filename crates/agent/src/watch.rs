@@ -8,7 +8,7 @@ use wire::Usage;
 
 /// An event of a turn. The engine's own events report the progress of a call.
 #[derive(Debug, Clone, Copy)]
-pub enum Seen<'a> {
+pub enum SessionEvent<'a> {
     /// A request is sent to the model.
     Asked {
         /// Number of the request in its turn, from 1.
@@ -57,12 +57,12 @@ pub enum Seen<'a> {
 }
 
 /// Observes a session. An observer cannot change the outcome.
-pub trait Watch: Send + Sync {
+pub trait SessionObserver: Send + Sync {
     /// Receives an event. Must not block for long.
-    fn saw(&self, seen: Seen<'_>);
+    fn saw(&self, seen: SessionEvent<'_>);
 }
 
 /// Ignores all events.
-impl Watch for () {
-    fn saw(&self, _: Seen<'_>) {}
+impl SessionObserver for () {
+    fn saw(&self, _: SessionEvent<'_>) {}
 }

@@ -10,17 +10,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{BoxFuture, Cx, Place, ToolError, ToolHandler, ToolOutput};
-use toolgate_agent::{Ended, Events, Limits, Model, Script, Seen, Session, Setup, Turn, Watch};
+use toolgate_agent::{TurnEnd, ModelEventStream, TurnLimits, ModelBackend, ScriptedBackend, SessionEvent, AgentSession, AgentSessionSetup, ScriptedTurn, SessionObserver};
 use wire::{Dialect, ModelError, Reasoning, Style};
 
 /// A tool with long output.
-struct Long;
+struct LongOutputTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {}
 
-impl ToolHandler for Long {
+impl ToolHandler for LongOutputTool {
     type Args = Args;
     const NAME: &'static str = "long";
     const ABOUT: &'static str = "Says a lot.";
@@ -31,18 +31,18 @@ impl ToolHandler for Long {
 }
 
 /// A scripted model with a limited context that records its requests.
-struct Narrow {
-    script: Script,
+struct NarrowContextModel {
+    script: ScriptedBackend,
     most: usize,
     asked: Mutex<Vec<Value>>,
 }
 
-impl Model for Narrow {
+impl ModelBackend for NarrowContextModel {
     fn dialect(&self) -> Dialect {
         self.script.dialect()
     }
 
-    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         if body.len() > self.most {
             let refused = json!({"error": {"code": "context_length_exceeded", "message": "too long"}});
             return Box::pin(std::future::ready(Err(self.dialect().refused(
@@ -57,11 +57,11 @@ impl Model for Narrow {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<String>>);
+struct NoticeLog(Mutex<Vec<String>>);
 
-impl Watch for Told {
-    fn saw(&self, seen: Seen<'_>) {
-        if matches!(seen, Seen::Compacted { .. } | Seen::Retried { .. } | Seen::Notice(_)) {
+impl SessionObserver for NoticeLog {
+    fn saw(&self, seen: SessionEvent<'_>) {
+        if matches!(seen, SessionEvent::Compacted { .. } | SessionEvent::Retried { .. } | SessionEvent::Notice(_)) {
             self.0.lock().unwrap().push(format!("{seen:?}"));
         }
     }
@@ -70,12 +70,12 @@ impl Watch for Told {
 fn router(directory: &Path) -> ToolRouter {
     let reach = Reach::new(vec![Root::new(directory)], DenyRead::new(&[] as &[&str], None).unwrap());
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
-    let registry = ToolRegistry::builder().tool(Long).build().unwrap();
+    let registry = ToolRegistry::builder().tool(LongOutputTool).build().unwrap();
     ToolRouter::new(registry, gate, Place { cwd: directory.to_owned() })
 }
 
-fn setup(router: ToolRouter, model: Arc<dyn Model>, watch: Arc<dyn Watch>, limits: Limits) -> Setup {
-    Setup {
+fn setup(router: ToolRouter, model: Arc<dyn ModelBackend>, watch: Arc<dyn SessionObserver>, limits: TurnLimits) -> AgentSessionSetup {
+    AgentSessionSetup {
         agents: None,
         router,
         model,
@@ -93,15 +93,15 @@ fn setup(router: ToolRouter, model: Arc<dyn Model>, watch: Arc<dyn Watch>, limit
     }
 }
 
-async fn play(most: usize, context: u64, turns: &str) -> (Ended, Vec<Value>, Vec<String>) {
+async fn play(most: usize, context: u64, turns: &str) -> (TurnEnd, Vec<Value>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
-    let script = Script::new(Dialect::Responses, Turn::read(turns).unwrap());
-    let model = Arc::new(Narrow { script, most, asked: Mutex::default() });
-    let told = Arc::<Told>::default();
-    let limits = Limits { context, ..Limits::default() };
+    let script = ScriptedBackend::new(Dialect::Responses, ScriptedTurn::read(turns).unwrap());
+    let model = Arc::new(NarrowContextModel { script, most, asked: Mutex::default() });
+    let told = Arc::<NoticeLog>::default();
+    let limits = TurnLimits { context, ..TurnLimits::default() };
     let setup = setup(router, Arc::clone(&model) as _, Arc::clone(&told) as _, limits);
-    let mut session = Session::new(setup, None).unwrap();
+    let mut session = AgentSession::new(setup, None).unwrap();
     let ended = session.prompt("what the user asked for", Vec::new()).await.unwrap();
     let asked = model.asked.lock().unwrap().clone();
     let told = told.0.lock().unwrap().clone();
@@ -124,14 +124,14 @@ fn script(rounds: usize) -> String {
 
 /// A model that rejects every request as too long, and counts the requests.
 #[derive(Default)]
-struct Blind(Mutex<usize>);
+struct ZeroContextModel(Mutex<usize>);
 
-impl Model for Blind {
+impl ModelBackend for ZeroContextModel {
     fn dialect(&self) -> Dialect {
         Dialect::Responses
     }
 
-    fn respond(&self, _: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+    fn respond(&self, _: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         *self.0.lock().unwrap() += 1;
         let refused = r#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
         Box::pin(std::future::ready(Err(self.dialect().refused(400, None, refused))))
@@ -141,10 +141,10 @@ impl Model for Blind {
 #[tokio::test]
 async fn what_cannot_be_shortened_is_not_sent_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (model, told) = (Arc::<Blind>::default(), Arc::<Told>::default());
+    let (model, told) = (Arc::<ZeroContextModel>::default(), Arc::<NoticeLog>::default());
     let setup =
-        setup(router(directory.path()), Arc::clone(&model) as _, Arc::clone(&told) as _, Limits::default());
-    let mut session = Session::new(setup, None).unwrap();
+        setup(router(directory.path()), Arc::clone(&model) as _, Arc::clone(&told) as _, TurnLimits::default());
+    let mut session = AgentSession::new(setup, None).unwrap();
     let fault = session.prompt("what the user asked for", Vec::new()).await.unwrap_err().to_string();
     assert!(fault.contains("too long"), "{fault}");
     assert_eq!(*model.0.lock().unwrap(), 1);
@@ -154,7 +154,7 @@ async fn what_cannot_be_shortened_is_not_sent_again() {
 #[tokio::test]
 async fn a_conversation_stays_within_what_the_model_can_read() {
     let (ended, asked, told) = play(usize::MAX, 5_000, &script(60)).await;
-    assert_eq!(ended, Ended::Done);
+    assert_eq!(ended, TurnEnd::Done);
     assert!(told.iter().any(|told| told.contains("Compacted")), "{told:?}");
     for request in &asked {
         assert!(paired(request), "{request}");
@@ -167,7 +167,7 @@ async fn a_conversation_stays_within_what_the_model_can_read() {
 #[tokio::test]
 async fn a_model_that_reads_less_than_we_thought_is_given_less() {
     let (ended, asked, _) = play(14_000, 200_000, &script(40)).await;
-    assert_eq!(ended, Ended::Done);
+    assert_eq!(ended, TurnEnd::Done);
     assert!(asked.len() >= 40 && asked.iter().all(paired));
 }
 
@@ -175,15 +175,15 @@ async fn a_model_that_reads_less_than_we_thought_is_given_less() {
 async fn an_interrupt_ends_a_pause_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
-    let turns = Turn::read(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
-    let model = Arc::new(Script::new(Dialect::Chat, turns));
-    let setup = setup(router, model, Arc::new(()), Limits::default());
-    let mut session = Session::new(setup, None).unwrap();
+    let turns = ScriptedTurn::read(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
+    let model = Arc::new(ScriptedBackend::new(Dialect::Chat, turns));
+    let setup = setup(router, model, Arc::new(()), TurnLimits::default());
+    let mut session = AgentSession::new(setup, None).unwrap();
     let handle = session.handle();
     let stops = async {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         handle.interrupt();
     };
     let (ended, ()) = tokio::join!(session.prompt("go", Vec::new()), stops);
-    assert_eq!(ended.unwrap(), Ended::Interrupted);
+    assert_eq!(ended.unwrap(), TurnEnd::Interrupted);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent::{
     CloseAgent, GetContextRemaining, GetMemory, ListAgents, ListMemories, Remember, RequestUserInput,
-    ResumeAgent, SendInput, SpawnAgent, Wait,
+    ResumeAgent, SendInput, SpawnAgent, WaitForAgents,
 };
 use toolgate::{AnyTool, ToolHandler, ToolSource, mcp};
 
@@ -15,7 +15,7 @@ const OF_SESSIONS: [&str; 5] =
     [RequestUserInput::NAME, Remember::NAME, GetMemory::NAME, ListMemories::NAME, GetContextRemaining::NAME];
 /// Tools of agents that may start other agents.
 const OF_AGENTS: [&str; 6] =
-    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, Wait::NAME, CloseAgent::NAME, ListAgents::NAME];
+    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, WaitForAgents::NAME, CloseAgent::NAME, ListAgents::NAME];
 
 /// Names the command that offers a tool which is absent here.
 pub(crate) struct AbsentTools;

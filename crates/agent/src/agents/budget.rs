@@ -8,35 +8,35 @@ use tokio::sync::Semaphore;
 use tool::BoxFuture;
 use wire::{Dialect, ModelError};
 
-use crate::{Events, Model};
+use crate::{ModelEventStream, ModelBackend};
 
 /// Limits the concurrent requests of all agents. The root session is not counted, because it must not wait for its
 /// agents.
 #[derive(Clone)]
-pub struct Budget(Arc<Semaphore>);
+pub struct RequestLimit(Arc<Semaphore>);
 
-impl Budget {
+impl RequestLimit {
     pub(super) fn of(requests: usize) -> Self {
         Self(Arc::new(Semaphore::new(requests.max(1))))
     }
 
     /// Returns `model` with its requests counted against the limit.
-    pub fn share(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
-        Arc::new(Budgeted { model, requests: Arc::clone(&self.0) })
+    pub fn share(&self, model: Arc<dyn ModelBackend>) -> Arc<dyn ModelBackend> {
+        Arc::new(LimitedModel { model, requests: Arc::clone(&self.0) })
     }
 }
 
-struct Budgeted {
-    model: Arc<dyn Model>,
+struct LimitedModel {
+    model: Arc<dyn ModelBackend>,
     requests: Arc<Semaphore>,
 }
 
-impl Model for Budgeted {
+impl ModelBackend for LimitedModel {
     fn dialect(&self) -> Dialect {
         self.model.dialect()
     }
 
-    fn respond(&self, body: String) -> BoxFuture<'_, Result<Events, ModelError>> {
+    fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         Box::pin(async move {
             // `None` only if the semaphore is closed, and no code closes it.
             let permit = Arc::clone(&self.requests).acquire_owned().await.ok();

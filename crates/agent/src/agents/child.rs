@@ -6,44 +6,44 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{Agents, Changes, Diff, Place, Raised, Status, Task};
-use crate::{AgentFault, Ended, Handle};
+use super::{SessionAgents, WorktreeDiffFn, WorktreeDiff, AgentSlot, SubagentSession, AgentStatus, AgentTask};
+use crate::{AgentFault, TurnEnd, SessionHandle};
 
 /// Time limit for closing an agent.
 const CLOSE: Duration = Duration::from_secs(10);
 
 /// An agent that was started.
-pub(crate) struct Child {
+pub(crate) struct Subagent {
     id: String,
-    task: Task,
+    task: AgentTask,
     /// The agent counts against the limit while this slot is held.
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<AgentSlot>>,
     stop: Mutex<CancellationToken>,
-    status: watch::Sender<Status>,
-    work: Mutex<Option<Work>>,
+    status: watch::Sender<AgentStatus>,
+    work: Mutex<Option<SubagentHandle>>,
     /// Id of its journal, once it has one.
     session: Mutex<Option<String>>,
     /// Computes the changes in the agent's own worktree. The worktree remains after the agent is closed.
-    changed: Mutex<Option<Changes>>,
+    changed: Mutex<Option<WorktreeDiffFn>>,
 }
 
 /// Access to an agent whose session runs.
 #[derive(Clone)]
-struct Work {
-    handle: Handle,
+struct SubagentHandle {
+    handle: SessionHandle,
     inbox: mpsc::UnboundedSender<String>,
     /// Closed when everything of the agent has ended.
     over: watch::Receiver<()>,
 }
 
-impl Child {
-    pub(super) fn new(id: String, task: Task, place: Place, stop: CancellationToken) -> Arc<Self> {
+impl Subagent {
+    pub(super) fn new(id: String, task: AgentTask, place: AgentSlot, stop: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             id,
             task,
             place: Mutex::new(Some(place)),
             stop: Mutex::new(stop),
-            status: watch::Sender::new(Status::PendingInit),
+            status: watch::Sender::new(AgentStatus::PendingInit),
             work: Mutex::default(),
             session: Mutex::default(),
             changed: Mutex::default(),
@@ -55,7 +55,7 @@ impl Child {
         &self.id
     }
 
-    pub(crate) fn task(&self) -> &Task {
+    pub(crate) fn task(&self) -> &AgentTask {
         &self.task
     }
 
@@ -63,7 +63,7 @@ impl Child {
         lock(&self.stop).clone()
     }
 
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> AgentStatus {
         self.status.borrow().clone()
     }
 
@@ -74,23 +74,23 @@ impl Child {
 
     /// Records that its session could not be created.
     pub(super) fn gave_up(&self, why: &str) {
-        self.status.send_replace(Status::Errored(why.to_owned()));
+        self.status.send_replace(AgentStatus::Errored(why.to_owned()));
         lock(&self.place).take();
     }
 
     /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
-    pub(super) fn work(self: &Arc<Self>, raised: Raised, agents: Option<Arc<Agents>>, begins: bool) {
+    pub(super) fn work(self: &Arc<Self>, raised: SubagentSession, agents: Option<Arc<SessionAgents>>, begins: bool) {
         let (inbox, told) = mpsc::unbounded_channel();
         let (alive, over) = watch::channel(());
         let handle = raised.session.handle();
         *lock(&self.session) = Some(raised.id.clone());
         lock(&self.changed).clone_from(&raised.changed);
-        *lock(&self.work) = Some(Work { handle, inbox: inbox.clone(), over });
+        *lock(&self.work) = Some(SubagentHandle { handle, inbox: inbox.clone(), over });
         if begins {
             let _nobody_listens = inbox.send(self.task.message.clone());
-            self.status.send_replace(Status::Running);
+            self.status.send_replace(AgentStatus::Running);
         } else {
-            self.status.send_replace(Status::Interrupted);
+            self.status.send_replace(AgentStatus::Interrupted);
         }
         let (child, stop) = (Arc::clone(self), self.stop());
         #[expect(
@@ -105,10 +105,10 @@ impl Child {
 
     async fn drive(
         &self,
-        mut raised: Raised,
+        mut raised: SubagentSession,
         mut told: mpsc::UnboundedReceiver<String>,
         stop: CancellationToken,
-        agents: Option<Arc<Agents>>,
+        agents: Option<Arc<SessionAgents>>,
     ) {
         let handle = raised.session.handle();
         // ends: when the agent or its parent is closed
@@ -119,7 +119,7 @@ impl Child {
                 message = told.recv() => message,
             };
             let Some(message) = message else { break };
-            self.status.send_replace(Status::Running);
+            self.status.send_replace(AgentStatus::Running);
             let ended = {
                 let turn = raised.session.prompt(&message, Vec::new());
                 tokio::pin!(turn);
@@ -140,16 +140,16 @@ impl Child {
         }
         (raised.close)().await;
         lock(&self.place).take();
-        self.status.send_replace(Status::Shutdown);
+        self.status.send_replace(AgentStatus::Shutdown);
     }
 
     /// Publishes the result of a turn. Input that arrived at the last moment becomes the next task.
     /// The status stays `Running` while messages wait, so a waiting caller never sees a premature final status.
     fn settle(
         &self,
-        raised: &mut Raised,
+        raised: &mut SubagentSession,
         told: &mpsc::UnboundedReceiver<String>,
-        ended: Result<Ended, AgentFault>,
+        ended: Result<TurnEnd, AgentFault>,
     ) {
         let work = lock(&self.work);
         if let Some(more) = raised.session.added() {
@@ -159,11 +159,11 @@ impl Child {
             return;
         }
         self.status.send_replace(match ended {
-            Ok(Ended::Done) => Status::Completed((raised.last)()),
-            Ok(Ended::Interrupted) => Status::Interrupted,
-            Ok(Ended::CutShort { why }) => Status::Errored(format!("its provider cut it short: {why}")),
-            Ok(Ended::OutOfRounds) => Status::Errored("it took as many requests as it may".to_owned()),
-            Err(fault) => Status::Errored(fault.to_string()),
+            Ok(TurnEnd::Done) => AgentStatus::Completed((raised.last)()),
+            Ok(TurnEnd::Interrupted) => AgentStatus::Interrupted,
+            Ok(TurnEnd::CutShort { why }) => AgentStatus::Errored(format!("its provider cut it short: {why}")),
+            Ok(TurnEnd::OutOfRounds) => AgentStatus::Errored("it took as many requests as it may".to_owned()),
+            Err(fault) => AgentStatus::Errored(fault.to_string()),
         });
     }
 
@@ -181,7 +181,7 @@ impl Child {
             work.handle.interrupt();
         }
         work.inbox.send(message).ok()?;
-        self.status.send_replace(Status::Running);
+        self.status.send_replace(AgentStatus::Running);
         Some(())
     }
 
@@ -193,20 +193,20 @@ impl Child {
     }
 
     /// Resolves when the agent is idle: its status is final until it receives a message.
-    pub(crate) async fn settled(&self) -> Status {
+    pub(crate) async fn settled(&self) -> AgentStatus {
         let mut status = self.status.subscribe();
-        let settled = status.wait_for(Status::is_final).await.map(|status| status.clone());
-        settled.unwrap_or(Status::Shutdown)
+        let settled = status.wait_for(AgentStatus::is_final).await.map(|status| status.clone());
+        settled.unwrap_or(AgentStatus::Shutdown)
     }
 
     /// Returns the changes in its own worktree; `None` if it has no worktree.
-    pub(crate) async fn changes(&self) -> Option<Result<Diff, String>> {
+    pub(crate) async fn changes(&self) -> Option<Result<WorktreeDiff, String>> {
         let changed = lock(&self.changed).clone()?;
         Some(changed().await)
     }
 
     /// Closes the agent and returns its previous status.
-    pub(crate) async fn close(&self) -> Status {
+    pub(crate) async fn close(&self) -> AgentStatus {
         let before = self.status();
         self.stop().cancel();
         let work = lock(&self.work).take();
@@ -215,16 +215,16 @@ impl Child {
             let _takes_too_long = tokio::time::timeout(CLOSE, gone).await;
         }
         lock(&self.place).take();
-        self.status.send_replace(Status::Shutdown);
+        self.status.send_replace(AgentStatus::Shutdown);
         before
     }
 
     /// Prepares a closed agent for a restart, in a slot of its own.
-    pub(crate) fn reopen(&self, agents: &Agents) -> Result<(), String> {
-        let place = Place::take(&agents.family)?;
+    pub(crate) fn reopen(&self, agents: &SessionAgents) -> Result<(), String> {
+        let place = AgentSlot::take(&agents.family)?;
         *lock(&self.place) = Some(place);
         *lock(&self.stop) = agents.stop.child_token();
-        self.status.send_replace(Status::PendingInit);
+        self.status.send_replace(AgentStatus::PendingInit);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The changes of an agent in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Diff {
+pub enum WorktreeDiff {
     /// No changes.
     Nothing,
     /// A diff that `apply_patch` accepts.
@@ -21,11 +21,11 @@ pub enum Diff {
 }
 
 /// Adds the changes, or the reason why they are unknown, to the JSON for the model.
-pub(crate) fn put(changes: Result<Diff, String>, told: &mut Map<String, Value>) {
+pub(crate) fn put(changes: Result<WorktreeDiff, String>, told: &mut Map<String, Value>) {
     let members = match changes {
-        Ok(Diff::Nothing) => vec![("diff", Value::Null)],
-        Ok(Diff::Short(diff)) => vec![("diff", json!(diff))],
-        Ok(Diff::Kept { path, about }) => {
+        Ok(WorktreeDiff::Nothing) => vec![("diff", Value::Null)],
+        Ok(WorktreeDiff::Short(diff)) => vec![("diff", json!(diff))],
+        Ok(WorktreeDiff::Kept { path, about }) => {
             let path = path.display().to_string();
             let apply = format!("git apply --whitespace=nowarn '{path}'");
             vec![("diff_file", json!(path)), ("changes", json!(about)), ("apply_with", json!(apply))]

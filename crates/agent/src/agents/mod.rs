@@ -1,6 +1,6 @@
 //! Agents that a model starts. Each is a session of its own, with no more rights than the session that started it.
 //!
-//! [`Agents`] tracks the agents that one session started; the [`Nursery`] creates their sessions. All agents of one
+//! [`SessionAgents`] tracks the agents that one session started; the [`SubagentFactory`] creates their sessions. All agents of one
 //! root share a limit on concurrent requests, and end with the session that started them.
 
 mod budget;
@@ -16,12 +16,12 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 use tool::BoxFuture;
 
-use crate::Session;
-pub use budget::Budget;
-pub(crate) use child::Child;
-pub use diff::Diff;
+use crate::AgentSession;
+pub use budget::RequestLimit;
+pub(crate) use child::Subagent;
+pub use diff::WorktreeDiff;
 pub(crate) use diff::put;
-pub use status::Status;
+pub use status::AgentStatus;
 
 /// Limits on the number of agents.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ impl Default for AgentLimits {
 
 /// The directory in which an agent works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Workspace {
+pub enum AgentWorkspace {
     /// The directory of its parent.
     #[default]
     Shared,
@@ -52,14 +52,14 @@ pub enum Workspace {
 
 /// Restrictions of an agent, in addition to those of its parent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AgentRestrictions {
     /// The agent cannot change anything.
     pub read_only: bool,
     /// Allow-list of tools; all tools if `None`.
     pub tools: Option<Vec<String>>,
 }
 
-impl Bounds {
+impl AgentRestrictions {
     /// Combines both restrictions.
     fn narrowed(&self, other: &Self) -> Self {
         let tools = match (&self.tools, &other.tools) {
@@ -73,74 +73,74 @@ impl Bounds {
 }
 
 /// Specification of an agent to create.
-pub struct Rearing {
+pub struct SubagentSpec {
     /// The ids of its ancestors and its own id, from the first agent down.
     pub path: Vec<String>,
     /// Its role, in the words of its parent.
     pub role: Option<String>,
     /// Its restrictions.
-    pub bounds: Bounds,
+    pub bounds: AgentRestrictions,
     /// Its working directory.
-    pub workspace: Workspace,
+    pub workspace: AgentWorkspace,
     /// The session to resume, if the agent existed before.
     pub resume: Option<String>,
     /// The limit that its requests count against.
-    pub budget: Budget,
+    pub budget: RequestLimit,
     /// Registry for the agents that it starts itself; `None` if it cannot start any.
-    pub agents: Option<Arc<Agents>>,
+    pub agents: Option<Arc<SessionAgents>>,
 }
 
 /// The session of an agent.
-pub struct Raised {
+pub struct SubagentSession {
     /// The session with its model.
-    pub session: Session,
+    pub session: AgentSession,
     /// Id of its journal.
     pub id: String,
     /// Returns its last message.
     pub last: Box<dyn Fn() -> String + Send + Sync>,
     /// Computes the changes in its own worktree as a diff.
-    pub changed: Option<Changes>,
+    pub changed: Option<WorktreeDiffFn>,
     /// Ends everything that runs in the session.
     pub close: Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>,
 }
 
 /// Computes the changes in a worktree.
-pub type Changes = Arc<dyn Fn() -> BoxFuture<'static, Result<Diff, String>> + Send + Sync>;
+pub type WorktreeDiffFn = Arc<dyn Fn() -> BoxFuture<'static, Result<WorktreeDiff, String>> + Send + Sync>;
 
 /// Creates the sessions of agents.
-pub trait Nursery: Send + Sync {
+pub trait SubagentFactory: Send + Sync {
     /// Creates a session, or returns the reason why it cannot.
-    fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>>;
+    fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>>;
 
     /// Releases everything kept for the agents that the agent at `path` started: they are closed for good.
     fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()>;
 }
 
 /// State that all agents of one root share.
-struct Family {
+struct SharedAgentLimits {
     limits: AgentLimits,
-    requests: Budget,
+    requests: RequestLimit,
     alive: AtomicUsize,
     named: AtomicUsize,
 }
 
 /// The agents that one session has started. Dropping this value ends them.
-pub struct Agents {
-    family: Arc<Family>,
-    nursery: Arc<dyn Nursery>,
+pub struct SessionAgents {
+    family: Arc<SharedAgentLimits>,
+    nursery: Arc<dyn SubagentFactory>,
     path: Vec<String>,
     /// Restrictions of the session itself.
-    bounds: Bounds,
-    children: Mutex<BTreeMap<String, Arc<Child>>>,
+    bounds: AgentRestrictions,
+    children: Mutex<BTreeMap<String, Arc<Subagent>>>,
     stop: CancellationToken,
 }
 
-impl Agents {
+impl SessionAgents {
     /// Creates the registry of the root session, which no model started.
-    pub fn root(nursery: Arc<dyn Nursery>, limits: AgentLimits) -> Arc<Self> {
-        let family = Family {
+    pub fn root(nursery: Arc<dyn SubagentFactory>, limits: AgentLimits) -> Arc<Self> {
+        let family = SharedAgentLimits {
             limits,
-            requests: Budget::of(limits.requests),
+            requests: RequestLimit::of(limits.requests),
             alive: AtomicUsize::new(0),
             named: AtomicUsize::new(0),
         };
@@ -148,7 +148,7 @@ impl Agents {
             family: Arc::new(family),
             nursery,
             path: Vec::new(),
-            bounds: Bounds::default(),
+            bounds: AgentRestrictions::default(),
             children: Mutex::default(),
             stop: CancellationToken::new(),
         })
@@ -167,44 +167,44 @@ impl Agents {
         self.all().iter().for_each(|child| child.interrupt());
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Child>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Subagent>>> {
         // The map is consistent between any two statements.
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the agent with this id, if this session started it.
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<Child>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Subagent>> {
         self.lock().get(id).cloned()
     }
 
     /// Returns all agents that this session started.
-    pub(crate) fn all(&self) -> Vec<Arc<Child>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Subagent>> {
         self.lock().values().cloned().collect()
     }
 
     /// Starts an agent with its first task.
-    pub(crate) async fn spawn(&self, task: Task) -> Result<Arc<Child>, String> {
+    pub(crate) async fn spawn(&self, task: AgentTask) -> Result<Arc<Subagent>, String> {
         let (family, depth) = (&self.family, self.path.len() + 1);
         if depth > family.limits.depth {
             return Err("agents may not be started this deep; do it yourself".to_owned());
         }
-        let place = Place::take(family)?;
+        let place = AgentSlot::take(family)?;
         let id = format!("a{}", family.named.fetch_add(1, Ordering::Relaxed) + 1);
-        let child = Child::new(id.clone(), task, place, self.stop.child_token());
+        let child = Subagent::new(id.clone(), task, place, self.stop.child_token());
         self.lock().insert(id, Arc::clone(&child));
         // The parent's call may be cancelled during the start.
-        let unfinished = Unfinished(&child);
+        let unfinished = UnfinishedStart(&child);
         let started = self.start(&child, None).await;
         drop(unfinished);
         started.map(|()| child)
     }
 
     /// Creates the session of `child` and runs it.
-    pub(crate) async fn start(&self, child: &Arc<Child>, resume: Option<String>) -> Result<(), String> {
+    pub(crate) async fn start(&self, child: &Arc<Subagent>, resume: Option<String>) -> Result<(), String> {
         let mut path = self.path.clone();
         path.push(child.id().to_owned());
         let may_start = path.len() < self.family.limits.depth;
-        let Task { role, bounds, workspace, .. } = child.task();
+        let AgentTask { role, bounds, workspace, .. } = child.task();
         let bounds = self.bounds.narrowed(bounds);
         let agents = may_start.then(|| {
             Arc::new(Self {
@@ -216,7 +216,7 @@ impl Agents {
                 stop: child.stop(),
             })
         });
-        let rearing = Rearing {
+        let rearing = SubagentSpec {
             path,
             role: role.clone(),
             bounds,
@@ -238,18 +238,18 @@ impl Agents {
     }
 }
 
-impl Drop for Agents {
+impl Drop for SessionAgents {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
 /// Guard for an agent whose session is being created. If the creation is cancelled, the agent is marked as failed.
-struct Unfinished<'a>(&'a Child);
+struct UnfinishedStart<'a>(&'a Subagent);
 
-impl Drop for Unfinished<'_> {
+impl Drop for UnfinishedStart<'_> {
     fn drop(&mut self) {
-        if self.0.status() == Status::PendingInit {
+        if self.0.status() == AgentStatus::PendingInit {
             self.0.gave_up("its start was interrupted");
         }
     }
@@ -257,18 +257,18 @@ impl Drop for Unfinished<'_> {
 
 /// The arguments of a new agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Task {
+pub(crate) struct AgentTask {
     pub(crate) message: String,
     pub(crate) role: Option<String>,
-    pub(crate) bounds: Bounds,
-    pub(crate) workspace: Workspace,
+    pub(crate) bounds: AgentRestrictions,
+    pub(crate) workspace: AgentWorkspace,
 }
 
 /// One slot of the shared agent limit.
-pub(crate) struct Place(Arc<Family>);
+pub(crate) struct AgentSlot(Arc<SharedAgentLimits>);
 
-impl Place {
-    fn take(family: &Arc<Family>) -> Result<Self, String> {
+impl AgentSlot {
+    fn take(family: &Arc<SharedAgentLimits>) -> Result<Self, String> {
         let most = family.limits.agents;
         let more = |alive: usize| (alive < most).then_some(alive + 1);
         family
@@ -279,7 +279,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AgentSlot {
     fn drop(&mut self) {
         self.0.alive.fetch_sub(1, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// Status of an agent, named with the words that models know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
+pub enum AgentStatus {
     /// Its session is being created.
     PendingInit,
     /// A turn runs.
@@ -19,7 +19,7 @@ pub enum Status {
     Shutdown,
 }
 
-impl Status {
+impl AgentStatus {
     /// Returns whether the status changes only after new input.
     pub(crate) fn is_final(&self) -> bool {
         match self {

@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::child;
-use crate::agents::{Agents, put};
+use crate::agents::{SessionAgents, put};
 
 /// The `close_agent` tool.
-pub struct CloseAgent(pub Arc<Agents>);
+pub struct CloseAgent(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,12 +10,12 @@ use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 /// The length of a conversation and its limit, in tokens.
 #[derive(Debug, Default)]
-pub struct Gauge {
+pub struct ContextMeter {
     used: AtomicU64,
     limit: AtomicU64,
 }
 
-impl Gauge {
+impl ContextMeter {
     pub(crate) fn set(&self, used: u64, limit: u64) {
         self.used.store(used, Ordering::Relaxed);
         self.limit.store(limit, Ordering::Relaxed);
@@ -23,7 +23,7 @@ impl Gauge {
 }
 
 /// The `get_context_remaining` tool.
-pub struct GetContextRemaining(pub Arc<Gauge>);
+pub struct GetContextRemaining(pub Arc<ContextMeter>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

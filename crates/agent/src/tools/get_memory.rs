@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{Memories, Scope, is_name};
+use crate::memory::{MemoryStore, MemoryScope, is_name};
 
 /// The `get_memory` tool.
-pub struct GetMemory(pub Arc<Memories>);
+pub struct GetMemory(pub Arc<MemoryStore>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,9 +30,9 @@ impl ToolHandler for GetMemory {
         let (memories, name) = (Arc::clone(&self.0), args.name.clone());
         cx.blocking(move |_| {
             let found = is_name(&name)
-                .then(|| Scope::ALL.into_iter().find_map(|scope| memories.get(scope, &name)))
+                .then(|| MemoryScope::ALL.into_iter().find_map(|scope| memories.get(scope, &name)))
                 .flatten();
-            let known = || Scope::ALL.map(|scope| memories.names(scope)).concat().join(", ");
+            let known = || MemoryScope::ALL.map(|scope| memories.names(scope)).concat().join(", ");
             found.map(ToolOutput::text).ok_or_else(|| match known() {
                 known if known.is_empty() => ToolError::io("nothing is remembered yet"),
                 known => ToolError::io(format!("nothing is remembered as `{name}`; there are: {known}")),

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::agents::{Agents, Child};
+use crate::agents::{SessionAgents, Subagent};
 
 /// Characters of a task that are listed.
 const LETTERS: usize = 80;
 
 /// The `list_agents` tool.
-pub struct ListAgents(pub Arc<Agents>);
+pub struct ListAgents(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ impl ToolHandler for ListAgents {
     const LANE: Lane = Lane::Shared;
 
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let row = |child: &Arc<Child>| {
+        let row = |child: &Arc<Subagent>| {
             let task: String = child.task().message.chars().take(LETTERS).collect();
             json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().told() })
         };
@@ -37,7 +37,7 @@ impl ToolHandler for ListAgents {
 }
 
 /// Returns the agent with this id; `path` is the argument that names it.
-pub(super) fn child(agents: &Agents, path: &str, id: &str) -> Result<Arc<Child>, ToolError> {
+pub(super) fn child(agents: &SessionAgents, path: &str, id: &str) -> Result<Arc<Subagent>, ToolError> {
     agents.find(id).ok_or_else(|| {
         let known: Vec<String> = agents.all().iter().map(|child| child.id().to_owned()).collect();
         let known = if known.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn child(agents: &Agents, path: &str, id: &str) -> Result<Arc<Child>,
 }
 
 /// Returns the id and status of an agent as tool output.
-pub(super) fn told(child: &Child) -> ToolOutput {
+pub(super) fn told(child: &Subagent) -> ToolOutput {
     let told = json!({ "agent_id": child.id(), "status": child.status().told() });
     ToolOutput::text(told.to_string()).with_structured(told)
 }

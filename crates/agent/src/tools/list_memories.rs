@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{Memories, Scope};
+use crate::memory::{MemoryStore, MemoryScope};
 
 /// The `list_memories` tool.
-pub struct ListMemories(pub Arc<Memories>);
+pub struct ListMemories(pub Arc<MemoryStore>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +25,7 @@ impl ToolHandler for ListMemories {
     async fn run(&self, _: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let memories = Arc::clone(&self.0);
         cx.blocking(move |_| {
-            let lines: Vec<String> = Scope::ALL
+            let lines: Vec<String> = MemoryScope::ALL
                 .into_iter()
                 .flat_map(|scope| {
                     let names = memories.names(scope).into_iter();

@@ -13,13 +13,13 @@ mod spawn_agent;
 mod wait;
 
 pub use close_agent::CloseAgent;
-pub use get_context_remaining::{Gauge, GetContextRemaining};
+pub use get_context_remaining::{ContextMeter, GetContextRemaining};
 pub use get_memory::GetMemory;
 pub use list_agents::ListAgents;
 pub use list_memories::ListMemories;
 pub use remember::Remember;
-pub use request_user_input::{Inquiry, Person, RequestUserInput};
+pub use request_user_input::{UserQuestion, UserPrompter, RequestUserInput};
 pub use resume_agent::ResumeAgent;
 pub use send_input::SendInput;
 pub use spawn_agent::SpawnAgent;
-pub use wait::Wait;
+pub use wait::WaitForAgents;

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{LONGEST, Memories, Scope, is_name};
+use crate::memory::{LONGEST, MemoryStore, MemoryScope, is_name};
 
 /// The `remember` tool.
-pub struct Remember(pub Arc<Memories>);
+pub struct Remember(pub Arc<MemoryStore>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,7 +19,7 @@ pub struct Args {
     name: String,
     text: String,
     /// Whose it is (project).
-    scope: Option<Scope>,
+    scope: Option<MemoryScope>,
 }
 
 impl ToolHandler for Remember {
@@ -36,9 +36,9 @@ impl ToolHandler for Remember {
         if text.trim().is_empty() || text.len() > LONGEST {
             return Err(ToolError::argument("text", format!("it must have 1 to {LONGEST} bytes")));
         }
-        let scope = match scope.unwrap_or(Scope::Project) {
-            Scope::Project => "this project",
-            Scope::User => "all of your projects",
+        let scope = match scope.unwrap_or(MemoryScope::Project) {
+            MemoryScope::Project => "this project",
+            MemoryScope::User => "all of your projects",
         };
         // Clients that approve calls show this diff.
         let diff = text.lines().map(|line| format!("+{line}\n")).collect();
@@ -49,7 +49,7 @@ impl ToolHandler for Remember {
 
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let Args { name, text, scope } = args;
-        let scope = scope.unwrap_or(Scope::Project);
+        let scope = scope.unwrap_or(MemoryScope::Project);
         let (memories, name, text) = (Arc::clone(&self.0), name.clone(), text.clone());
         cx.blocking(move |_| {
             let kept = memories.keep(scope, &name, &text);

@@ -15,14 +15,14 @@ const MOST_QUESTIONS: usize = 4;
 const MOST_OPTIONS: usize = 8;
 
 /// Asks the user free-form questions.
-pub trait Person: Send + Sync {
+pub trait UserPrompter: Send + Sync {
     /// Asks; `None` if the user did not answer. Dropping the future withdraws the question.
-    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>>;
+    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>>;
 }
 
 /// A question from the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inquiry {
+pub struct UserQuestion {
     /// The question text.
     pub question: String,
     /// Suggested answers, each with its meaning.
@@ -30,18 +30,18 @@ pub struct Inquiry {
 }
 
 /// The `request_user_input` tool.
-pub struct RequestUserInput(pub Option<Arc<dyn Person>>);
+pub struct RequestUserInput(pub Option<Arc<dyn UserPrompter>>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
     /// One to four questions.
-    questions: Vec<Question>,
+    questions: Vec<QuestionArg>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Question {
+struct QuestionArg {
     /// For the answer, e.g. `database`.
     id: String,
     question: String,
@@ -49,12 +49,12 @@ struct Question {
     header: Option<String>,
     /// The user can always give another.
     #[serde(default)]
-    options: Vec<Choice>,
+    options: Vec<QuestionOptionArg>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Choice {
+struct QuestionOptionArg {
     /// A few words.
     label: String,
     /// What it would mean.
@@ -77,14 +77,14 @@ impl ToolHandler for RequestUserInput {
             ));
         };
         let (mut answers, mut waited) = (BTreeMap::new(), Duration::ZERO);
-        for Question { id, question, header, options } in &args.questions {
+        for QuestionArg { id, question, header, options } in &args.questions {
             let options = options
                 .iter()
                 .map(|choice| (choice.label.clone(), choice.description.clone().unwrap_or_default()))
                 .collect();
             let header = header.iter().filter(|header| !header.trim().is_empty());
             let question = header.fold(question.clone(), |question, header| format!("{header}: {question}"));
-            let inquiry = Inquiry { question, options };
+            let inquiry = UserQuestion { question, options };
             let since = Instant::now();
             let answer = person.ask(&inquiry).await;
             waited += since.elapsed();
@@ -104,7 +104,7 @@ fn after(mut output: ToolOutput, waited: Duration) -> ToolOutput {
     output
 }
 
-fn check(questions: &[Question]) -> Result<(), ToolError> {
+fn check(questions: &[QuestionArg]) -> Result<(), ToolError> {
     if questions.is_empty() || questions.len() > MOST_QUESTIONS {
         return Err(ToolError::argument("questions", format!("there must be 1 to {MOST_QUESTIONS}")));
     }

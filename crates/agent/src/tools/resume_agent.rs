@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::{child, told};
-use crate::agents::{Agents, Status};
+use crate::agents::{SessionAgents, AgentStatus};
 
 /// The `resume_agent` tool.
-pub struct ResumeAgent(pub Arc<Agents>);
+pub struct ResumeAgent(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,11 +28,11 @@ impl ToolHandler for ResumeAgent {
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let child = child(&self.0, "id", &args.id)?;
-        let closed = matches!(child.status(), Status::Shutdown | Status::Errored(_));
+        let closed = matches!(child.status(), AgentStatus::Shutdown | AgentStatus::Errored(_));
         let Some(session) = child.session().filter(|_| closed) else { return Ok(told(&child)) };
         let failure =
             |why: String| Ok(ToolOutput::failure(format!("the agent `{}` cannot go on: {why}", args.id)));
-        if child.status() != Status::Shutdown {
+        if child.status() != AgentStatus::Shutdown {
             child.close().await;
         }
         if let Err(why) = child.reopen(&self.0) {

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::{child, told};
-use crate::agents::Agents;
+use crate::agents::SessionAgents;
 
 /// The `send_input` tool.
-pub struct SendInput(pub Arc<Agents>);
+pub struct SendInput(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::json;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use crate::agents::{Agents, Bounds, Task, Workspace};
+use crate::agents::{SessionAgents, AgentRestrictions, AgentTask, AgentWorkspace};
 
 /// The `spawn_agent` tool.
-pub struct SpawnAgent(pub Arc<Agents>);
+pub struct SpawnAgent(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,11 +47,11 @@ impl ToolHandler for SpawnAgent {
             return Err(ToolError::argument("message", "it is empty"));
         }
         let workspace = match args.workspace {
-            Some(WorkspaceArg::Worktree) => Workspace::Worktree,
-            Some(WorkspaceArg::Shared) | None => Workspace::Shared,
+            Some(WorkspaceArg::Worktree) => AgentWorkspace::Worktree,
+            Some(WorkspaceArg::Shared) | None => AgentWorkspace::Shared,
         };
-        let bounds = Bounds { read_only: args.read_only == Some(true), tools: args.tools.clone() };
-        let task = Task { message: args.message.clone(), role: args.role.clone(), bounds, workspace };
+        let bounds = AgentRestrictions { read_only: args.read_only == Some(true), tools: args.tools.clone() };
+        let task = AgentTask { message: args.message.clone(), role: args.role.clone(), bounds, workspace };
         match self.0.spawn(task).await {
             Ok(child) => {
                 let told = json!({ "agent_id": child.id(), "session": child.session() });

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
 use super::list_agents::child;
-use crate::agents::{Agents, Child, put};
+use crate::agents::{SessionAgents, Subagent, put};
 
 /// Default, minimum and maximum timeout in milliseconds.
 const DEFAULT_TIMEOUT: u64 = 30_000;
@@ -19,7 +19,7 @@ const MIN_TIMEOUT: u64 = 1_000;
 const MAX_TIMEOUT: u64 = 300_000;
 
 /// The `wait` tool.
-pub struct Wait(pub Arc<Agents>);
+pub struct WaitForAgents(pub Arc<SessionAgents>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +32,7 @@ pub struct Args {
     all: Option<bool>,
 }
 
-impl ToolHandler for Wait {
+impl ToolHandler for WaitForAgents {
     type Args = Args;
     const NAME: &'static str = "wait";
     const ABOUT: &'static str =
@@ -66,7 +66,7 @@ impl ToolHandler for Wait {
 }
 
 /// Returns the status of an agent and, if it is done and has a worktree, its changes.
-async fn described(child: &Child) -> Value {
+async fn described(child: &Subagent) -> Value {
     let status = child.status();
     let changes = if status.is_final() { child.changes().await } else { None };
     let Some(changes) = changes else { return status.told() };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::{Script, ScriptServer as Server, Turn};
+use agent::{ScriptedBackend, ScriptedModelServer as Server, ScriptedTurn};
 use serde_json::{Value, json};
 use toolgate::wire::Dialect;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
     let log = args.log.as_deref().map(appended).transpose()?;
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
-        let server = Server::bind(args.port, Script::new(Dialect::Responses, turns)).await?;
+        let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
         screen::text(&format!("http://{}/v1", server.address()?))?;
         let heard = move |path: &str, body: &str| {
             if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
@@ -35,9 +35,9 @@ pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
 }
 
 /// Reads a script.
-pub(crate) fn script(file: &Path) -> Result<Vec<Turn>, Fault> {
+pub(crate) fn script(file: &Path) -> Result<Vec<ScriptedTurn>, Fault> {
     let text = super::call::read(file)?;
-    Turn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
+    ScriptedTurn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
 }
 
 fn appended(file: &Path) -> Result<std::fs::File, Fault> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agent::Collector;
+use agent::OtlpCollector;
 use serde_json::Value;
 
 use self::read::Trace;
@@ -72,7 +72,7 @@ async fn reported(settings: &Settings, journal: PathBuf) -> Result<(), String> {
     sent.map_err(|why| format!("{}: {why}", collector.host()))
 }
 
-async fn send(collector: &Collector, service: &str, trace: &Trace) -> Result<(), String> {
+async fn send(collector: &OtlpCollector, service: &str, trace: &Trace) -> Result<(), String> {
     for spans in trace.spans.chunks(BATCH) {
         let body = encode::traces(service, trace, spans).to_string();
         taken(&collector.post("v1/traces", body, PATIENCE).await?)?;

@@ -1,6 +1,6 @@
 //! Reads OpenTelemetry's standard variables: the collector's endpoint, its headers and the service name.
 
-use agent::Collector;
+use agent::OtlpCollector;
 
 /// The default service name.
 const SERVICE: &str = "toolgate";
@@ -32,8 +32,8 @@ impl Settings {
     }
 
     /// Creates the client for the collector.
-    pub(super) fn collector(&self) -> Result<Collector, String> {
-        Collector::new(&self.endpoint, &self.headers)
+    pub(super) fn collector(&self) -> Result<OtlpCollector, String> {
+        OtlpCollector::new(&self.endpoint, &self.headers)
     }
 }
 

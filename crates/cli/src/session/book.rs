@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{Recorder, Resumed, resumed};
+use agent::{JournalRecorder, ResumedSession, resumed};
 use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
@@ -18,8 +18,8 @@ const LOOKED_AT: usize = 200;
 /// An open journal with its session id and recorder.
 pub(super) struct Book {
     pub(super) id: SessionId,
-    pub(super) recorder: Arc<Recorder>,
-    pub(super) resumed: Option<Resumed>,
+    pub(super) recorder: Arc<JournalRecorder>,
+    pub(super) resumed: Option<ResumedSession>,
 }
 
 /// The settings in the first record of a session.
@@ -71,7 +71,7 @@ impl Book {
                 (id, journal, Some(earlier))
             }
         };
-        let recorder = Recorder::new(journal);
+        let recorder = JournalRecorder::new(journal);
         let About { cwd, model, dialect, sandbox, approval } = about;
         recorder
             .write(&Entry::Session {
@@ -90,7 +90,7 @@ impl Book {
 }
 
 /// Records the end of a session and its reason.
-pub(crate) fn close(recorder: &Recorder, why: &str) -> Result<(), JournalFault> {
+pub(crate) fn close(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
     recorder.write(&Entry::End { why: why.to_owned() })?;
     recorder.flush()
 }

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::{
-    AgentFault, Agents, Changed, CloseAgent, Gauge, GetContextRemaining, GetMemory, Handle, Limits,
-    ListAgents, ListMemories, Memories, Person, Ready, Recorder, Remember, RequestUserInput, ResumeAgent,
-    SendInput, Session, Setup, SpawnAgent, Wait, Watch,
+    AgentFault, SessionAgents, TurnChangesFn, CloseAgent, ContextMeter, GetContextRemaining, GetMemory, SessionHandle, TurnLimits,
+    ListAgents, ListMemories, MemoryStore, UserPrompter, BaselineReady, JournalRecorder, Remember, RequestUserInput, ResumeAgent,
+    SendInput, AgentSession, AgentSessionSetup, SpawnAgent, WaitForAgents, SessionObserver,
 };
 use journal::SessionId;
 use toolgate::mcp::{Means, Servers};
@@ -42,29 +42,29 @@ pub(crate) struct Wanted {
     pub(crate) new: SessionId,
     /// The prefix of the session to resume, or `last`.
     pub(crate) resume: Option<String>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TurnLimits,
     /// Instructions for the model, besides Toolgate's own and the project's.
     pub(crate) instructions: Option<String>,
-    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) watch: Arc<dyn SessionObserver>,
     /// Answers the model's questions.
-    pub(crate) person: Option<Arc<dyn Person>>,
+    pub(crate) person: Option<Arc<dyn UserPrompter>>,
     /// The dependencies of MCP servers.
     pub(crate) means: Means,
     /// The agents that the model may start; `None` if it may start none.
-    pub(crate) agents: Option<Arc<Agents>>,
+    pub(crate) agents: Option<Arc<SessionAgents>>,
 }
 
 /// An assembled session.
 pub(crate) struct Made {
     pub(crate) id: SessionId,
-    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) recorder: Arc<JournalRecorder>,
     pub(crate) toolgate: Toolgate,
     pub(crate) servers: Option<Arc<Servers>>,
     /// The session with the model, if there is one.
-    pub(crate) session: Option<Session>,
+    pub(crate) session: Option<AgentSession>,
     pub(crate) resumed: bool,
     /// The agents that the model may start.
-    pub(crate) agents: Option<Arc<Agents>>,
+    pub(crate) agents: Option<Arc<SessionAgents>>,
 }
 
 impl Made {
@@ -72,7 +72,7 @@ impl Made {
     pub(crate) async fn closed(
         toolgate: &Toolgate,
         servers: Option<Arc<Servers>>,
-        agents: Option<Arc<Agents>>,
+        agents: Option<Arc<SessionAgents>>,
     ) {
         if let Some(agents) = agents {
             agents.closed().await;
@@ -82,8 +82,8 @@ impl Made {
     }
 
     /// Returns a handle to control the session while it works.
-    pub(crate) fn handle(&self) -> Option<Handle> {
-        self.session.as_ref().map(Session::handle)
+    pub(crate) fn handle(&self) -> Option<SessionHandle> {
+        self.session.as_ref().map(AgentSession::handle)
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
 
 fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
     let Wanted { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
-    let gauge = Arc::<Gauge>::default();
+    let gauge = Arc::<ContextMeter>::default();
     let composed = match &model {
         Some(chosen) => {
             let composed = composed.for_api(chosen.api);
@@ -123,7 +123,7 @@ fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
         let place = toolgate.router().place();
         let mut told = project::instructions(toolgate.router().gate(), &place.cwd);
         told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
-        let setup = Setup {
+        let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
             model: chosen.model,
             name: chosen.name,
@@ -139,7 +139,7 @@ fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
             agents: agents.clone(),
             cache_key: Some(book.id.as_str().to_owned()),
         };
-        Session::new(setup, book.resumed).map_err(unwritten)
+        AgentSession::new(setup, book.resumed).map_err(unwritten)
     });
     let session = session.transpose()?;
     Ok(Made { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
@@ -152,15 +152,15 @@ pub(crate) fn unwritten(fault: journal::JournalFault) -> Fault {
 
 /// Names of the tools that manage other agents.
 const AGENT_TOOLS: [&str; 6] =
-    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, Wait::NAME, CloseAgent::NAME, ListAgents::NAME];
+    [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, WaitForAgents::NAME, CloseAgent::NAME, ListAgents::NAME];
 
 /// Adds the tools that manage other agents.
-fn with_agents(composed: Composed, agents: &Arc<Agents>) -> Composed {
+fn with_agents(composed: Composed, agents: &Arc<SessionAgents>) -> Composed {
     composed
         .tool(SpawnAgent(Arc::clone(agents)))
         .tool(SendInput(Arc::clone(agents)))
         .tool(ResumeAgent(Arc::clone(agents)))
-        .tool(Wait(Arc::clone(agents)))
+        .tool(WaitForAgents(Arc::clone(agents)))
         .tool(CloseAgent(Arc::clone(agents)))
         .tool(ListAgents(Arc::clone(agents)))
 }
@@ -168,13 +168,13 @@ fn with_agents(composed: Composed, agents: &Arc<Agents>) -> Composed {
 /// Adds the tools that only a session can have.
 fn with_own_tools(
     composed: Composed,
-    person: Option<Arc<dyn Person>>,
-    gauge: &Arc<Gauge>,
+    person: Option<Arc<dyn UserPrompter>>,
+    gauge: &Arc<ContextMeter>,
     state: Option<&Path>,
 ) -> Composed {
     let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
     let Some(state) = state else { return composed };
-    let memories = Arc::new(Memories::new(state, composed.cwd()));
+    let memories = Arc::new(MemoryStore::new(state, composed.cwd()));
     composed
         .tool(Remember(Arc::clone(&memories)))
         .tool(GetMemory(Arc::clone(&memories)))
@@ -183,7 +183,7 @@ fn with_own_tools(
 
 /// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
 /// snapshot takes a while, and only calls have to wait for it.
-fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (Changed, Ready) {
+fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, BaselineReady) {
     let shared = Arc::new(std::sync::Mutex::new(None::<Turns>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{Endpoint, Limits, Model, Script};
+use agent::{ModelEndpoint, TurnLimits, ModelBackend, ScriptedBackend};
 use toolgate::wire::{Dialect, Reasoning};
 
 use crate::args::ModelFlags;
@@ -17,7 +17,7 @@ const SCRIPTED: &str = "script";
 /// A model with its name and API.
 #[derive(Clone)]
 pub(crate) struct Chosen {
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) model: Arc<dyn ModelBackend>,
     pub(crate) name: String,
     pub(crate) reasoning: Reasoning,
     /// The API in front of it.
@@ -42,11 +42,11 @@ impl Whereabouts {
 }
 
 /// Reads the limits of a model's work from the command line.
-pub(crate) fn limits(flags: &ModelFlags) -> Limits {
-    let built_in = Limits::default();
+pub(crate) fn limits(flags: &ModelFlags) -> TurnLimits {
+    let built_in = TurnLimits::default();
     let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
     let context = flags.context.unwrap_or(built_in.context);
-    Limits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
+    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds), context, ..built_in }
 }
 
 /// Chooses the model for `asked`; `configured` is its name in the configuration.
@@ -54,7 +54,7 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
     let name = configured.map(str::to_owned);
     if let Some(file) = &asked.script {
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
-        let model = Arc::new(Script::new(dialect, script(file)?));
+        let model = Arc::new(ScriptedBackend::new(dialect, script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
         return Ok(Chosen { model, name, reasoning: Reasoning::None, api: Api::of(dialect, None) });
     }
@@ -71,7 +71,7 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
             .hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
     let base = own.as_deref().unwrap_or_else(|| provider(dialect));
-    let model = Endpoint::new(dialect, base, key.as_deref()).map_err(Fault::usage)?;
+    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(Fault::usage)?;
     let api = Api::of(dialect, own.as_deref());
     Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name, api })
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{
-    AgentLimits, Agents, Bounds, Changes, Handle, Limits, Nursery as RaisesAgents, Raised, Rearing, Watch,
-    Workspace,
+    AgentLimits, SessionAgents, AgentRestrictions, WorktreeDiffFn, SessionHandle, TurnLimits, SubagentFactory as RaisesAgents, SubagentSession, SubagentSpec, SessionObserver,
+    AgentWorkspace,
 };
 use journal::{Entry, SessionId};
 use toolgate::mcp::Means;
@@ -28,7 +28,7 @@ pub(crate) struct Nursery {
     pub(crate) place: Place,
     pub(crate) dirs: Dirs,
     pub(crate) chosen: Chosen,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TurnLimits,
     pub(crate) instructions: Option<String>,
     /// The approver of the first session.
     pub(crate) approver: Option<Arc<dyn Approver>>,
@@ -52,13 +52,13 @@ pub(crate) struct Known {
     /// Name of its journal.
     session: String,
     /// Interrupts its turn.
-    handle: Option<Handle>,
+    handle: Option<SessionHandle>,
 }
 
 impl Nursery {
     /// Returns the agents of the first session.
-    pub(crate) fn root(self: Arc<Self>) -> Arc<Agents> {
-        Agents::root(self, AgentLimits::default())
+    pub(crate) fn root(self: Arc<Self>) -> Arc<SessionAgents> {
+        SessionAgents::root(self, AgentLimits::default())
     }
 
     /// Registers a session with its working directory and gate.
@@ -74,11 +74,11 @@ impl Nursery {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn made(&self, rearing: Rearing) -> Result<Raised, String> {
+    async fn made(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let above = self.known().get(&parent).cloned();
         let Known { cwd, gate, session, .. } = above.ok_or("whoever started it is not there any more")?;
-        if rearing.workspace == Workspace::Shared {
+        if rearing.workspace == AgentWorkspace::Shared {
             let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting(gate);
             return self.raised(rearing, composed, &session, None);
         }
@@ -113,19 +113,19 @@ impl Nursery {
     }
 
     /// Checks out the files in a new worktree.
-    async fn filled(&self, rearing: &Rearing, worktree: &Worktree, is_new: bool) -> Result<(), String> {
+    async fn filled(&self, rearing: &SubagentSpec, worktree: &Worktree, is_new: bool) -> Result<(), String> {
         if !is_new {
             return Ok(());
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
-        let composed = self.composed(rearing, &Bounds::default(), worktree.top())?;
+        let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.top())?;
         let toolgate = composed.build().map_err(Fault::sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
     /// Composes the tools of an agent that works in `cwd`. The configuration is that of the first session, wherever
     /// the agent works, so its restrictions apply there too.
-    fn composed(&self, rearing: &Rearing, bounds: &Bounds, cwd: &Path) -> Result<Composed, String> {
+    fn composed(&self, rearing: &SubagentSpec, bounds: &AgentRestrictions, cwd: &Path) -> Result<Composed, String> {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
         let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
         if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
@@ -150,12 +150,12 @@ impl Nursery {
 
     fn raised(
         &self,
-        rearing: Rearing,
+        rearing: SubagentSpec,
         composed: Composed,
         of: &str,
         desk: Option<Desk>,
-    ) -> Result<Raised, String> {
-        let Rearing { path, role, resume, budget, agents, .. } = rearing;
+    ) -> Result<SubagentSession, String> {
+        let SubagentSpec { path, role, resume, budget, agents, .. } = rearing;
         let words = Arc::new(Words::default());
         let made = make(Wanted {
             composed,
@@ -168,7 +168,7 @@ impl Nursery {
             resume,
             limits: self.limits,
             instructions: Some(told(self.instructions.as_deref(), role.as_deref())),
-            watch: Arc::clone(&words) as Arc<dyn Watch>,
+            watch: Arc::clone(&words) as Arc<dyn SessionObserver>,
             person: None,
             means: Means::default(),
             agents,
@@ -181,7 +181,7 @@ impl Nursery {
     }
 
     /// Restricts the configuration to the bounds of the agent.
-    fn narrow(&self, config: &mut Config, bounds: &Bounds, starts_others: bool) {
+    fn narrow(&self, config: &mut Config, bounds: &AgentRestrictions, starts_others: bool) {
         // An agent that cannot start others lacks these tools, although an inherited list may name them.
         let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
         let lists = self.only.iter().chain(&bounds.tools);
@@ -207,7 +207,7 @@ impl Nursery {
 }
 
 impl RaisesAgents for Nursery {
-    fn raise<'a>(&'a self, rearing: Rearing) -> BoxFuture<'a, Result<Raised, String>> {
+    fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
         Box::pin(self.made(rearing))
     }
 
@@ -224,12 +224,12 @@ struct Desk {
 }
 
 /// Converts an assembled session to the form that the agent driver needs.
-fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, String> {
+fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<SubagentSession, String> {
     let Made { id, recorder, toolgate, servers, session, .. } = made;
     let session = session.ok_or("an agent has no model; this is a bug")?;
     let gate = toolgate.router().gate().clone();
     let desk = desk.map(Arc::new);
-    let changed = desk.clone().map(|desk| -> Changes {
+    let changed = desk.clone().map(|desk| -> WorktreeDiffFn {
         Arc::new(move || {
             let (desk, gate) = (Arc::clone(&desk), gate.clone());
             Box::pin(async move { desk.worktree.changed(&gate, &desk.kept).await })
@@ -251,7 +251,7 @@ fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<Raised, S
         })
     });
     let last = Box::new(move || words.last());
-    Ok(Raised { session, id: id.as_str().to_owned(), last, changed, close })
+    Ok(SubagentSession { session, id: id.as_str().to_owned(), last, changed, close })
 }
 
 /// Returns the instructions of an agent, besides Toolgate's own and the project's.
@@ -271,7 +271,7 @@ struct Bubbling {
     approver: Arc<dyn Approver>,
     path: Vec<String>,
     /// The first session, which is interrupted if the user aborts a question of its agents.
-    first: Option<Handle>,
+    first: Option<SessionHandle>,
 }
 
 impl Approver for Bubbling {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use agent::{Seen, Watch};
+use agent::{SessionEvent, SessionObserver};
 
 /// The text of the current or last response.
 #[derive(Default)]
@@ -15,21 +15,21 @@ impl Words {
     }
 }
 
-impl Watch for Words {
-    fn saw(&self, seen: Seen<'_>) {
+impl SessionObserver for Words {
+    fn saw(&self, seen: SessionEvent<'_>) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match seen {
-            Seen::Asked { .. } => last.clear(),
-            Seen::Text(text) => last.push_str(text),
-            Seen::Thought(_)
-            | Seen::Called(_)
-            | Seen::Hosted { .. }
-            | Seen::Answered(..)
-            | Seen::Responded { .. }
-            | Seen::Retried { .. }
-            | Seen::Compacted { .. }
-            | Seen::Changed(_)
-            | Seen::Notice(_) => {}
+            SessionEvent::Asked { .. } => last.clear(),
+            SessionEvent::Text(text) => last.push_str(text),
+            SessionEvent::Thought(_)
+            | SessionEvent::Called(_)
+            | SessionEvent::Hosted { .. }
+            | SessionEvent::Answered(..)
+            | SessionEvent::Responded { .. }
+            | SessionEvent::Retried { .. }
+            | SessionEvent::Compacted { .. }
+            | SessionEvent::Changed(_)
+            | SessionEvent::Notice(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use agent::Diff;
+use agent::WorktreeDiff;
 use exec::errand::Ran;
 use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
 
@@ -120,12 +120,12 @@ impl Worktree {
 
     /// Returns the changes; a diff that is too long for a model goes to `kept`. The worktree's content influences
     /// git, so it runs confined under `gate` like the agent's own commands.
-    pub(super) async fn changed(&self, gate: &Gate, kept: &Spill) -> Result<Diff, String> {
+    pub(super) async fn changed(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
         if !self.claim.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
-            return Ok(Diff::Nothing);
+            return Ok(WorktreeDiff::Nothing);
         }
         let _alone = self.looking.lock().await;
         let index = match gate.sandbox().confines() {
@@ -146,18 +146,18 @@ impl Worktree {
         let diff = git(with(&[&DIFF[..], &["--unified=3", "--binary", &self.base]].concat())).await;
         let diff = diff.map_err(|why| added.err().unwrap_or(why))?;
         if diff.is_empty() {
-            return Ok(Diff::Nothing);
+            return Ok(WorktreeDiff::Nothing);
         }
         match String::from_utf8(diff) {
             Ok(text) if text.len() <= SHORT && !NOT_TEXT.iter().any(|mark| text.contains(mark)) => {
-                Ok(Diff::Short(text))
+                Ok(WorktreeDiff::Short(text))
             }
             other => {
                 let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
                 let stat = [&DIFF[..], &["--stat=100", "--stat-count=40", &self.base]].concat();
                 let about = git(with(&stat)).await?;
                 let path = kept.keep("agent", &bytes).map_err(|error| error.to_string())?;
-                Ok(Diff::Kept { path, about: String::from_utf8_lossy(&about).into_owned() })
+                Ok(WorktreeDiff::Kept { path, about: String::from_utf8_lossy(&about).into_owned() })
             }
         }
     }

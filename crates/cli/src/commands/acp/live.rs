@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent::{Ended, Handle, Recorder, Session};
+use agent::{TurnEnd, SessionHandle, JournalRecorder, AgentSession};
 use rpc::{Code, RpcFault};
 use serde_json::Value;
 use toolgate::mcp::Servers;
@@ -21,11 +21,11 @@ const LAST: Duration = Duration::from_secs(12);
 /// An open session.
 pub(super) struct Live {
     pub(super) toolgate: Toolgate,
-    pub(super) recorder: Arc<Recorder>,
+    pub(super) recorder: Arc<JournalRecorder>,
     pub(super) servers: Option<Arc<Servers>>,
-    pub(super) handle: Handle,
+    pub(super) handle: SessionHandle,
     /// Locked by the task that runs a turn.
-    pub(super) session: tokio::sync::Mutex<Session>,
+    pub(super) session: tokio::sync::Mutex<AgentSession>,
     /// Cancelled and replaced when the editor cancels its requests so far.
     pub(super) stop: Mutex<CancellationToken>,
     pub(super) modes: Arc<Modes>,
@@ -130,13 +130,13 @@ impl Live {
     }
 }
 
-fn reason(ended: &Ended) -> StopReason {
+fn reason(ended: &TurnEnd) -> StopReason {
     match ended {
-        Ended::Done => StopReason::EndTurn,
-        Ended::Interrupted => StopReason::Cancelled,
-        Ended::OutOfRounds => StopReason::MaxTurnRequests,
+        TurnEnd::Done => StopReason::EndTurn,
+        TurnEnd::Interrupted => StopReason::Cancelled,
+        TurnEnd::OutOfRounds => StopReason::MaxTurnRequests,
         // The words of three providers. Any other reason means that the response was cut off.
-        Ended::CutShort { why } => match why.as_str() {
+        TurnEnd::CutShort { why } => match why.as_str() {
             "refusal" | "content_filter" => StopReason::Refusal,
             "cancelled" => StopReason::Cancelled,
             _ => StopReason::MaxTokens,
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn every_end_has_a_word_of_the_protocols() {
-        let cut = |why: &str| Ended::CutShort { why: why.to_owned() };
+        let cut = |why: &str| TurnEnd::CutShort { why: why.to_owned() };
         let rows = [
-            (Ended::Done, StopReason::EndTurn),
-            (Ended::Interrupted, StopReason::Cancelled),
-            (Ended::OutOfRounds, StopReason::MaxTurnRequests),
+            (TurnEnd::Done, StopReason::EndTurn),
+            (TurnEnd::Interrupted, StopReason::Cancelled),
+            (TurnEnd::OutOfRounds, StopReason::MaxTurnRequests),
             (cut("max_output_tokens"), StopReason::MaxTokens),
             (cut("length"), StopReason::MaxTokens),
             (cut("content_filter"), StopReason::Refusal),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use agent::Watch;
+use agent::SessionObserver;
 use journal::SessionId;
 use rpc::{Code, Peer, RpcFault};
 use toolgate::mcp::Means;
@@ -72,7 +72,7 @@ fn live(
         resume,
         limits,
         instructions: None,
-        watch: Arc::clone(&updates) as Arc<dyn Watch>,
+        watch: Arc::clone(&updates) as Arc<dyn SessionObserver>,
         // The protocol has no questions except for permissions.
         person: None,
         // Editors keep the standard error of the agent in a log that the user can open.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::{Seen, Watch};
+use agent::{SessionEvent, SessionObserver};
 use rpc::Peer;
 use serde_json::Value;
 use toolgate::{BoxFuture, CallId, Event, Hook, HookSays, Notice, Observer, Planned, ToolCall, ToolOutput};
@@ -126,30 +126,30 @@ fn named(call: &CallId, times: usize) -> String {
     if times > 1 { format!("{call}#{times}") } else { call.to_string() }
 }
 
-impl Watch for Updates {
-    fn saw(&self, seen: Seen<'_>) {
+impl SessionObserver for Updates {
+    fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
-            Seen::Text(text) => self.line.tell(&Update::Text { content: Block::text(text) }),
-            Seen::Thought(text) => self.line.tell(&Update::Thought { content: Block::text(text) }),
-            Seen::Called(call) => {
+            SessionEvent::Text(text) => self.line.tell(&Update::Text { content: Block::text(text) }),
+            SessionEvent::Thought(text) => self.line.tell(&Update::Thought { content: Block::text(text) }),
+            SessionEvent::Called(call) => {
                 if let Some(view) = self.began(call) {
                     self.line.tell(&Update::Begun(view));
                 }
             }
-            Seen::Hosted { kind, item } => self.hosted(kind, item),
-            Seen::Answered(call, output) => {
+            SessionEvent::Hosted { kind, item } => self.hosted(kind, item),
+            SessionEvent::Answered(call, output) => {
                 if let Some(view) = self.ended(&call.id, output) {
                     self.line.tell(&Update::Changed(view));
                 }
             }
-            Seen::Responded { usage, .. } => {
+            SessionEvent::Responded { usage, .. } => {
                 let used = usage.input.saturating_add(usage.output);
                 self.line.tell(&Update::Usage { used, size: self.window });
             }
-            Seen::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
-            Seen::Compacted { .. } => self.remark("The conversation was shortened."),
-            Seen::Notice(text) => self.remark(text),
-            Seen::Asked { .. } | Seen::Changed(_) => {}
+            SessionEvent::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
+            SessionEvent::Compacted { .. } => self.remark("The conversation was shortened."),
+            SessionEvent::Notice(text) => self.remark(text),
+            SessionEvent::Asked { .. } | SessionEvent::Changed(_) => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Script, Turn};
+use agent::{ScriptedBackend, ScriptedTurn};
 use toolgate::wire::{Dialect, Reasoning};
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
@@ -50,8 +50,8 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
         ..Place::default()
     };
     let asked = Run { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..Run::default() };
-    let turns = Turn::read(SCRIPT).map_err(|fault| Fault::failed(fault.to_string()))?;
-    let model = Arc::new(Script::new(Dialect::Responses, turns));
+    let turns = ScriptedTurn::read(SCRIPT).map_err(|fault| Fault::failed(fault.to_string()))?;
+    let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
     let chosen = Chosen { model, name: "scripted".to_owned(), reasoning: Reasoning::None, api: Api::OpenAi };
     let person = TerminalApprover::here().filter(|_| !args.json);
     let approver = Arc::new(Audience { person: person.clone() });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agent::Handle;
+use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
 use crate::commands::replay::{reversed, undoable};
@@ -29,7 +29,7 @@ pub(super) struct Desktop<'a> {
     pub(super) toolgate: &'a Toolgate,
     pub(super) state: Option<&'a Path>,
     pub(super) sessions: Option<&'a Path>,
-    pub(super) handle: &'a Handle,
+    pub(super) handle: &'a SessionHandle,
 }
 
 impl Desktop<'_> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::{Inquiry, Person};
+use agent::{UserQuestion, UserPrompter};
 use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
@@ -36,8 +36,8 @@ impl Desk {
     }
 }
 
-impl Person for Desk {
-    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>> {
+impl UserPrompter for Desk {
+    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         let (open, answered) = oneshot::channel();
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
         self.show.gives_way();
@@ -47,7 +47,7 @@ impl Person for Desk {
     }
 }
 
-fn shown(inquiry: &Inquiry) -> String {
+fn shown(inquiry: &UserQuestion) -> String {
     let mut lines = vec![format!("{NAME}?{NAME:#} {}", one_line(&inquiry.question))];
     for (number, (label, about)) in (1..).zip(&inquiry.options) {
         lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", one_line(label), one_line(about)));
@@ -62,7 +62,7 @@ fn shown(inquiry: &Inquiry) -> String {
 }
 
 /// Parses the answer: the number of an option, or free text. An empty line is no answer.
-fn answer(inquiry: &Inquiry, line: &str) -> Option<String> {
+fn answer(inquiry: &UserQuestion, line: &str) -> Option<String> {
     let line = line.trim();
     let chosen = line.parse::<usize>().ok().and_then(|number| inquiry.options.get(number.checked_sub(1)?));
     match chosen {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_number_chooses_and_everything_else_is_an_answer() {
         let options = vec![("yes".to_owned(), String::new()), ("no".to_owned(), "not now".to_owned())];
-        let inquiry = Inquiry { question: "Really?".to_owned(), options };
+        let inquiry = UserQuestion { question: "Really?".to_owned(), options };
         let rows = [
             ("2\n", Some("no")),
             ("3\n", Some("3")),

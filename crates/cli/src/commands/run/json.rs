@@ -1,6 +1,6 @@
 //! Writes the events of a run as JSON lines. docs/run.md documents them all.
 
-use agent::{Ended, Seen, Watch};
+use agent::{TurnEnd, SessionEvent, SessionObserver};
 use serde_json::{Value, json};
 use toolgate::{CallId, Event, Item, Notice, Observer, ToolCall, ToolOutput, ToolPayload};
 
@@ -26,32 +26,32 @@ impl Show for JsonLines {
         );
     }
 
-    fn ended(&self, ended: &Result<Ended, String>) {
+    fn ended(&self, ended: &Result<TurnEnd, String>) {
         Self::line(&match ended {
-            Ok(Ended::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
+            Ok(TurnEnd::CutShort { why }) => json!({"type": "end", "why": "cut_short", "detail": why}),
             Ok(ended) => json!({"type": "end", "why": ended.as_str()}),
             Err(fault) => json!({"type": "end", "why": "failed", "detail": fault}),
         });
     }
 }
 
-impl Watch for JsonLines {
-    fn saw(&self, seen: Seen<'_>) {
+impl SessionObserver for JsonLines {
+    fn saw(&self, seen: SessionEvent<'_>) {
         Self::line(&match seen {
-            Seen::Asked { round, bytes } => json!({"type": "request", "number": round, "bytes": bytes}),
-            Seen::Text(text) => json!({"type": "text", "text": text}),
-            Seen::Thought(text) => json!({"type": "thought", "text": text}),
-            Seen::Called(call) => called(call),
-            Seen::Hosted { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
-            Seen::Answered(call, output) => answered(call, output),
-            Seen::Responded { usage, took } => json!({
+            SessionEvent::Asked { round, bytes } => json!({"type": "request", "number": round, "bytes": bytes}),
+            SessionEvent::Text(text) => json!({"type": "text", "text": text}),
+            SessionEvent::Thought(text) => json!({"type": "thought", "text": text}),
+            SessionEvent::Called(call) => called(call),
+            SessionEvent::Hosted { kind, item } => json!({"type": "hosted", "kind": kind, "item": item}),
+            SessionEvent::Answered(call, output) => answered(call, output),
+            SessionEvent::Responded { usage, took } => json!({
                 "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
                 "output_tokens": usage.output, "elapsed_ms": ms(took),
             }),
-            Seen::Retried { why, pause } => json!({"type": "retry", "why": why, "pause_ms": ms(pause)}),
-            Seen::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
-            Seen::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
-            Seen::Notice(text) => json!({"type": "notice", "text": text}),
+            SessionEvent::Retried { why, pause } => json!({"type": "retry", "why": why, "pause_ms": ms(pause)}),
+            SessionEvent::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
+            SessionEvent::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
+            SessionEvent::Notice(text) => json!({"type": "notice", "text": text}),
         });
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent::Handle;
+use agent::SessionHandle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use tokio::sync::mpsc;
@@ -41,7 +41,7 @@ pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl Lines {
     /// Starts the reader thread. It does not read while a question has the terminal.
-    pub(super) fn typed(show: &Arc<dyn Show>, handle: Handle) -> Result<Self, Fault> {
+    pub(super) fn typed(show: &Arc<dyn Show>, handle: SessionHandle) -> Result<Self, Fault> {
         let (send, lines) = mpsc::unbounded_channel();
         let reader = Reader { show: Arc::clone(show), handle, send };
         enter();
@@ -113,7 +113,7 @@ pub(super) fn leave() -> bool {
 struct Reader {
     show: Arc<dyn Show>,
     /// Interrupted by Escape on an empty line.
-    handle: Handle,
+    handle: SessionHandle,
     send: mpsc::UnboundedSender<Option<String>>,
 }
 

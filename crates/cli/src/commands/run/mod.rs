@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use agent::{Ended, Person, Watch};
+use agent::{TurnEnd, UserPrompter, SessionObserver};
 use toolgate::mcp::Means;
 use toolgate::{Approver, Image, Observer};
 
@@ -35,11 +35,11 @@ use lines::Lines;
 use talk::{Talk, signals};
 
 /// A view of a running session.
-pub(crate) trait Show: Watch + Observer {
+pub(crate) trait Show: SessionObserver + Observer {
     /// A session begins.
     fn began(&self, session: &str, journal: &str, model: &str, resumed: bool);
     /// A turn has ended.
-    fn ended(&self, ended: &Result<Ended, String>);
+    fn ended(&self, ended: &Result<TurnEnd, String>);
     /// Called regularly while a turn runs.
     fn tick(&self) {}
     /// Other output is about to be written to the screen.
@@ -95,8 +95,8 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
             resume: args.resume.clone(),
             limits: model::limits(&args.model),
             instructions: None,
-            watch: Arc::clone(&show) as Arc<dyn Watch>,
-            person: sits.then(|| Arc::clone(&desk) as Arc<dyn Person>),
+            watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
+            person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
             means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
             agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
         };

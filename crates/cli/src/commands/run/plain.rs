@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent::{Ended, Seen, Watch};
+use agent::{TurnEnd, SessionEvent, SessionObserver};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -248,15 +248,15 @@ impl Show for Plain {
         );
     }
 
-    fn ended(&self, ended: &Result<Ended, String>) {
+    fn ended(&self, ended: &Result<TurnEnd, String>) {
         let mut state = self.state();
         (state.waits, state.runs) = (None, Vec::new());
         self.clear(&mut state);
         let said = match ended {
-            Ok(Ended::Done) => return,
-            Ok(Ended::CutShort { why }) => format!("the provider cut the model short: {}", one_line(why)),
-            Ok(Ended::Interrupted) => "interrupted".to_owned(),
-            Ok(Ended::OutOfRounds) => {
+            Ok(TurnEnd::Done) => return,
+            Ok(TurnEnd::CutShort { why }) => format!("the provider cut the model short: {}", one_line(why)),
+            Ok(TurnEnd::Interrupted) => "interrupted".to_owned(),
+            Ok(TurnEnd::OutOfRounds) => {
                 "stopped: that was the last request it may make (--max-turns)".to_owned()
             }
             // The caller reports it as a fault.
@@ -302,33 +302,33 @@ impl Show for Plain {
     }
 }
 
-impl Watch for Plain {
-    fn saw(&self, seen: Seen<'_>) {
+impl SessionObserver for Plain {
+    fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
-            Seen::Asked { .. } => self.state().waits = Some(Instant::now()),
-            Seen::Text(text) => self.text(text),
-            Seen::Thought(_) => {}
-            Seen::Called(call) => {
+            SessionEvent::Asked { .. } => self.state().waits = Some(Instant::now()),
+            SessionEvent::Text(text) => self.text(text),
+            SessionEvent::Thought(_) => {}
+            SessionEvent::Called(call) => {
                 let mut state = self.state();
                 state.waits = None;
                 let (id, since) = (call.id.as_str().to_owned(), Instant::now());
                 state.runs.push(Run { id, title: title(call), since, tail: String::new() });
             }
-            Seen::Hosted { kind, .. } => {
+            SessionEvent::Hosted { kind, .. } => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", one_line(kind)));
             }
-            Seen::Answered(call, output) => self.answered(call, output),
-            Seen::Responded { .. } => self.state().waits = None,
-            Seen::Retried { why, pause } => {
+            SessionEvent::Answered(call, output) => self.answered(call, output),
+            SessionEvent::Responded { .. } => self.state().waits = None,
+            SessionEvent::Retried { why, pause } => {
                 let text = format!("{FAINT}· {}; again in {}{FAINT:#}", one_line(why), short(pause));
                 self.line(&mut self.state(), &text);
             }
-            Seen::Compacted { bytes } => {
+            SessionEvent::Compacted { bytes } => {
                 let text = format!("{FAINT}· the conversation was shortened by {} kB{FAINT:#}", bytes / 1000);
                 self.line(&mut self.state(), &text);
             }
-            Seen::Changed(diff) => self.diff(diff),
-            Seen::Notice(text) => {
+            SessionEvent::Changed(diff) => self.diff(diff),
+            SessionEvent::Notice(text) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
         }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agent::{Ended, Handle, Session};
+use agent::{TurnEnd, SessionHandle, AgentSession};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ const TWICE: Duration = Duration::from_secs(2);
 
 /// A session with its user.
 pub(super) struct Talk<'a> {
-    pub(super) session: Session,
+    pub(super) session: AgentSession,
     pub(super) show: Arc<dyn Show>,
     pub(super) person: Option<Arc<TerminalApprover>>,
     /// The typed lines; `None` without a user at the terminal.
@@ -78,7 +78,7 @@ impl Talk<'_> {
         }
     }
 
-    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<Ended, Fault> {
+    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<TurnEnd, Fault> {
         let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
         let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
         let asks = move || person.as_ref().is_some_and(|person| person.asks());
@@ -108,17 +108,17 @@ impl Talk<'_> {
         self.toolgate.end_turn();
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.show.ended(&told);
-        self.ended = told.as_ref().map_or("failed", Ended::as_str);
+        self.ended = told.as_ref().map_or("failed", TurnEnd::as_str);
         ended.map_err(|fault| Fault::failed(fault.to_string()))
     }
 }
 
-fn code(ended: &Ended) -> ExitCode {
+fn code(ended: &TurnEnd) -> ExitCode {
     match ended {
-        Ended::Done => ExitCode::SUCCESS,
-        Ended::CutShort { .. } => ExitCode::FAILURE,
-        Ended::Interrupted => ExitCode::from(INTERRUPTED),
-        Ended::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
+        TurnEnd::Done => ExitCode::SUCCESS,
+        TurnEnd::CutShort { .. } => ExitCode::FAILURE,
+        TurnEnd::Interrupted => ExitCode::from(INTERRUPTED),
+        TurnEnd::OutOfRounds => ExitCode::from(OUT_OF_ROUNDS),
     }
 }
 
@@ -126,7 +126,7 @@ fn code(ended: &Ended) -> ExitCode {
 /// and SIGHUP end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn signals(handle: Handle) -> Result<impl Future<Output = u8>, Fault> {
+pub(super) fn signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, Fault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
     let (tell, told) = oneshot::channel();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent::{Inquiry, Person};
+use agent::{UserQuestion, UserPrompter};
 use rpc::protocol as p;
 use rpc::{method, protocol::Capabilities};
 use serde_json::{Value, json};
@@ -48,8 +48,8 @@ fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-impl Person for Asks {
-    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<String>> {
+impl UserPrompter for Asks {
+    fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let options = inquiry
                 .options

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Seen, Watch};
+use agent::{SessionEvent, SessionObserver};
 use rpc::protocol::{Delta, Happening};
 use serde_json::json;
 use toolgate::{CallId, Event, Notice, Observer, OutputStream};
@@ -41,24 +41,24 @@ impl Deltas {
     }
 }
 
-impl Watch for Deltas {
-    fn saw(&self, seen: Seen<'_>) {
+impl SessionObserver for Deltas {
+    fn saw(&self, seen: SessionEvent<'_>) {
         self.words.saw(seen);
         match seen {
-            Seen::Asked { round, bytes } => self.tell(Happening::Request { number: round, bytes }),
-            Seen::Text(text) => self.tell(Happening::Text { text: text.to_owned() }),
-            Seen::Thought(text) => self.tell(Happening::Thought { text: text.to_owned() }),
-            Seen::Retried { why, pause } => {
+            SessionEvent::Asked { round, bytes } => self.tell(Happening::Request { number: round, bytes }),
+            SessionEvent::Text(text) => self.tell(Happening::Text { text: text.to_owned() }),
+            SessionEvent::Thought(text) => self.tell(Happening::Thought { text: text.to_owned() }),
+            SessionEvent::Retried { why, pause } => {
                 self.tell(Happening::Retry { why: why.to_owned(), pause_ms: millis(pause) });
             }
             // Sent as events.
-            Seen::Called(_)
-            | Seen::Hosted { .. }
-            | Seen::Answered(..)
-            | Seen::Responded { .. }
-            | Seen::Compacted { .. }
-            | Seen::Changed(_)
-            | Seen::Notice(_) => {}
+            SessionEvent::Called(_)
+            | SessionEvent::Hosted { .. }
+            | SessionEvent::Answered(..)
+            | SessionEvent::Responded { .. }
+            | SessionEvent::Compacted { .. }
+            | SessionEvent::Changed(_)
+            | SessionEvent::Notice(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use agent::Handle;
+use agent::SessionHandle;
 use rpc::protocol as p;
 use rpc::{Code, Peer, RpcFault, method};
 use serde_json::Value;
@@ -25,7 +25,7 @@ const OF_SERVERS: &str = "mcp__";
 pub(super) struct Dynamic {
     session: OnceLock<String>,
     /// Knows the current turn.
-    turns: OnceLock<Handle>,
+    turns: OnceLock<SessionHandle>,
     tools: Mutex<BTreeMap<String, Brought>>,
 }
 
@@ -37,7 +37,7 @@ struct Brought {
 
 impl Dynamic {
     /// Sets the session that the tools belong to, once it is known.
-    pub(super) fn of(&self, session: &str, turns: Option<Handle>) {
+    pub(super) fn of(&self, session: &str, turns: Option<SessionHandle>) {
         let _said_before = self.session.set(session.to_owned());
         if let Some(turns) = turns {
             let _said_before = self.turns.set(turns);
@@ -169,7 +169,7 @@ impl Client {
         let params = p::Invocation {
             session_id: all.session.get().cloned().unwrap_or_default(),
             call_id: cx.call().as_str().to_owned(),
-            turn_id: all.turns.get().map(Handle::turn_id).unwrap_or_default(),
+            turn_id: all.turns.get().map(SessionHandle::turn_id).unwrap_or_default(),
             tool: name.clone(),
             arguments,
         };

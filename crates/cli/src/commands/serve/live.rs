@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Agents, Recorder};
+use agent::{SessionAgents, JournalRecorder};
 use rpc::protocol as p;
 use rpc::{Code, Peer, RpcFault};
 use toolgate::mcp::Servers;
@@ -25,9 +25,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub(super) struct Live {
     pub(super) about: About,
     pub(super) toolgate: Toolgate,
-    pub(super) recorder: Arc<Recorder>,
+    pub(super) recorder: Arc<JournalRecorder>,
     pub(super) servers: Option<Arc<Servers>>,
-    pub(super) agents: Option<Arc<Agents>>,
+    pub(super) agents: Option<Arc<SessionAgents>>,
     pub(super) company: Arc<Company>,
     pub(super) dynamic: Arc<Dynamic>,
     /// `None` without a model.

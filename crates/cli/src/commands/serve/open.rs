@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use agent::{Limits, Person, Watch};
+use agent::{TurnLimits, UserPrompter, SessionObserver};
 use clap::ValueEnum;
 use journal::{Entry, SessionId};
 use rpc::protocol as p;
@@ -119,8 +119,8 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
         resume,
         limits: limits(start.model.as_ref()),
         instructions: start.instructions,
-        watch: Arc::clone(&deltas) as Arc<dyn Watch>,
-        person: Some(asks as Arc<dyn Person>),
+        watch: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
+        person: Some(asks as Arc<dyn UserPrompter>),
         means: Means::default(),
         agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
     };
@@ -274,9 +274,9 @@ fn told(dialect: Dialect) -> p::Wire {
     }
 }
 
-fn limits(model: Option<&p::Model>) -> Limits {
-    let built_in = Limits::default();
+fn limits(model: Option<&p::Model>) -> TurnLimits {
+    let built_in = TurnLimits::default();
     let rounds = model.and_then(|model| model.max_turns).and_then(|rounds| usize::try_from(rounds).ok());
     let context = model.and_then(|model| model.context).unwrap_or(built_in.context);
-    Limits { rounds: rounds.unwrap_or(built_in.rounds).max(1), context, ..built_in }
+    TurnLimits { rounds: rounds.unwrap_or(built_in.rounds).max(1), context, ..built_in }
 }

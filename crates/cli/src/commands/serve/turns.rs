@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::{Handle, Session};
+use agent::{SessionHandle, AgentSession};
 use rpc::protocol as p;
 use rpc::{Code, RpcFault};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -12,7 +12,7 @@ use super::deltas::Deltas;
 
 /// The handle to a session's turns.
 pub(super) struct Turns {
-    pub(super) handle: Handle,
+    pub(super) handle: SessionHandle,
     asked: mpsc::UnboundedSender<Asked>,
     busy: Arc<Busy>,
 }
@@ -53,7 +53,7 @@ struct Asked {
 
 impl Turns {
     /// Starts the task that drives `session` until this is dropped.
-    pub(super) fn of(session: Session, toolgate: Toolgate, deltas: Arc<Deltas>) -> Self {
+    pub(super) fn of(session: AgentSession, toolgate: Toolgate, deltas: Arc<Deltas>) -> Self {
         let (asked, wanted) = mpsc::unbounded_channel();
         let (handle, busy) = (session.handle(), Arc::<Busy>::default());
         let driver = Driver { session, toolgate, deltas, busy: Arc::clone(&busy) };
@@ -124,7 +124,7 @@ impl Turns {
 
 /// The task that runs the turns of a session.
 struct Driver {
-    session: Session,
+    session: AgentSession,
     toolgate: Toolgate,
     deltas: Arc<Deltas>,
     busy: Arc<Busy>,
@@ -152,10 +152,10 @@ impl Driver {
         let ended = self.session.prompt(text, images).await;
         self.toolgate.end_turn();
         let (word, detail) = match &ended {
-            Ok(agent::Ended::Done) => (p::Ended::Done, None),
-            Ok(agent::Ended::CutShort { why }) => (p::Ended::CutShort, Some(why.clone())),
-            Ok(agent::Ended::Interrupted) => (p::Ended::Interrupted, None),
-            Ok(agent::Ended::OutOfRounds) => (p::Ended::MaxTurns, None),
+            Ok(agent::TurnEnd::Done) => (p::Ended::Done, None),
+            Ok(agent::TurnEnd::CutShort { why }) => (p::Ended::CutShort, Some(why.clone())),
+            Ok(agent::TurnEnd::Interrupted) => (p::Ended::Interrupted, None),
+            Ok(agent::TurnEnd::OutOfRounds) => (p::Ended::MaxTurns, None),
             Err(fault) => (p::Ended::Failed, Some(fault.to_string())),
         };
         let turn_id = self.session.handle().turn_id();
