@@ -219,38 +219,38 @@ fn scan(path: &Path) -> usize {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
-struct Noop;
+struct NoopTool;
 
-impl ToolHandler for Noop {
-    type Args = Nothing;
+impl ToolHandler for NoopTool {
+    type Args = NoArgs;
     const NAME: &'static str = "noop";
     const ABOUT: &'static str = "Does nothing.";
     const LANE: Lane = Lane::Shared;
 
-    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &NoArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("done"))
     }
 }
 
 /// Yields once, so that every call becomes a task and all calls are open at the same time.
-struct Yields;
+struct YieldingTool;
 
-impl ToolHandler for Yields {
-    type Args = Nothing;
+impl ToolHandler for YieldingTool {
+    type Args = NoArgs;
     const NAME: &'static str = "yields";
     const ABOUT: &'static str = "Does nothing, a little later.";
     const LANE: Lane = Lane::Shared;
 
-    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &NoArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         tokio::task::yield_now().await;
         Ok(ToolOutput::text("done"))
     }
 }
 
 fn noop() -> Toolgate {
-    Toolgate::at("/").with_tools().tool(Noop).tool(Yields).build().expect("the root is there")
+    Toolgate::at("/").with_tools().tool(NoopTool).tool(YieldingTool).build().expect("the root is there")
 }
 
 /// Parses an item, dispatches it through the router and writes the answer as JSON.

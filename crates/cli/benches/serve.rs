@@ -38,14 +38,14 @@ fn main() {
     }
 }
 
-struct Server {
+struct ServeProcess {
     child: Child,
     socket: PathBuf,
     _home: tempfile::TempDir,
     workspace: tempfile::TempDir,
 }
 
-impl Server {
+impl ServeProcess {
     fn start() -> Self {
         let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let socket = home.path().join("socket");
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -104,7 +104,7 @@ fn start(read: &mut impl BufRead, write: &mut impl Write, cwd: &Path) -> String 
 
 /// Opens a thousand sessions, follows each, and spreads no-op calls over them at a steady rate.
 fn sessions() {
-    let server = Server::start();
+    let server = ServeProcess::start();
     let began = Instant::now();
     let mut connections: Vec<_> = (0..CONNECTIONS).map(|_| server.connect()).collect();
     let mut ids = vec![Vec::new(); CONNECTIONS];
@@ -180,7 +180,7 @@ fn load(
 
 /// Sends malformed and damaged messages: none may end the server or make it grow.
 fn nonsense() {
-    let server = Server::start();
+    let server = ServeProcess::start();
     let (mut read, mut write) = server.connect();
     let id = start(&mut read, &mut write, server.workspace.path());
     let before = server.resident();
@@ -197,7 +197,7 @@ fn nonsense() {
             }
         }
     });
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut chance = NonsenseGenerator(0x9e37_79b9_7f4a_7c15);
     let mut batch = Vec::new();
     for number in 0..NONSENSE {
         batch.extend_from_slice(&chance.message(&id, number));
@@ -221,9 +221,9 @@ fn nonsense() {
 }
 
 /// Deterministic pseudo-random numbers.
-struct Chance(u64);
+struct NonsenseGenerator(u64);
 
-impl Chance {
+impl NonsenseGenerator {
     fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -14,16 +14,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolgate::Host;
 use toolgate::wire::Dialect;
 
-pub(crate) use self::acp::Acp;
-pub(crate) use self::edits::{Diff, Patch, PatchFormat};
-pub(crate) use self::log::{Log, LogCommand, LogVerify, Stats};
-pub(crate) use self::mcp::{Approve, Mcp};
-pub(crate) use self::run::{Demo, ModelFlags, Replay, Run, ScriptServer};
-pub(crate) use self::serve::Serve;
+pub(crate) use self::acp::AcpArgs;
+pub(crate) use self::edits::{DiffArgs, PatchArgs, PatchFormat};
+pub(crate) use self::log::{LogArgs, LogCommand, LogVerifyArgs, StatsArgs};
+pub(crate) use self::mcp::{ApproveArgs, McpArgs};
+pub(crate) use self::run::{DemoArgs, ModelArgs, ReplayArgs, RunArgs, ScriptServerArgs};
+pub(crate) use self::serve::ServeArgs;
 pub(crate) use self::servers::{
-    AddServer, GetServer, ListServers, LoginServer, LogoutServer, RemoveServer, ServerCommand, TestServers,
+    McpAddArgs, McpGetArgs, McpListArgs, McpLoginArgs, McpLogoutArgs, McpRemoveArgs, McpServerCommand, McpTestArgs,
 };
-use crate::config::{Approval, Network, Sandbox, Tier};
+use crate::config::{ApprovalMode, NetworkMode, SandboxMode, ConfinementTier};
 
 /// Answers the tool calls of a coding model: fast, safely, exactly once
 #[derive(Debug, Parser)]
@@ -46,31 +46,31 @@ Environment:
   NO_COLOR       no colours, not even on a terminal")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Demo(Demo),
-    Run(Box<Run>),
-    Call(Call),
-    Tools(Tools),
-    Pipe(Pipe),
-    Sandbox(SandboxCommand),
-    Patch(Patch),
-    Diff(Diff),
-    Mcp(Box<Mcp>),
-    Serve(Serve),
-    Acp(Box<Acp>),
-    Approve(Approve),
-    Log(Log),
-    Replay(Replay),
-    Stats(Stats),
-    Policy(Policy),
-    Doctor(Doctor),
-    Config(Config),
-    ScriptServer(ScriptServer),
-    Completions(Completions),
+pub(crate) enum CliCommand {
+    Demo(DemoArgs),
+    Run(Box<RunArgs>),
+    Call(CallArgs),
+    Tools(ToolsArgs),
+    Pipe(PipeArgs),
+    Sandbox(SandboxArgs),
+    Patch(PatchArgs),
+    Diff(DiffArgs),
+    Mcp(Box<McpArgs>),
+    Serve(ServeArgs),
+    Acp(Box<AcpArgs>),
+    Approve(ApproveArgs),
+    Log(LogArgs),
+    Replay(ReplayArgs),
+    Stats(StatsArgs),
+    Policy(PolicyArgs),
+    Doctor(DoctorArgs),
+    Config(ConfigArgs),
+    ScriptServer(ScriptServerArgs),
+    Completions(CompletionsArgs),
 }
 
 /// Make one tool call and print its answer
@@ -87,7 +87,7 @@ Examples:
   echo '{\"pattern\": \"TODO\"}' | toolgate call grep_files --input - --cwd ~/project
 
 `toolgate tools` lists the tools; `toolgate tools NAME` shows what arguments one takes.")]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// The tool, e.g. `read_file`
     pub(crate) name: String,
     /// Its arguments as a JSON object; none if left out
@@ -98,13 +98,13 @@ pub(crate) struct Call {
     pub(crate) input: Option<PathBuf>,
     /// `text` for people, `json` for programs
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
+pub(crate) enum OutputFormat {
     Text,
     Json,
 }
@@ -116,7 +116,7 @@ Examples:
   toolgate tools
   toolgate tools grep_files
   toolgate tools --wire chat --json > tools.json")]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     /// Show what arguments this tool takes
     pub(crate) name: Option<String>,
     /// Show them as this API wants them
@@ -129,7 +129,7 @@ pub(crate) struct Tools {
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -163,7 +163,7 @@ Examples:
     toolgate pipe --wire anthropic
   toolgate pipe --wire anthropic --cwd ~/project < stream.jsonl > answers.jsonl
   toolgate pipe --stats < calls.jsonl > /dev/null")]
-pub(crate) struct Pipe {
+pub(crate) struct PipeArgs {
     /// Which API's items to read and write
     #[arg(long, value_enum, default_value = "responses")]
     pub(crate) wire: PipeWire,
@@ -177,7 +177,7 @@ pub(crate) struct Pipe {
     #[arg(long)]
     pub(crate) stats: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -219,7 +219,7 @@ Examples:
   toolgate sandbox --mode read-only -- ./untrusted-script
   toolgate sandbox --writable ../out --deny-read '*.key' --explain -- make"
 )]
-pub(crate) struct SandboxCommand {
+pub(crate) struct SandboxArgs {
     /// Say first, on stderr, how it is confined, and afterwards what was refused
     #[arg(long)]
     pub(crate) explain: bool,
@@ -227,7 +227,7 @@ pub(crate) struct SandboxCommand {
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(crate) env: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) argv: Vec<String>,
@@ -244,17 +244,17 @@ Examples:
   toolgate policy check
   toolgate policy test --json
   toolgate policy import codex ~/.codex/rules/default.rules")]
-pub(crate) struct Policy {
+pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(crate) command: PolicyCommand,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    Explain(Box<PolicyExplain>),
-    Check(PolicyCheck),
-    Test(PolicyTest),
-    Import(PolicyImport),
+    Explain(Box<PolicyExplainArgs>),
+    Check(PolicyCheckArgs),
+    Test(PolicyTestArgs),
+    Import(PolicyImportArgs),
 }
 
 /// Say what would be decided about a command or a call, and why, without running anything
@@ -271,7 +271,7 @@ Examples:
   toolgate policy explain --approval untrusted --json -- git push
   toolgate policy explain --tool read_file --json '{\"path\": \"/etc/passwd\"}'")]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["argv", "script", "tool"])))]
-pub(crate) struct PolicyExplain {
+pub(crate) struct PolicyExplainArgs {
     /// A script for your shell, as one word
     #[arg(long, value_name = "TEXT")]
     pub(crate) script: Option<String>,
@@ -283,9 +283,9 @@ pub(crate) struct PolicyExplain {
     pub(crate) json: Option<String>,
     /// How to print
     #[arg(long, value_enum)]
-    pub(crate) output: Option<Output>,
+    pub(crate) output: Option<OutputFormat>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
     /// A program and its arguments
     #[arg(last = true, value_name = "CMD")]
     pub(crate) argv: Vec<String>,
@@ -302,7 +302,7 @@ Examples:
   toolgate policy check
   toolgate policy check rules.toml
   toolgate policy check --json --cwd ~/project")]
-pub(crate) struct PolicyCheck {
+pub(crate) struct PolicyCheckArgs {
     /// Check these instead of the rules in force
     pub(crate) file: Vec<PathBuf>,
     /// Print JSON
@@ -324,7 +324,7 @@ Examples:
   toolgate policy test
   toolgate policy test .toolgate/rules.toml
   toolgate policy test --json | jq '.files[].examples[] | select(.holds | not)'")]
-pub(crate) struct PolicyTest {
+pub(crate) struct PolicyTestArgs {
     /// Test these instead of the rules in force
     pub(crate) file: Vec<PathBuf>,
     /// Print JSON, with the examples that hold too
@@ -347,10 +347,10 @@ Examples:
   toolgate policy import codex ~/.codex/rules/default.rules
   toolgate policy import claude ~/.claude/settings.json --out ~/.config/toolgate/rules.toml
   toolgate policy import claude - < .claude/settings.json | less")]
-pub(crate) struct PolicyImport {
+pub(crate) struct PolicyImportArgs {
     /// Whose rules they are
     #[arg(value_enum)]
-    pub(crate) from: RulesOf,
+    pub(crate) from: ForeignRuleFormat,
     /// The file, `-` for standard input
     pub(crate) file: PathBuf,
     /// Write to this file, which must not be there yet, instead of standard output
@@ -359,7 +359,7 @@ pub(crate) struct PolicyImport {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RulesOf {
+pub(crate) enum ForeignRuleFormat {
     /// Codex: a `.rules` file
     Codex,
     /// Claude Code: the permissions in a `settings.json`
@@ -374,7 +374,7 @@ Examples:
   toolgate doctor --json
 
 Exit status: 0 if everything can be enforced, 1 if not.")]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -385,12 +385,12 @@ pub(crate) struct Doctor {
 /// Your own file is ~/.config/toolgate/config.toml; a project's is toolgate.toml in the working directory or above it.
 #[derive(Debug, Args)]
 #[command(after_help = config_help())]
-pub(crate) struct Config {
+pub(crate) struct ConfigArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 fn config_help() -> String {
@@ -407,13 +407,13 @@ Examples:
   toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
   toolgate completions zsh > ~/.zfunc/_toolgate
   toolgate completions fish > ~/.config/fish/completions/toolgate.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
 /// Where to work, and for which model.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Place {
+pub(crate) struct WorkspaceArgs {
     /// Work in this directory instead of the current one; tools may read what is below it
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -422,12 +422,12 @@ pub(crate) struct Place {
     pub(crate) read_root: Vec<PathBuf>,
     /// What tools may do beside reading
     #[arg(long, visible_alias = "mode", value_enum, value_name = "MODE")]
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) sandbox: Option<SandboxMode>,
     /// When to ask you
     #[arg(long, value_enum, value_name = "WHEN")]
-    pub(crate) approval: Option<Approval>,
+    pub(crate) approval: Option<ApprovalMode>,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfinementArgs,
     /// The model that calls, e.g. `claude-opus-4`: it gets the tools it can use
     #[arg(long)]
     pub(crate) model: Option<String>,
@@ -436,7 +436,7 @@ pub(crate) struct Place {
 /// What commands are confined to.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Confinement")]
-pub(crate) struct Confine {
+pub(crate) struct ConfinementArgs {
     /// Let commands write below this directory too (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
@@ -448,7 +448,7 @@ pub(crate) struct Confine {
     pub(crate) deny_read: Vec<String>,
     /// Whom commands may talk to
     #[arg(long, value_enum, value_name = "WHOM")]
-    pub(crate) network: Option<Network>,
+    pub(crate) network: Option<NetworkMode>,
     /// Let commands reach this host, whatever the network is: `example.org`, `*.example.org:443` (repeatable)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<Host>,
@@ -457,8 +457,8 @@ pub(crate) struct Confine {
     pub(crate) unix_socket: Vec<String>,
     /// The strongest layer to use
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
-    pub(crate) tier: Option<Tier>,
+    pub(crate) tier: Option<ConfinementTier>,
     /// The weakest layer that will do, `namespaces` unless you say otherwise: with less, secrets can be read
     #[arg(long, value_enum, value_name = "LAYER", hide_short_help = true)]
-    pub(crate) require: Option<Tier>,
+    pub(crate) require: Option<ConfinementTier>,
 }

@@ -16,18 +16,18 @@ use toolgate::{
 };
 
 use crate::absent_tools::AbsentTools;
-use crate::args::Place;
-use crate::config::{self, Config, Dirs, Forms, Setting};
-use crate::fault::Fault;
-use crate::loud::{self, Loud};
+use crate::args::WorkspaceArgs;
+use crate::config::{self, Config, UserDirs, ToolForms, SourcedValue};
+use crate::fault::CliFault;
+use crate::loud::{self, WarningPrinter};
 use crate::private;
 use crate::search;
 use crate::servers;
-use crate::shelf::Shelf;
+use crate::shelf::SpillStore;
 
 /// The API in front of a model, as far as it decides the forms in which tools can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Api {
+pub(crate) enum ToolFormApi {
     /// OpenAI's own Responses API: custom tools and `local_shell`, if the model takes them.
     OpenAi,
     /// The Responses API of another server, which may know functions only.
@@ -37,33 +37,33 @@ pub(crate) enum Api {
 }
 
 /// The configured tools and their builder: all that a command needs to answer calls.
-pub(crate) struct Composed {
+pub(crate) struct ComposedTools {
     config: Config,
     builder: Builder,
     /// The tools that the model gets, and their forms.
     tools: ToolsConfig,
     /// The forms that the configuration chooses.
-    forms: Forms,
+    forms: ToolForms,
     cwd: PathBuf,
-    dirs: Dirs,
+    dirs: UserDirs,
 }
 
 /// Loads the configuration for `place` and composes the tools.
-pub(crate) fn compose(place: &Place) -> Result<Composed, Fault> {
+pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, CliFault> {
     compose_with(place, |_| {})
 }
 
 /// Composes the tools after `change` has edited the configuration.
-pub(crate) fn compose_with(place: &Place, change: impl FnOnce(&mut Config)) -> Result<Composed, Fault> {
-    compose_in(place, Dirs::from_env()?, change)
+pub(crate) fn compose_with(place: &WorkspaceArgs, change: impl FnOnce(&mut Config)) -> Result<ComposedTools, CliFault> {
+    compose_in(place, UserDirs::from_env()?, change)
 }
 
 /// Composes the tools with the user's own files in `dirs`.
 pub(crate) fn compose_in(
-    place: &Place,
-    dirs: Dirs,
+    place: &WorkspaceArgs,
+    dirs: UserDirs,
     change: impl FnOnce(&mut Config),
-) -> Result<Composed, Fault> {
+) -> Result<ComposedTools, CliFault> {
     let cwd = directory(place)?;
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
@@ -78,18 +78,18 @@ pub(crate) fn compose_in(
         without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
         callable: search::server_tool(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
-            config::WebSearch::Off => WebSearch::Off,
-            config::WebSearch::Cached => WebSearch::Cached,
-            config::WebSearch::Live => WebSearch::Live,
+            config::HostedSearchMode::Off => WebSearch::Off,
+            config::HostedSearchMode::Cached => WebSearch::Cached,
+            config::HostedSearchMode::Live => WebSearch::Live,
         },
     };
     let mut builder = Toolgate::at(&cwd)
         .with_tools_for(Pictures { max_side: family.image_side, seen: family.sees_images })
         .sandbox(match config.sandbox.value {
-            config::Sandbox::ReadOnly => SandboxPolicy::ReadOnly,
-            config::Sandbox::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
-            config::Sandbox::External => SandboxPolicy::External,
-            config::Sandbox::DangerFullAccess => SandboxPolicy::FullAccess,
+            config::SandboxMode::ReadOnly => SandboxPolicy::ReadOnly,
+            config::SandboxMode::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,
+            config::SandboxMode::External => SandboxPolicy::External,
+            config::SandboxMode::DangerFullAccess => SandboxPolicy::FullAccess,
         })
         .confinement(confined(&config, &cwd, &dirs))
         .limits(Limits {
@@ -104,13 +104,13 @@ pub(crate) fn compose_in(
         builder = builder
             .records(state.join("edits"))
             .read_kept_in(spill.directory())
-            .keep(Arc::new(Shelf(Arc::clone(&spill))))
+            .keep(Arc::new(SpillStore(Arc::clone(&spill))))
             .spill(spill);
     }
-    builder = with_commands(builder, &config.commands)?.observer(Arc::new(Loud));
+    builder = with_commands(builder, &config.commands)?.observer(Arc::new(WarningPrinter));
     builder = search::with_search(builder, &config, &cwd, &confined(&config, &cwd, &dirs))?;
     builder = builder.source(Arc::new(AbsentTools));
-    Ok(Composed { config, builder, tools, forms, cwd, dirs })
+    Ok(ComposedTools { config, builder, tools, forms, cwd, dirs })
 }
 
 /// Returns a tool's registered name. A person may write it as `server/tool`.
@@ -126,7 +126,7 @@ fn named(name: &str) -> String {
 }
 
 /// Passes the readable and the denied paths to the builder.
-fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Builder, Fault> {
+fn with_reading(mut builder: Builder, config: &Config, dirs: &UserDirs) -> Result<Builder, CliFault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.deny_read_only(Vec::new());
     }
@@ -139,11 +139,11 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Bu
         builder = builder.deny_read(Where::At(own.components().collect()).pattern());
     }
     for root in &config.files.read_roots {
-        let Setting { value, source } = root;
+        let SourcedValue { value, source } = root;
         // The trailing `/.` makes only a directory resolve. Checked here, where the source of the setting is known.
         if let Err(error) = exec::fs::real(&value.join(".")) {
             let path = value.display();
-            return Err(Fault::usage(format!(
+            return Err(CliFault::usage(format!(
                 "{source}: the read root `{path}` is no directory that can be read: {error}"
             )));
         }
@@ -153,24 +153,24 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &Dirs) -> Result<Bu
 }
 
 /// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
-fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Result<Builder, Fault> {
+fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &UserDirs) -> Result<Builder, CliFault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
-    let mut rules = rules.map_err(|fault| Fault::usage(fault.to_string()))?;
+    let mut rules = rules.map_err(|fault| CliFault::usage(fault.to_string()))?;
     rules.extend(search::rule(config));
     let search = search::server_tool(config);
     if let Some(tool) = &search {
         rules.extend_to_tool(WebSearchTool::NAME, tool);
     }
     let mut builder = builder.rules(rules).approval(match config.approval.value {
-        config::Approval::Untrusted => ApprovalPolicy::Untrusted,
-        config::Approval::OnFailure => ApprovalPolicy::OnFailure,
-        config::Approval::OnRequest => ApprovalPolicy::OnRequest,
-        config::Approval::Never => ApprovalPolicy::Never,
-        config::Approval::Auto => ApprovalPolicy::Auto,
-        config::Approval::Disabled => ApprovalPolicy::Disabled,
+        config::ApprovalMode::Untrusted => ApprovalPolicy::Untrusted,
+        config::ApprovalMode::OnFailure => ApprovalPolicy::OnFailure,
+        config::ApprovalMode::OnRequest => ApprovalPolicy::OnRequest,
+        config::ApprovalMode::Never => ApprovalPolicy::Never,
+        config::ApprovalMode::Auto => ApprovalPolicy::Auto,
+        config::ApprovalMode::Disabled => ApprovalPolicy::Disabled,
     });
     if let Some(directory) = &dirs.config {
-        builder = builder.rulebook(Arc::new(OwnRules { file: directory.join(config::USER_RULES) }));
+        builder = builder.rulebook(Arc::new(UserRuleFile { file: directory.join(config::USER_RULES) }));
     }
     Ok(config.hooks.iter().fold(builder, |builder, hook| {
         let mut hook = hook.command_hook();
@@ -182,11 +182,11 @@ fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &Dirs) -> Re
 }
 
 /// The user's own rules file.
-struct OwnRules {
+struct UserRuleFile {
     file: PathBuf,
 }
 
-impl Rulebook for OwnRules {
+impl Rulebook for UserRuleFile {
     fn save(&self, rule: &NewRule) -> Result<Rules, String> {
         exec::rules::save(&self.file, rule).map_err(|fault| fault.to_string())?;
         // Reloads the file as the next session will read it. Rules that are loaded twice change nothing.
@@ -196,7 +196,7 @@ impl Rulebook for OwnRules {
 
 /// Returns the confinement of commands in `cwd`. Toolgate's own configuration and state stay read-only, even below a
 /// writable root.
-pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &Dirs) -> Confinement {
+pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &UserDirs) -> Confinement {
     let mut confinement = confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
@@ -205,13 +205,13 @@ pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &Dirs) -> Confinement 
 }
 
 /// Converts the configured confinement to the policy's type.
-fn confinement(config: &config::Confinement) -> Confinement {
+fn confinement(config: &config::ConfinementSettings) -> Confinement {
     const MB: u64 = 1 << 20;
-    let tier = |tier: config::Tier| match tier {
-        config::Tier::Nothing => Tier::Nothing,
-        config::Tier::Seccomp => Tier::Seccomp,
-        config::Tier::Landlock => Tier::Landlock,
-        config::Tier::Namespaces => Tier::Namespaces,
+    let tier = |tier: config::ConfinementTier| match tier {
+        config::ConfinementTier::Nothing => Tier::Nothing,
+        config::ConfinementTier::Seccomp => Tier::Seccomp,
+        config::ConfinementTier::Landlock => Tier::Landlock,
+        config::ConfinementTier::Namespaces => Tier::Namespaces,
     };
     Confinement {
         // A writable root that does not exist is dropped, unless a flag names it: then the user gets the error.
@@ -219,15 +219,15 @@ fn confinement(config: &config::Confinement) -> Confinement {
             .writable
             .iter()
             .filter(|root| {
-                matches!(root.source, config::Source::Flag(_)) || exec::fs::real(&root.value).is_ok()
+                matches!(root.source, config::SettingSource::Flag(_)) || exec::fs::real(&root.value).is_ok()
             })
             .map(|root| root.value.clone())
             .collect(),
         read_only: config.read_only.iter().map(|path| path.value.clone()).collect(),
         network: match config.network.value {
-            config::Network::Off => Network::Off,
-            config::Network::Loopback => Network::Loopback,
-            config::Network::On => Network::On,
+            config::NetworkMode::Off => Network::Off,
+            config::NetworkMode::Loopback => Network::Loopback,
+            config::NetworkMode::On => Network::On,
         },
         hosts: Hosts {
             allow: config.hosts.iter().map(|host| host.value.clone()).collect(),
@@ -249,26 +249,26 @@ fn confinement(config: &config::Confinement) -> Confinement {
 }
 
 /// Passes the environment, the session limit and the shell of commands to the builder.
-fn with_commands(builder: Builder, commands: &config::Commands) -> Result<Builder, Fault> {
+fn with_commands(builder: Builder, commands: &config::CommandSettings) -> Result<Builder, CliFault> {
     let environment = Environment {
         inherit: match commands.inherit.value {
-            config::Inherit::All => Inherit::All,
-            config::Inherit::Core => Inherit::Core,
-            config::Inherit::None => Inherit::None,
+            config::EnvInheritance::All => Inherit::All,
+            config::EnvInheritance::Core => Inherit::Core,
+            config::EnvInheritance::None => Inherit::None,
         },
         pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
         set: commands.set.iter().map(|pair| pair.value.clone()).collect(),
     };
     // Variables from files were checked when the file was read.
-    environment.check().map_err(|fault| Fault::usage(format!("--env: {fault}")))?;
+    environment.check().map_err(|fault| CliFault::usage(format!("--env: {fault}")))?;
     let builder = builder.environment(environment).sessions(commands.sessions.value);
-    let Setting { value: Some(path), source } = &commands.shell else { return Ok(builder) };
+    let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
     let shell =
-        Shell::named(&path.to_string_lossy()).map_err(|fault| Fault::usage(format!("{source}: {fault}")))?;
+        Shell::named(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
     Ok(builder.shell(shell))
 }
 
-impl Composed {
+impl ComposedTools {
     /// Adds an observer.
     pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
         self.builder = self.builder.observer(observer);
@@ -344,22 +344,22 @@ impl Composed {
     /// Returns the sandbox mode as configurations spell it.
     pub(crate) fn sandbox_name(&self) -> &'static str {
         match self.config.sandbox.value {
-            config::Sandbox::ReadOnly => "read-only",
-            config::Sandbox::WorkspaceWrite => "workspace-write",
-            config::Sandbox::External => "external",
-            config::Sandbox::DangerFullAccess => "danger-full-access",
+            config::SandboxMode::ReadOnly => "read-only",
+            config::SandboxMode::WorkspaceWrite => "workspace-write",
+            config::SandboxMode::External => "external",
+            config::SandboxMode::DangerFullAccess => "danger-full-access",
         }
     }
 
     /// Returns the approval policy as configurations spell it.
     pub(crate) fn approval_name(&self) -> &'static str {
         match self.config.approval.value {
-            config::Approval::Untrusted => "untrusted",
-            config::Approval::OnFailure => "on-failure",
-            config::Approval::OnRequest => "on-request",
-            config::Approval::Never => "never",
-            config::Approval::Auto => "auto",
-            config::Approval::Disabled => "disabled",
+            config::ApprovalMode::Untrusted => "untrusted",
+            config::ApprovalMode::OnFailure => "on-failure",
+            config::ApprovalMode::OnRequest => "on-request",
+            config::ApprovalMode::Never => "never",
+            config::ApprovalMode::Auto => "auto",
+            config::ApprovalMode::Disabled => "disabled",
         }
     }
 
@@ -374,7 +374,7 @@ impl Composed {
         mut self,
         means: Means,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Self, Option<Arc<Servers>>), Fault> {
+    ) -> Result<(Self, Option<Arc<Servers>>), CliFault> {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
@@ -389,7 +389,7 @@ impl Composed {
     pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
-            let means = Means { watch: Some(Arc::new(servers::Told::Wrong)), ..Means::default() };
+            let means = Means { watch: Some(Arc::new(servers::ServerNotices::Wrong)), ..Means::default() };
             servers::start(&config, &cwd, &dirs, means).ok()
         }
     }
@@ -416,31 +416,31 @@ impl Composed {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, Fault> {
+    pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, CliFault> {
         self.warn_of_home();
         self.builder.sandbox_alone().map_err(|fault| match fault {
-            BuildFault::Scratch(_) => Fault::unconfined(fault.to_string()),
-            other => Fault::usage(other.to_string()),
+            BuildFault::Scratch(_) => CliFault::unconfined(fault.to_string()),
+            other => CliFault::usage(other.to_string()),
         })
     }
 
     /// Builds the tool system.
-    pub(crate) fn build(self) -> Result<Toolgate, Fault> {
+    pub(crate) fn build(self) -> Result<Toolgate, CliFault> {
         self.warn_of_home();
         let config = self.config;
         self.builder.configured(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
                 let source = config.tools.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
-                Fault::usage(format!("{source}{fault}"))
+                CliFault::usage(format!("{source}{fault}"))
             }
-            other => Fault::usage(other.to_string()),
+            other => CliFault::usage(other.to_string()),
         })
     }
 
     /// Warns once if the workspace is the user's home directory and commands may write to it.
     fn warn_of_home(&self) {
         let home = std::env::var_os("HOME").and_then(|home| exec::fs::real(Path::new(&home)).ok());
-        let writes = self.config.sandbox.value == config::Sandbox::WorkspaceWrite;
+        let writes = self.config.sandbox.value == config::SandboxMode::WorkspaceWrite;
         if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
             loud::say(
                 "the workspace is your home directory: commands can change everything in it but start-up files, keys and \
@@ -452,8 +452,8 @@ impl Composed {
     /// Returns the style in which tools are written for the model's API.
     pub(crate) fn style(&self) -> Style {
         let integers = match self.config.integers.value {
-            config::Integers::Keep => Integers::Keep,
-            config::Integers::Number => Integers::AsNumber,
+            config::IntegerStyle::Keep => Integers::Keep,
+            config::IntegerStyle::Number => Integers::AsNumber,
         };
         let freeform = match self.tools.family.apply_patch {
             ApplyPatchToolType::Freeform => FreeformAs::Custom,
@@ -463,16 +463,16 @@ impl Composed {
     }
 
     /// Offers tools in forms that the API in front of the model accepts. A form chosen by the configuration stays.
-    pub(crate) fn for_api(mut self, api: Api) -> Self {
+    pub(crate) fn for_api(mut self, api: ToolFormApi) -> Self {
         let family = &mut self.tools.family;
-        if api != Api::OpenAi && self.forms.apply_patch.is_none() {
+        if api != ToolFormApi::OpenAi && self.forms.apply_patch.is_none() {
             family.apply_patch = ApplyPatchToolType::Function;
         }
         if self.tools.shell == ShellType::Local {
             self.tools.shell = match (api, self.forms.shell) {
-                (Api::OpenAi, _) | (Api::Responses, Some(_)) => ShellType::Local,
-                (Api::Responses | Api::Functions, None) => ShellType::UnifiedExec,
-                (Api::Functions, Some(_)) => ShellType::Default,
+                (ToolFormApi::OpenAi, _) | (ToolFormApi::Responses, Some(_)) => ShellType::Local,
+                (ToolFormApi::Responses | ToolFormApi::Functions, None) => ShellType::UnifiedExec,
+                (ToolFormApi::Functions, Some(_)) => ShellType::Default,
             };
         }
         self
@@ -480,15 +480,15 @@ impl Composed {
 }
 
 /// Returns the working directory as the user spelled it, but absolute.
-pub(crate) fn directory(place: &Place) -> Result<PathBuf, Fault> {
+pub(crate) fn directory(place: &WorkspaceArgs) -> Result<PathBuf, CliFault> {
     absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
 }
 
 /// Returns a path that the user typed, as spelled but absolute.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, CliFault> {
     #[expect(clippy::disallowed_methods, reason = "this is the composition root")]
     let here = std::env::current_dir()
-        .map_err(|error| Fault::usage(format!("the current directory is gone: {error}")))?;
+        .map_err(|error| CliFault::usage(format!("the current directory is gone: {error}")))?;
     // Removes `.` and a trailing `/`, so that one directory has one spelling.
     let asked = here.join(path);
     Ok(std::path::absolute(&asked).unwrap_or(asked).components().collect())

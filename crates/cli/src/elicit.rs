@@ -18,7 +18,7 @@ use crate::approve::{TerminalApprover, quoted, terminal_owner};
 use crate::screen::one_line;
 
 /// Elicits values at the terminal.
-pub(crate) struct TerminalElicit;
+pub(crate) struct TerminalElicitor;
 
 /// Lines of a message that are shown.
 const MOST_LINES: usize = 20;
@@ -30,7 +30,7 @@ const MOST_WAITS: usize = 20;
 /// Set while a form is on the screen: then nothing else should be written.
 static ASKS: AtomicBool = AtomicBool::new(false);
 
-impl TerminalElicit {
+impl TerminalElicitor {
     /// Reports whether a form is on the screen.
     pub(crate) fn asks() -> bool {
         ASKS.load(Ordering::Acquire)
@@ -48,7 +48,7 @@ fn terminal() -> io::Result<File> {
     Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
 }
 
-impl Elicit for TerminalElicit {
+impl Elicit for TerminalElicitor {
     fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
         let elicitation = elicitation.clone();
         Box::pin(async move {
@@ -68,9 +68,9 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
         ASKS.store(true, Ordering::Release);
         let asked = terminal().and_then(|mut terminal| {
             let lines = BufReader::new(terminal.try_clone()?).lines();
-            let mut typed = Typed { terminal: terminal.try_clone()?, lines };
+            let mut typed = TerminalLineReader { terminal: terminal.try_clone()?, lines };
             let width = TerminalApprover::size()?.width;
-            Talk { typed: &mut typed, out: &mut terminal, width }.about(&elicitation)
+            ElicitationDialogue { typed: &mut typed, out: &mut terminal, width }.about(&elicitation)
         });
         ASKS.store(false, Ordering::Release);
         let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
@@ -82,7 +82,7 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
 }
 
 /// A source of typed lines.
-trait Lines {
+trait LineSource {
     /// Returns the next line; `None` means no answer.
     fn next(&mut self) -> io::Result<Option<String>>;
     /// Discards everything typed until now.
@@ -90,13 +90,13 @@ trait Lines {
 }
 
 /// Lines typed at a terminal.
-struct Typed {
+struct TerminalLineReader {
     terminal: File,
     /// The terminal delivers one line at a time, so this reader holds none back.
     lines: io::Lines<BufReader<File>>,
 }
 
-impl Lines for Typed {
+impl LineSource for TerminalLineReader {
     fn next(&mut self) -> io::Result<Option<String>> {
         self.lines.next().transpose()
     }
@@ -115,13 +115,13 @@ impl Lines for Typed {
 }
 
 /// The dialogue about a server's request.
-struct Talk<'a> {
-    typed: &'a mut dyn Lines,
+struct ElicitationDialogue<'a> {
+    typed: &'a mut dyn LineSource,
     out: &'a mut dyn Write,
     width: usize,
 }
 
-impl Talk<'_> {
+impl ElicitationDialogue<'_> {
     fn about(&mut self, elicitation: &Elicitation) -> io::Result<Elicited> {
         let Elicitation { server, message, wants } = elicitation;
         writeln!(self.out, "\r\x1b[KThe server `{}` asks:", one_line(server))?;
@@ -300,12 +300,12 @@ mod tests {
     use super::*;
 
     /// Scripted lines; the first `early` ones were typed before the question.
-    struct Script {
+    struct ScriptedLines {
         early: usize,
         lines: Vec<String>,
     }
 
-    impl Lines for Script {
+    impl LineSource for ScriptedLines {
         fn next(&mut self) -> io::Result<Option<String>> {
             Ok((!self.lines.is_empty()).then(|| self.lines.remove(0)))
         }
@@ -318,9 +318,9 @@ mod tests {
 
     fn asked(message: &str, wants: Wants, early: usize, lines: &[&str]) -> String {
         let elicitation = Elicitation { server: "s".to_owned(), message: message.to_owned(), wants };
-        let mut typed = Script { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
+        let mut typed = ScriptedLines { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
         let mut out = Vec::new();
-        let talk = Talk { typed: &mut typed, out: &mut out, width: 80 }.about(&elicitation).unwrap();
+        let talk = ElicitationDialogue { typed: &mut typed, out: &mut out, width: 80 }.about(&elicitation).unwrap();
         // Typed input ends the line.
         let out = String::from_utf8(out).unwrap().replace("\r\x1b[K", "");
         format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))

@@ -17,7 +17,7 @@ const FAILED: u8 = 1;
 
 /// An error that ends the program.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct CliFault {
     /// `None` if the reader has closed the pipe: then nothing is printed.
     message: Option<String>,
     hint: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Fault {
     is_busy: bool,
 }
 
-impl Fault {
+impl CliFault {
     /// Builds an error for a wrong command line, configuration or call.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), hint: None, code: USAGE, is_busy: false }
@@ -80,7 +80,7 @@ impl Fault {
     }
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for CliFault {
     fn from(error: std::io::Error) -> Self {
         // A closed pipe means that the reader has left, which is not a failure.
         if error.kind() == std::io::ErrorKind::BrokenPipe {

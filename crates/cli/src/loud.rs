@@ -11,9 +11,9 @@ use crate::screen;
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Observer that prints confinement warnings on stderr.
-pub(crate) struct Loud;
+pub(crate) struct WarningPrinter;
 
-impl Observer for Loud {
+impl Observer for WarningPrinter {
     fn saw(&self, _: &CallId, event: &Event) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
         if let Event::Notice(Notice::Weaker { text, refused: false }) = event {

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, CliCommand};
 
 fn main() -> ExitCode {
     exec::process::init();
@@ -37,26 +37,26 @@ fn main() -> ExitCode {
     };
     log_to_stderr();
     let done = match cli.command {
-        Command::Demo(args) => commands::demo::run(&args),
-        Command::Run(args) => commands::run::run(&args),
-        Command::Serve(args) => commands::serve::run(&args),
-        Command::Acp(args) => commands::acp::run(*args),
-        Command::Call(args) => commands::call::run(&args),
-        Command::Tools(args) => commands::tools::run(&args),
-        Command::Pipe(args) => commands::pipe::run(&args),
-        Command::Sandbox(args) => commands::sandbox::run(args),
-        Command::Patch(args) => commands::patch::run(&args),
-        Command::Diff(args) => commands::diff::run(&args),
-        Command::Mcp(args) => commands::mcp::run(&args),
-        Command::Approve(args) => commands::approve::run(&args),
-        Command::Log(args) => commands::log::run(&args),
-        Command::Stats(args) => commands::stats::run(&args),
-        Command::Policy(args) => commands::policy::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Config(args) => commands::config::run(&args),
-        Command::Replay(args) => commands::replay::run(&args),
-        Command::ScriptServer(args) => commands::script_server::run(&args),
-        Command::Completions(args) => commands::completions::run(&args),
+        CliCommand::Demo(args) => commands::demo::run(&args),
+        CliCommand::Run(args) => commands::run::run(&args),
+        CliCommand::Serve(args) => commands::serve::run(&args),
+        CliCommand::Acp(args) => commands::acp::run(*args),
+        CliCommand::Call(args) => commands::call::run(&args),
+        CliCommand::Tools(args) => commands::tools::run(&args),
+        CliCommand::Pipe(args) => commands::pipe::run(&args),
+        CliCommand::Sandbox(args) => commands::sandbox::run(args),
+        CliCommand::Patch(args) => commands::patch::run(&args),
+        CliCommand::Diff(args) => commands::diff::run(&args),
+        CliCommand::Mcp(args) => commands::mcp::run(&args),
+        CliCommand::Approve(args) => commands::approve::run(&args),
+        CliCommand::Log(args) => commands::log::run(&args),
+        CliCommand::Stats(args) => commands::stats::run(&args),
+        CliCommand::Policy(args) => commands::policy::run(&args),
+        CliCommand::Doctor(args) => commands::doctor::run(&args),
+        CliCommand::Config(args) => commands::config::run(&args),
+        CliCommand::Replay(args) => commands::replay::run(&args),
+        CliCommand::ScriptServer(args) => commands::script_server::run(&args),
+        CliCommand::Completions(args) => commands::completions::run(&args),
     };
     match done {
         Ok(code) => code,

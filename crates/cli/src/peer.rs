@@ -12,7 +12,7 @@ const KEEPERS: [&str; 2] = ["toolgate-keeper", "toolgate-cell"];
 
 /// The reason for rejecting a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unwelcome {
+pub(crate) enum PeerRejection {
     #[error("the kernel does not say who it is")]
     Unknown,
     #[error("it runs as another user")]
@@ -27,28 +27,28 @@ pub(crate) enum Unwelcome {
 
 /// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
 /// it may not.
-pub(crate) fn admit(stream: &UnixStream) -> Result<(), Unwelcome> {
-    let peer = stream.peer_cred().map_err(|_| Unwelcome::Unknown)?;
+pub(crate) fn admit(stream: &UnixStream) -> Result<(), PeerRejection> {
+    let peer = stream.peer_cred().map_err(|_| PeerRejection::Unknown)?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
-        return Err(Unwelcome::OtherUser);
+        return Err(PeerRejection::OtherUser);
     }
     // A process in a PID namespace that is invisible from here has no PID.
     let process = peer.pid().map(i32::unsigned_abs).filter(|&process| process > 0);
-    let process = process.ok_or(Unwelcome::OtherNamespace)?;
-    let own = user_namespace("self").ok_or(Unwelcome::Unknown)?;
+    let process = process.ok_or(PeerRejection::OtherNamespace)?;
+    let own = user_namespace("self").ok_or(PeerRejection::Unknown)?;
     // A process whose namespace cannot be read may be in any.
     if user_namespace(&process.to_string()) != Some(own) {
-        return Err(Unwelcome::OtherNamespace);
+        return Err(PeerRejection::OtherNamespace);
     }
     let ours = std::process::id();
-    let above = ancestors(process).ok_or(Unwelcome::Unknown)?;
+    let above = ancestors(process).ok_or(PeerRejection::Unknown)?;
     // A server that was started by a tool belongs to that tool: shared ancestors do not count.
     let common: BTreeSet<u32> = ancestors(ours).unwrap_or_default().into_iter().collect();
     let is_keeper = |process: &u32| {
         !common.contains(process) && name(*process).is_none_or(|name| KEEPERS.contains(&name.as_str()))
     };
     if above.contains(&ours) || above.iter().any(is_keeper) {
-        return Err(Unwelcome::Tool);
+        return Err(PeerRejection::Tool);
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_program_starts_itself_is_not_let_in() {
         let (own, _other) = UnixStream::pair().unwrap();
-        assert_eq!(admit(&own), Err(Unwelcome::Tool));
+        assert_eq!(admit(&own), Err(PeerRejection::Tool));
     }
 
     #[test]

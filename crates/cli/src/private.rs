@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::config::Dirs;
+use crate::config::UserDirs;
 
 /// Creates `directory` if it is missing. Refuses one that belongs to another user, is open to others or is a symlink.
 pub(crate) fn directory(directory: &Path) -> io::Result<()> {
@@ -37,7 +37,7 @@ pub(crate) fn is_socket(path: &Path) -> bool {
 }
 
 /// Returns the directory of the servers' tokens.
-pub(crate) fn tokens(dirs: &Dirs) -> Option<PathBuf> {
+pub(crate) fn tokens(dirs: &UserDirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn tokens(dirs: &Dirs) -> Option<PathBuf> {
 ///
 /// Not every client passes `XDG_RUNTIME_DIR` on, so a server may listen in another of these than a client would
 /// choose.
-pub(crate) fn counters(dirs: &Dirs) -> Vec<PathBuf> {
-    let places = Places::of(dirs);
+pub(crate) fn counters(dirs: &UserDirs) -> Vec<PathBuf> {
+    let places = ApprovalSocketDirs::of(dirs);
     let all = [places.named, Some(places.usual), places.kept].into_iter().flatten();
     let mut counters: Vec<PathBuf> = Vec::new();
     for counter in all {
@@ -59,12 +59,12 @@ pub(crate) fn counters(dirs: &Dirs) -> Vec<PathBuf> {
 
 /// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in
 /// the state directory.
-pub(crate) fn counter(dirs: &Dirs) -> Option<PathBuf> {
-    Places::of(dirs).chosen()
+pub(crate) fn counter(dirs: &UserDirs) -> Option<PathBuf> {
+    ApprovalSocketDirs::of(dirs).chosen()
 }
 
 /// The candidate directories of approval sockets.
-struct Places {
+struct ApprovalSocketDirs {
     /// Below `XDG_RUNTIME_DIR`.
     named: Option<PathBuf>,
     /// Below the usual value of that variable.
@@ -73,8 +73,8 @@ struct Places {
     kept: Option<PathBuf>,
 }
 
-impl Places {
-    fn of(dirs: &Dirs) -> Self {
+impl ApprovalSocketDirs {
+    fn of(dirs: &UserDirs) -> Self {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let user = rustix::process::geteuid().as_raw();
         Self::with(runtime, Path::new(&format!("/run/user/{user}")), dirs.state.as_deref())
@@ -109,7 +109,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         let chosen = |runtime: Option<PathBuf>, usual: &str, state: Option<&Path>| {
-            let chosen = Places::with(runtime, &path(usual), state).chosen();
+            let chosen = ApprovalSocketDirs::with(runtime, &path(usual), state).chosen();
             chosen.map(|chosen| chosen.strip_prefix(home.path()).unwrap().to_owned())
         };
         let state = path("state");
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn all_places_are_looked_at_and_each_once() {
-        let dirs = Dirs { home: None, config: None, state: Some("/state".into()), sessions: None };
+        let dirs = UserDirs { home: None, config: None, state: Some("/state".into()), sessions: None };
         let counters = counters(&dirs);
         let usual = format!("/run/user/{}/toolgate", rustix::process::geteuid().as_raw());
         assert!(counters.contains(&usual.into()) && counters.contains(&"/state/run".into()), "{counters:?}");

@@ -56,13 +56,13 @@ pub(crate) fn hint(message: &str) {
 }
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     what: String,
     began: Instant,
     shown: bool,
 }
 
-impl Progress {
+impl ProgressLine {
     /// The interval between ticks.
     pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
@@ -104,7 +104,7 @@ pub(crate) fn ticking<T>(every: Duration, mut tick: impl FnMut() + Send, work: i
     })
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.shown {
             let _nobody_reads = write!(io::stderr(), "\r\x1b[K");

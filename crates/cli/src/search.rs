@@ -16,8 +16,8 @@ use toolgate::{
     ToolError, ToolHandler, ToolSource, Toolgate, mcp,
 };
 
-use crate::config::{Config, SearchApproval, Setting, Source, WebSearch, WebSearchTable};
-use crate::fault::Fault;
+use crate::config::{Config, SearchApproval, SourcedValue, SettingSource, HostedSearchMode, WebSearchTable};
+use crate::fault::CliFault;
 
 /// Bytes that a search command may print.
 const PRINTED: u64 = 4 << 20;
@@ -28,12 +28,12 @@ pub(crate) fn with_search(
     config: &Config,
     cwd: &Path,
     bounds: &Confinement,
-) -> Result<Builder, Fault> {
-    let Some(Setting { value: table, source }) = &config.tools.search else {
-        let hosted = config.tools.web_search.value != WebSearch::Off;
-        return Ok(builder.source(Arc::new(NoSearch { hosted })));
+) -> Result<Builder, CliFault> {
+    let Some(SourcedValue { value: table, source }) = &config.tools.search else {
+        let hosted = config.tools.web_search.value != HostedSearchMode::Off;
+        return Ok(builder.source(Arc::new(MissingSearch { hosted })));
     };
-    let wrong = |why: String| Fault::usage(format!("{source}: `[tools.web_search]`: {why}"));
+    let wrong = |why: String| CliFault::usage(format!("{source}: `[tools.web_search]`: {why}"));
     if let Some((server, tool)) = table.server_tool() {
         if !config.servers.iter().any(|known| known.value.name == server) {
             let why = format!(
@@ -59,8 +59,8 @@ pub(crate) fn server_tool(config: &Config) -> Option<String> {
 
 /// Returns the rule that allows searches without asking, if the user wants that. Other rules that forbid still win.
 pub(crate) fn rule(config: &Config) -> Option<Rule> {
-    let Setting { value: table, source } = config.tools.search.as_ref()?;
-    let Source::File { path, line } = source else { return None };
+    let SourcedValue { value: table, source } = config.tools.search.as_ref()?;
+    let SettingSource::File { path, line } = source else { return None };
     (table.approval == Some(SearchApproval::Allow)).then(|| Rule {
         layer: Layer::User,
         file: path.as_path().into(),
@@ -155,7 +155,7 @@ struct SearchByServer {
 
 impl SearchByServer {
     fn new(server: &str, tool: &str, table: &WebSearchTable) -> Result<Self, String> {
-        let told = toolgate::erase(WebSearchTool(Arc::new(Elsewhere))).map_err(|fault| fault.to_string())?;
+        let told = toolgate::erase(WebSearchTool(Arc::new(ServerSideSearch))).map_err(|fault| fault.to_string())?;
         let query = table.query_argument.clone().unwrap_or_else(|| "query".to_owned());
         Ok(Self { told, alias: mcp::alias(server, tool), query, count: table.count_argument.clone() })
     }
@@ -187,9 +187,9 @@ impl ToolSource for SearchByServer {
 }
 
 /// Provider for a search that a server's tool answers; it is never called.
-struct Elsewhere;
+struct ServerSideSearch;
 
-impl SearchProvider for Elsewhere {
+impl SearchProvider for ServerSideSearch {
     fn hosts(&self) -> Vec<String> {
         Vec::new()
     }
@@ -200,11 +200,11 @@ impl SearchProvider for Elsewhere {
 }
 
 /// Reports what is missing if no search is configured.
-struct NoSearch {
+struct MissingSearch {
     hosted: bool,
 }
 
-impl ToolSource for NoSearch {
+impl ToolSource for MissingSearch {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }

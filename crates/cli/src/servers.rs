@@ -15,19 +15,19 @@ use toolgate::rules::Where;
 use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, Processes, Program, SandboxPolicy};
 
 use crate::compose;
-use crate::config::{self, Config, Dirs, ServerApproval, ServerSetting, ServerTable, Setting};
-use crate::fault::Fault;
+use crate::config::{self, Config, UserDirs, ServerApproval, ServerSetting, ServerTable, SourcedValue};
+use crate::fault::CliFault;
 use crate::private;
 use crate::screen;
 
 /// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
-pub(crate) fn start(config: &Config, cwd: &Path, dirs: &Dirs, means: Means) -> Result<Arc<Servers>, Fault> {
-    let shared = Shared::default();
+pub(crate) fn start(config: &Config, cwd: &Path, dirs: &UserDirs, means: Means) -> Result<Arc<Servers>, CliFault> {
+    let shared = ServerProcesses::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
         described(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| Server {
             required: server.value.table.required == Some(true),
-            ..Server::new(&server.value.name, Transport::Program(Arc::new(Unusable(why))))
+            ..Server::new(&server.value.name, Transport::Program(Arc::new(UnusableServer(why))))
         })
     });
     let servers = servers.collect();
@@ -58,9 +58,9 @@ fn uri(directory: &Path) -> String {
 }
 
 /// A server that cannot be started, with the reason. The other servers are not affected.
-struct Unusable(String);
+struct UnusableServer(String);
 
-impl Launch for Unusable {
+impl Launch for UnusableServer {
     fn launch(&self, _: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
         let fault = LaunchFault { why: format!("cannot be used: {}", self.0), passing: false };
         Box::pin(std::future::ready(Err(fault)))
@@ -69,23 +69,23 @@ impl Launch for Unusable {
 
 /// The spawner and the start queue that all server programs share.
 #[derive(Clone, Default)]
-pub(crate) struct Shared {
+pub(crate) struct ServerProcesses {
     processes: Arc<Processes>,
     queue: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Builds a server from its settings.
 pub(crate) fn described(
-    setting: &Setting<ServerSetting>,
+    setting: &SourcedValue<ServerSetting>,
     config: &Config,
-    (cwd, dirs): (&Path, &Dirs),
-    shared: &Shared,
+    (cwd, dirs): (&Path, &UserDirs),
+    shared: &ServerProcesses,
 ) -> Result<Server, String> {
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
             let bounds = compose::confined(config, cwd, dirs);
-            let Shared { processes, queue } = shared.clone();
+            let ServerProcesses { processes, queue } = shared.clone();
             let program = Program { processes, queue, ..program(command, table, cwd, bounds) };
             Transport::Program(Arc::new(kept_out(program, config, dirs)))
         }
@@ -105,7 +105,7 @@ pub(crate) fn described(
         required: table.required == Some(true),
         believed: !matches!(
             table.sandbox,
-            Some(config::Sandbox::External | config::Sandbox::DangerFullAccess)
+            Some(config::SandboxMode::External | config::SandboxMode::DangerFullAccess)
         ),
         approval: table.approval.map_or(Approval::Auto, approval),
         approvals: table.tools.iter().map(|(tool, table)| (tool.clone(), approval(table.approval))).collect(),
@@ -119,15 +119,15 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
-        Some(config::Network::Off) => Network::Off,
-        Some(config::Network::Loopback) => Network::Loopback,
-        Some(config::Network::On) | None => Network::On,
+        Some(config::NetworkMode::Off) => Network::Off,
+        Some(config::NetworkMode::Loopback) => Network::Loopback,
+        Some(config::NetworkMode::On) | None => Network::On,
     };
     let sandbox = match table.sandbox {
-        Some(config::Sandbox::ReadOnly) => SandboxPolicy::ReadOnly,
-        Some(config::Sandbox::WorkspaceWrite) | None => SandboxPolicy::WorkspaceWrite,
-        Some(config::Sandbox::External) => SandboxPolicy::External,
-        Some(config::Sandbox::DangerFullAccess) => SandboxPolicy::FullAccess,
+        Some(config::SandboxMode::ReadOnly) => SandboxPolicy::ReadOnly,
+        Some(config::SandboxMode::WorkspaceWrite) | None => SandboxPolicy::WorkspaceWrite,
+        Some(config::SandboxMode::External) => SandboxPolicy::External,
+        Some(config::SandboxMode::DangerFullAccess) => SandboxPolicy::FullAccess,
     };
     let writable = table.writable.iter().map(PathBuf::from).collect();
     let environment = Environment {
@@ -151,7 +151,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 
 /// Denies the program reads of the tokens, the approval sockets, the configuration and the configured `deny_read`
 /// paths.
-fn kept_out(mut program: Program, config: &Config, dirs: &Dirs) -> Program {
+fn kept_out(mut program: Program, config: &Config, dirs: &UserDirs) -> Program {
     // The configuration may hold credentials of other servers.
     let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
     program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
@@ -160,11 +160,11 @@ fn kept_out(mut program: Program, config: &Config, dirs: &Dirs) -> Program {
 }
 
 /// Returns the store of OAuth tokens.
-fn tokens(dirs: &Dirs) -> Option<Arc<Tokens>> {
+fn tokens(dirs: &UserDirs) -> Option<Arc<Tokens>> {
     private::tokens(dirs).map(|directory| Arc::new(Tokens::below(&directory)))
 }
 
-fn http(url: &str, table: &ServerTable, dirs: &Dirs) -> Result<Http, String> {
+fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<Http, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("your variable `{name}` is not set; it holds what the server is given"))
@@ -190,11 +190,11 @@ fn http(url: &str, table: &ServerTable, dirs: &Dirs) -> Result<Http, String> {
 struct PinFile {
     directory: PathBuf,
     /// Definitions that were read: server, then tool.
-    read: Mutex<BTreeMap<String, Pinned>>,
+    read: Mutex<BTreeMap<String, PinnedDefinitions>>,
 }
 
 /// The tool definitions of one server, or the error in reading them.
-type Pinned = Result<BTreeMap<String, String>, String>;
+type PinnedDefinitions = Result<BTreeMap<String, String>, String>;
 
 impl PinFile {
     fn at(directory: PathBuf) -> Self {
@@ -209,7 +209,7 @@ impl PinFile {
         format!("`{}` cannot be read: {error}", self.file(server).display())
     }
 
-    fn load(&self, server: &str) -> Pinned {
+    fn load(&self, server: &str) -> PinnedDefinitions {
         #[expect(clippy::disallowed_methods, reason = "our own state, at a path that no model names")]
         match std::fs::read_to_string(self.file(server)) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| self.unread(server, &error)),
@@ -259,14 +259,14 @@ impl Pins for PinFile {
 const MOST_LEFT_OUT: usize = 5;
 
 /// Reports server events to the user.
-pub(crate) enum Told {
+pub(crate) enum ServerNotices {
     /// All events.
     All,
     /// Only problems.
     Wrong,
 }
 
-impl WatchServers for Told {
+impl WatchServers for ServerNotices {
     fn saw(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { gaps, .. } = event
             && !gaps.is_empty()

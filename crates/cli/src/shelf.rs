@@ -6,9 +6,9 @@ use exec::spill::Spill;
 use toolgate::{CallId, Keep};
 
 /// The session's spill directory, as the engine's store.
-pub(crate) struct Shelf(pub(crate) Arc<Spill>);
+pub(crate) struct SpillStore(pub(crate) Arc<Spill>);
 
-impl Keep for Shelf {
+impl Keep for SpillStore {
     fn keep(&self, call: &CallId, text: &str) -> Option<String> {
         match self.0.keep(call.as_str(), text.as_bytes()) {
             Ok(path) => Some(path.to_string_lossy().into_owned()),

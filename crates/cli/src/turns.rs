@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolgate::{Toolgate, TurnDiff, TurnDiffTracker};
 
 /// Tracks the turns of a session, and stores the diff of the last one.
-pub(crate) struct Turns {
+pub(crate) struct TurnDiffRecorder {
     tracker: TurnDiffTracker,
     /// The state directory, and the watched directory.
     kept: Option<(PathBuf, PathBuf)>,
 }
 
-impl Turns {
+impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn begin(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let kept = state.map(|state| (state.to_owned(), toolgate.router().place().cwd.clone()));

@@ -16,14 +16,14 @@ const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/
 const ASKS: &str = "Answer (y n e q): ";
 
 /// The output at a terminal, the exit status, and whether the directory `x` still exists.
-struct Seen {
+struct TerminalRun {
     text: String,
     code: Option<i32>,
     left: bool,
 }
 
 /// Calls `rm -rf x` at a terminal, after `before` and by `starter`, and types `talk`.
-fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> Seen {
+fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> TerminalRun {
     let (home, work) = (Home::new(), tempfile::tempdir().unwrap());
     std::fs::create_dir(work.path().join("x")).unwrap();
     let toolgate = env!("CARGO_BIN_EXE_toolgate");
@@ -44,7 +44,7 @@ fn at_terminal(before: &str, starter: &str, talk: &[(&str, &str)]) -> Seen {
     let ran = command.output().unwrap();
     let text = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
     assert!(!text.contains("the modes differ"), "{text}");
-    Seen { text, code: ran.status.code(), left: work.path().join("x").exists() }
+    TerminalRun { text, code: ran.status.code(), left: work.path().join("x").exists() }
 }
 
 #[test]

@@ -10,12 +10,12 @@ use serde_json::Value;
 use support::{Home, Ran};
 use testkit::Workspace;
 
-struct Shell {
+struct CommandFixture {
     home: Home,
     workspace: Workspace,
 }
 
-impl Shell {
+impl CommandFixture {
     fn new() -> Self {
         let workspace = Workspace::new();
         workspace.file("a.txt", "one\ntwo\n");
@@ -49,7 +49,7 @@ impl Shell {
 
 #[test]
 fn a_call_answers_on_stdout_and_fails_on_stderr() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]), @"
     0
     -- out
@@ -94,7 +94,7 @@ fn a_call_answers_on_stdout_and_fails_on_stderr() {
 
 #[test]
 fn arguments_come_from_a_file_or_from_stdin() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.workspace.file("args.json", r#"{"path": "a.txt", "end_line": 1}"#);
     let expected = shell.run(&["call", "read_file", "--json", r#"{"path": "a.txt", "end_line": 1}"#]).out;
     assert_eq!(shell.run(&["call", "read_file", "--input", "args.json"]).out, expected);
@@ -112,7 +112,7 @@ fn arguments_come_from_a_file_or_from_stdin() {
 
 #[test]
 fn a_call_as_json() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let json = |args: &[&str]| {
         let mut value: Value = serde_json::from_str(&shell.run(args).out).unwrap();
         assert!(value["duration_ms"].take().is_f64());
@@ -124,7 +124,7 @@ fn a_call_as_json() {
 
 #[test]
 fn what_may_be_read_is_widened_only_by_the_user() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let secret = shell.workspace.outside().join("secret.txt");
     let arguments = serde_json::json!({ "path": secret }).to_string();
     let read = |more: &[&str]| shell.run(&[&["call", "read_file", "--json", &arguments], more].concat());
@@ -154,7 +154,7 @@ fn what_may_be_read_is_widened_only_by_the_user() {
 
 #[test]
 fn what_commands_may_do_is_widened_only_by_the_user() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let refused = |text: &str| {
         shell.workspace.file("toolgate.toml", text);
         let ran = shell.run(&["tools"]);
@@ -203,7 +203,7 @@ fn what_commands_may_do_is_widened_only_by_the_user() {
 
 #[test]
 fn the_configuration_says_where_each_value_comes_from() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let commands = "[commands]\npass = [\"CI\"]\nset.A = \"1\"\nset.\"a.b\" = \"\"\nshell = \"/bin/sh\"\n";
     let own = "model = \"gpt-5\"\n[limits]\nparallel = 4\n[files]\nread_roots = [\"/usr/include\"]\n";
     shell.configure(&format!("{own}{commands}"));
@@ -260,7 +260,7 @@ fn the_configuration_says_where_each_value_comes_from() {
 
 #[test]
 fn a_bad_file_is_refused_with_its_place() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let fault = |text: &str| {
         shell.workspace.file("toolgate.toml", text);
         let ran = shell.run(&["tools"]);
@@ -288,7 +288,7 @@ fn a_bad_file_is_refused_with_its_place() {
 
 #[test]
 fn the_example_in_the_help_is_a_configuration() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.configure(shell.run(&["config", "--help"]).out.split_once("What can be set:").unwrap().1);
     let ran = shell.run(&["tools"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -297,7 +297,7 @@ fn the_example_in_the_help_is_a_configuration() {
 
 #[test]
 fn a_project_may_lower_limits_and_not_raise_them() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.configure("[limits]\noutput_tokens = 500\nparallel = 4\n");
     shell.workspace.file("toolgate.toml", "[limits]\noutput_tokens = 900\nparallel = 2\n");
     let rows = shell.run(&["config"]).out;
@@ -311,7 +311,7 @@ fn a_project_may_lower_limits_and_not_raise_them() {
 
 #[test]
 fn a_project_file_holds_for_all_that_is_below_it() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.workspace.file("toolgate.toml", "[files]\ndeny_read = [\"*.secret\"]\n");
     shell.workspace.file("sub/a.secret", "key\n").file("sub/toolgate.toml", "model = \"gpt-5\"\n");
     let read = || shell.run(&["call", "read_file", "--cwd", "sub", "--json", r#"{"path": "a.secret"}"#]).code;
@@ -325,7 +325,7 @@ fn a_project_file_holds_for_all_that_is_below_it() {
 
 #[test]
 fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.workspace.file("esc", "\u{1b}[31mred\n");
     let out = shell.run(&["call", "read_file", "--json", r#"{"path": "esc"}"#]).out;
     assert_eq!(out, "1| \u{1b}[31mred\n");
@@ -333,7 +333,7 @@ fn text_from_outside_is_passed_on_as_it_is_when_nobody_reads_it_on_a_terminal() 
 
 #[test]
 fn completions_for_every_shell() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(shell.run(&["completions", name]).out.contains("toolgate"), "{name}");
     }
@@ -341,7 +341,7 @@ fn completions_for_every_shell() {
 
 #[test]
 fn events_and_stats() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;
     let ran = shell.fed(&["pipe", "--events", "--stats"], call);
     let kinds: Vec<String> = ran
@@ -356,7 +356,7 @@ fn events_and_stats() {
 
 #[test]
 fn what_is_no_call_is_reported_in_its_place() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {]\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
     assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
     {"message":"there is no toolgate.cancle; there are toolgate.cancel, toolgate.decision, toolgate.elicited and toolgate.end_turn","type":"toolgate.fault"}
@@ -369,7 +369,7 @@ fn what_is_no_call_is_reported_in_its_place() {
 
 #[test]
 fn a_raw_stream_of_events_may_be_piped() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     shell.workspace.file("a.txt", "one\n");
     let chunk = |delta: &str| format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
     let call = chunk(
@@ -393,7 +393,7 @@ fn a_raw_stream_of_events_may_be_piped() {
 
 #[test]
 fn an_input_that_ends_within_a_call_ends_the_session() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let half = r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read_file", "arguments": "{"}}]}}]}"#;
     let ran = shell.fed(&["pipe", "--wire", "chat"], half);
     assert_eq!(ran.code, Some(0));
@@ -402,7 +402,7 @@ fn an_input_that_ends_within_a_call_ends_the_session() {
 
 #[test]
 fn an_input_for_another_wire_gets_a_hint() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "1", "name": "list_dir", "arguments": "{}"}"#;
     let ran = shell.fed(&["pipe", "--wire", "anthropic"], call);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
@@ -411,7 +411,7 @@ fn an_input_for_another_wire_gets_a_hint() {
 
 #[test]
 fn in_chat_pictures_stand_behind_all_answers() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     // The smallest GIF: one transparent pixel.
     let gif =
         b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
@@ -432,7 +432,7 @@ fn in_chat_pictures_stand_behind_all_answers() {
 
 #[test]
 fn a_flood_of_calls_is_answered_in_order() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let mut lines = String::new();
     for n in 0..6000 {
         lines += &format!(
@@ -449,7 +449,7 @@ fn a_flood_of_calls_is_answered_in_order() {
 
 #[test]
 fn a_project_file_that_is_none_neither_hangs_nor_leaks() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let path = shell.workspace.path().join("toolgate.toml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
     assert_snapshot!(shell.run(&["tools"]).err, @"error: $DIR/toolgate.toml: it is not a file");
@@ -464,7 +464,7 @@ fn a_project_file_that_is_none_neither_hangs_nor_leaks() {
 
 #[test]
 fn the_home_is_protected_however_it_is_spelled() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let home = shell.home.path().to_str().unwrap().to_owned();
     std::fs::create_dir(shell.home.path().join(".ssh")).unwrap();
     let key = format!("{home}/.ssh/key");
@@ -485,7 +485,7 @@ fn the_home_is_protected_however_it_is_spelled() {
 
 #[test]
 fn commands_run_and_secrets_stay_where_the_home_is_reached_by_a_link() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let real = shell.home.path().join("real");
     std::fs::create_dir_all(real.join("me/.ssh")).unwrap();
     #[expect(clippy::disallowed_methods, reason = "tests set up real files")]
@@ -501,13 +501,13 @@ fn commands_run_and_secrets_stay_where_the_home_is_reached_by_a_link() {
 
 #[test]
 fn typing_a_tools_arguments_as_flags_gets_a_hint() {
-    let err = Shell::new().run(&["call", "read_file", "--path", "a.txt"]).err;
+    let err = CommandFixture::new().run(&["call", "read_file", "--path", "a.txt"]).err;
     assert!(err.contains(r#"hint: a tool's arguments go into --json"#), "{err}");
 }
 
 #[test]
 fn the_manual_shows_what_is_inside() {
-    assert_snapshot!(Shell::new().run(&["tools", "update_plan"]).out, @"
+    assert_snapshot!(CommandFixture::new().run(&["tools", "update_plan"]).out, @"
     update_plan
     Shows the user your plan. Send all of it each time; at most one step may be in_progress.
 
@@ -526,7 +526,7 @@ fn the_manual_shows_what_is_inside() {
 #[cfg(not(feature = "otlp"))]
 #[test]
 fn help_is_committed() {
-    let shell = Shell::new();
+    let shell = CommandFixture::new();
     let mut text = String::new();
     for args in [
         &["--help"][..],

@@ -20,13 +20,13 @@ const NOBODY: u32 = 65534;
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// A user with a home, a project and a configuration.
-struct Person {
+struct HookFixture {
     directory: TempDir,
     /// The user id, if it is not the tester's, with a copy of the program that this user may run.
     user: Option<(u32, EverybodysProgram)>,
 }
 
-impl Person {
+impl HookFixture {
     fn new() -> Self {
         Self::who(None)
     }
@@ -100,7 +100,7 @@ impl Person {
 
 #[test]
 fn a_hook_of_the_users_own_file_tightens() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.hook("echo 'not today' >&2; exit 2", "");
     assert_snapshot!(person.read(), @"
     1
@@ -134,7 +134,7 @@ fn a_hook_of_the_users_own_file_tightens() {
 
 #[test]
 fn a_hook_that_fails_says_where_it_is_configured() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.hook("echo oh >&2; exit 3", "");
     assert_snapshot!(person.read(), @"
     1
@@ -167,7 +167,7 @@ fn a_hook_that_fails_says_where_it_is_configured() {
 
 #[test]
 fn a_hook_names_a_tool_by_any_of_its_names() {
-    let person = Person::new();
+    let person = HookFixture::new();
     let tools = r#"["local_shell", "container.exec", "write_file", "search"]"#;
     person.configure(&format!("model = \"gpt-5\"\n[[hook]]\ncommand = [\"true\"]\ntools = {tools}\n"));
     let told = person.read();
@@ -176,7 +176,7 @@ fn a_hook_names_a_tool_by_any_of_its_names() {
 
 #[test]
 fn what_is_wrong_with_a_hook_is_said_before_anything_runs() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.file("home/hook.sh", "#!/bin/sh\nexit 0\n");
     let wrong = |text: &str| {
         person.configure(&format!("model = \"gpt-5\"\n[[hook]]\n{text}\n"));
@@ -206,7 +206,7 @@ fn what_is_wrong_with_a_hook_is_said_before_anything_runs() {
 
 #[test]
 fn a_project_has_no_hooks() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.configure("");
     person.file("project/toolgate.toml", "[[hook]]\ncommand = [\"touch\", \"/tmp/toolgate-was-here\"]\n");
     assert_snapshot!(person.read(), @"
@@ -220,7 +220,7 @@ fn a_project_has_no_hooks() {
 
 #[test]
 fn the_configuration_shows_hooks_as_they_are_run() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.hook(
         "",
         "tools = [\"shell*\"]\npass = [\"GITHUB_TOKEN\"]\n[[hook]]\ncommand = [\"python3\", \"~/guard.py\"]",
@@ -245,7 +245,7 @@ fn the_configuration_shows_hooks_as_they_are_run() {
 
 #[test]
 fn hooks_without_names_can_be_told_apart() {
-    let person = Person::new();
+    let person = HookFixture::new();
     let commands = [
         "[\"python3\", \"~/a/guard.py\"]",
         "[\"python3\", \"~/other.py\"]",
@@ -263,7 +263,7 @@ fn hooks_without_names_can_be_told_apart() {
 
 #[test]
 fn a_hook_gets_the_users_environment_but_no_credentials() {
-    let person = Person::new();
+    let person = HookFixture::new();
     let env = |more: &str| {
         person.hook("env | grep -E '^(EDITOR|GITHUB_TOKEN|HOME|PATH|PWD|TOOLGATE)' | sort > ~/env", more);
         let told = person.read();
@@ -292,7 +292,7 @@ fn running(mark: &str) -> usize {
 
 #[test]
 fn ctrl_c_ends_the_hook_too() {
-    let person = Person::new();
+    let person = HookFixture::new();
     let mark = format!("6{}.75", std::process::id());
     person.hook(&format!("(setsid sleep {mark} &); sleep {mark}; :"), "timeout_ms = 60000");
     let child = person.start(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]);
@@ -317,7 +317,7 @@ fn hooks_work_for_somebody_without_rights() {
         // Without root, the other tests have covered this user already.
         return;
     }
-    let person = Person::who(Some(NOBODY));
+    let person = HookFixture::who(Some(NOBODY));
     person.hook("id -u > ~/who; cat >> ~/who; echo '{\"note\": \"seen\"}'", "on = [\"before\", \"after\"]");
     let told = person.read();
     assert!(
@@ -344,7 +344,7 @@ fn example(language: &str, mark: &str) -> String {
 
 #[test]
 fn the_examples_of_the_page_do_what_it_says() {
-    let person = Person::new();
+    let person = HookFixture::new();
     person.file("home/hooks/no_push.py", &example("python", "no_push.py"));
     person.file("home/hooks/tests.py", &example("python", "tests.py"));
     let both = format!(

@@ -41,9 +41,9 @@ const NASTY: &[(&str, bool)] = &[
 ];
 
 /// Deterministic pseudo-random numbers.
-struct Dice(u64);
+struct SplitMixRandom(u64);
 
-impl Dice {
+impl SplitMixRandom {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -53,7 +53,7 @@ impl Dice {
 }
 
 /// A running `toolgate pipe`, and marks to recognise its processes.
-struct Host {
+struct PipeHost {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<Value>,
@@ -65,7 +65,7 @@ struct Host {
     calls: u32,
 }
 
-impl Host {
+impl PipeHost {
     fn start() -> Self {
         Self::read_by(usize::MAX)
     }
@@ -219,7 +219,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for PipeHost {
     /// A failing test must not leave processes behind.
     fn drop(&mut self) {
         let _ended_already = self.child.kill();
@@ -291,10 +291,10 @@ fn all_at_once() -> String {
 
 /// Kills a host while it starts commands; returns the time until its processes were gone, and their number.
 fn round(number: u64) -> Result<(Duration, usize), String> {
-    let mut dice = Dice(number);
-    let mut host = Host::start();
+    let mut dice = SplitMixRandom(number);
+    let mut host = PipeHost::start();
     let all = all_at_once();
-    let mut nasty = |host: &mut Host| match usize::try_from(dice.below(NASTY.len() as u64 + 4)).unwrap() {
+    let mut nasty = |host: &mut PipeHost| match usize::try_from(dice.below(NASTY.len() as u64 + 4)).unwrap() {
         // The shell profile that runs first is a process like any other.
         0 => host.call("exec_command", &json!({ "cmd": host.script("sleep $M"), "yield_time_ms": 250 })),
         kind => host.nasty(*NASTY.get(kind).unwrap_or(&(&all, false))),
@@ -341,7 +341,7 @@ fn killed_at_any_moment_it_leaves_nothing() {
 #[test]
 fn a_signal_that_ends_it_ends_all() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let mut host = Host::start();
+        let mut host = PipeHost::start();
         host.all_nasty();
         assert!(host.family().len() > 50);
         // A command in the foreground.
@@ -356,7 +356,7 @@ fn a_signal_that_ends_it_ends_all() {
 
 #[test]
 fn the_end_of_its_input_ends_all() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.all_nasty();
     let keep = json!({ "cmd": host.script("setsid -f sleep $M; sleep $M"), "lifetime": "keep", "yield_time_ms": 250 });
     host.call("exec_command", &keep);
@@ -370,7 +370,7 @@ fn the_end_of_its_input_ends_all() {
 
 #[test]
 fn nobody_reading_its_answers_ends_all() {
-    let mut host = Host::read_by(NASTY.len());
+    let mut host = PipeHost::read_by(NASTY.len());
     host.all_nasty();
     assert!(host.family().len() > 50);
     // This answer cannot be delivered.
@@ -382,7 +382,7 @@ fn nobody_reading_its_answers_ends_all() {
 
 #[test]
 fn stopped_and_then_killed_it_leaves_nothing() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.all_nasty();
     host.nasty(("yes $M", false));
     sleep(Duration::from_millis(50));
@@ -397,7 +397,7 @@ fn stopped_and_then_killed_it_leaves_nothing() {
 
 #[test]
 fn killed_together_with_its_spawner_it_leaves_nothing() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.all_nasty();
     let spawner = host.spawner();
     let killed = Instant::now();
@@ -409,7 +409,7 @@ fn killed_together_with_its_spawner_it_leaves_nothing() {
 #[test]
 fn asked_to_end_together_with_its_keepers_it_leaves_nothing() {
     // As `pkill toolgate` does.
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.all_nasty();
     let ours = [host.called("toolgate-spawn"), host.called("toolgate-keeper")].concat();
     assert!(ours.len() > NASTY.len());
@@ -422,7 +422,7 @@ fn asked_to_end_together_with_its_keepers_it_leaves_nothing() {
 
 #[test]
 fn a_program_that_stops_its_keeper_does_not_outlive_the_host() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     let stop = r#"[ "$(</proc/$PPID/comm)" = toolgate-keeper ] && kill -STOP $PPID"#;
     host.nasty((&format!("setsid -f sleep $M; {stop}; sleep $M"), false));
     session_id(&host.answer());
@@ -433,7 +433,7 @@ fn a_program_that_stops_its_keeper_does_not_outlive_the_host() {
 
 #[test]
 fn a_long_chain_of_processes_does_not_outlive_the_host() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.nasty(("exec sh -c 'f() { [ $1 = 0 ] && exec sleep '$M'; (f $(($1 - 1)); :); :; }; f 300'", false));
     session_id(&host.answer());
     let until = Instant::now() + PATIENCE;
@@ -450,7 +450,7 @@ fn a_long_chain_of_processes_does_not_outlive_the_host() {
 
 #[test]
 fn what_hops_from_process_to_process_does_not_outlive_the_host() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     // Each is short-lived, but some always exist.
     host.nasty(("h() { h & }; for ((i = 0; i < 20; i++)); do h & done; sleep $M", false));
     session_id(&host.answer());
@@ -462,7 +462,7 @@ fn what_hops_from_process_to_process_does_not_outlive_the_host() {
 
 #[test]
 fn a_killed_spawner_is_replaced_and_sessions_go_on() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.call("exec_command", &json!({ "cmd": "cat", "stdin": true, "login": false, "yield_time_ms": 250 }));
     let cat = session_id(&host.answer());
     for round in 0..3 {
@@ -487,7 +487,7 @@ fn a_killed_spawner_is_replaced_and_sessions_go_on() {
 
 #[test]
 fn a_killed_keeper_ends_its_session_alone() {
-    let mut host = Host::start();
+    let mut host = PipeHost::start();
     host.call("exec_command", &json!({ "cmd": "cat", "stdin": true, "login": false, "yield_time_ms": 250 }));
     let cat = session_id(&host.answer());
     for signal in [Signal::KILL, Signal::TERM] {
@@ -501,7 +501,7 @@ fn a_killed_keeper_ends_its_session_alone() {
         let before = host.family().len();
         kill(keeper, signal);
         let killed = Instant::now();
-        let left = |host: &Host| {
+        let left = |host: &PipeHost| {
             let marked = |pid: &i32| String::from_utf8_lossy(&proc_file(*pid, "cmdline")).contains(&mark);
             host.family().into_iter().filter(marked).count()
         };

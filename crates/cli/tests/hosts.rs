@@ -22,12 +22,12 @@ use tempfile::TempDir;
 const GONE: Duration = Duration::from_secs(3);
 
 /// A server that reads each connection to its end and answers with the number of bytes.
-struct Server {
+struct CountingServer {
     port: u16,
     called: Arc<AtomicUsize>,
 }
 
-impl Server {
+impl CountingServer {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -54,26 +54,26 @@ impl Server {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum User {
+enum RelayUser {
     Oneself,
     Nobody,
 }
 
 /// Root also runs the tests as an unprivileged user.
-fn users() -> &'static [User] {
-    if rustix::process::geteuid().is_root() { &[User::Oneself, User::Nobody] } else { &[User::Oneself] }
+fn users() -> &'static [RelayUser] {
+    if rustix::process::geteuid().is_root() { &[RelayUser::Oneself, RelayUser::Nobody] } else { &[RelayUser::Oneself] }
 }
 
 /// A workspace, and a copy of the program that every user can run.
-struct Bench {
+struct RelayFixture {
     directory: TempDir,
-    user: User,
+    user: RelayUser,
     /// The limit of open files: a number that no other spawner has.
     limit: usize,
 }
 
-impl Bench {
-    fn new(user: User) -> Self {
+impl RelayFixture {
+    fn new(user: RelayUser) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let limit = 3600 + std::process::id() as usize % 16 * 25 + MADE.fetch_add(1, Ordering::Relaxed);
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -92,8 +92,8 @@ impl Bench {
     fn start(&self, flags: &str, script: &str) -> Child {
         let limit = self.limit;
         let dropped = match self.user {
-            User::Oneself => "",
-            User::Nobody => "setpriv --reuid 65534 --regid 65534 --clear-groups --",
+            RelayUser::Oneself => "",
+            RelayUser::Nobody => "setpriv --reuid 65534 --regid 65534 --clear-groups --",
         };
         let line = format!(
             r#"ulimit -Sn {limit} && exec {dropped} ../toolgate sandbox --explain {flags} -- python3 -c "$0""#
@@ -172,10 +172,10 @@ def look_up(name, kind=1):
 
 #[test]
 fn an_allowed_address_is_reached_and_nobody_else() {
-    let (allowed, other) = (Server::start(), Server::start());
+    let (allowed, other) = (CountingServer::start(), CountingServer::start());
     let (a, b) = (allowed.port, other.port);
     for &user in users() {
-        let bench = Bench::new(user);
+        let bench = RelayFixture::new(user);
         let script =
             format!("print(ask('127.0.0.1', {a}), ask('127.0.0.1', {b}), ask('192.0.2.7', {a}), sep='\\n')");
         let (said, why) = bench.run(&format!("--host 127.0.0.1:{a}"), &script);
@@ -196,10 +196,10 @@ fn an_allowed_address_is_reached_and_nobody_else() {
 
 #[test]
 fn an_allowed_name_is_reached_and_no_other_port_of_it() {
-    let (allowed, other) = (Server::start(), Server::start());
+    let (allowed, other) = (CountingServer::start(), CountingServer::start());
     let (a, b) = (allowed.port, other.port);
     for &user in users() {
-        let bench = Bench::new(user);
+        let bench = RelayFixture::new(user);
         let script = format!(
             "print(ask('localhost', {a}), look_up('localhost', 28), look_up('other.example'), sep='\\n')
 found = look_up('LocalHost')[1]; print(ask(found, {a}), ask(found, {b}))
@@ -230,8 +230,8 @@ fn alias() -> Option<String> {
 fn a_name_that_leads_to_this_machine_is_refused() {
     // Without such a name there is nothing to test; a unit test covers the case.
     let Some(name) = alias() else { return };
-    let server = Server::start();
-    let bench = Bench::new(User::Oneself);
+    let server = CountingServer::start();
+    let bench = RelayFixture::new(RelayUser::Oneself);
     let script = format!("print(ask('{name}', {}))", server.port);
     let (said, why) = bench.run(&format!("--host {name}"), &script);
     assert!(said.starts_with("ConnectionResetError") && server.called() == 0, "{said} {why}");
@@ -242,8 +242,8 @@ fn a_name_that_leads_to_this_machine_is_refused() {
 
 #[test]
 fn much_goes_both_ways_and_what_was_sent_last_arrives() {
-    let server = Server::start();
-    let bench = Bench::new(User::Oneself);
+    let server = CountingServer::start();
+    let bench = RelayFixture::new(RelayUser::Oneself);
     let port = server.port;
     let flags = format!("--host 127.0.0.1:{port}");
     let (said, why) = bench.run(&flags, &format!("print(ask('127.0.0.1', {port}, bytes(20_000_000)))"));
@@ -259,8 +259,8 @@ fn much_goes_both_ways_and_what_was_sent_last_arrives() {
 
 #[test]
 fn many_connections_leave_nothing_open() {
-    let server = Server::start();
-    let bench = Bench::new(User::Oneself);
+    let server = CountingServer::start();
+    let bench = RelayFixture::new(RelayUser::Oneself);
     let port = server.port;
     let script = format!(
         "held = [socket.create_connection(('127.0.0.1', {port})) for _ in range(200)]
@@ -286,7 +286,7 @@ print(all(ask('127.0.0.1', {port}) == 'heard 5' for _ in range(200)), flush=True
 fn the_relay_goes_with_its_session() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let bench = Bench::new(User::Oneself);
+    let bench = RelayFixture::new(RelayUser::Oneself);
     let script =
         format!("s = socket.create_connection(('127.0.0.1', {port})); print(1, flush=True); s.recv(1)");
     let mut child = bench.start(&format!("--host 127.0.0.1:{port}"), &script);
@@ -303,7 +303,7 @@ fn the_relay_goes_with_its_session() {
 
 #[test]
 fn nothing_changes_where_no_host_is_allowed() {
-    let bench = Bench::new(User::Oneself);
+    let bench = RelayFixture::new(RelayUser::Oneself);
     let mut child = bench.start("", "print(1, flush=True); input()");
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "1");
@@ -314,8 +314,8 @@ fn nothing_changes_where_no_host_is_allowed() {
 
 #[test]
 fn a_weaker_tier_says_that_hosts_cannot_be_reached() {
-    let bench = Bench::new(User::Oneself);
-    let server = Server::start();
+    let bench = RelayFixture::new(RelayUser::Oneself);
+    let server = CountingServer::start();
     let script = format!("print(ask('127.0.0.1', {}))", server.port);
     let (said, why) = bench.run(&format!("--host 127.0.0.1:{} --tier landlock", server.port), &script);
     // Without Landlock, nothing runs at all.

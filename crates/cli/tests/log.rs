@@ -18,9 +18,9 @@ const OLD: &str = "20261116-213602-4f9a1c";
 const NEW: &str = "20261117-080000-abcdef";
 
 /// A home with sessions.
-struct Desk(Home);
+struct JournalFixture(Home);
 
-impl Desk {
+impl JournalFixture {
     fn new() -> Self {
         Self(Home::new())
     }
@@ -121,7 +121,7 @@ fn append(path: &Path, rest: &str) {
 
 #[test]
 fn the_newest_sessions_are_listed_first() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     assert_snapshot!(desk.run(&["log"]).err.replace(desk.0.path().to_str().unwrap(), "$HOME"), @"hint: there are no sessions in `$HOME/.local/state/toolgate/sessions` yet");
     desk.write(OLD, &[session("/work"), prompt("fix  the\ntests"), Entry::End { why: "done".to_owned() }]);
     desk.write(NEW, &[session("/elsewhere"), prompt("more")]);
@@ -143,7 +143,7 @@ fn the_newest_sessions_are_listed_first() {
 
 #[test]
 fn a_session_is_found_or_the_nearest_are_named() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     let told = |args: &[&str]| {
         let ran = desk.run(args);
         (ran.code, ran.err.replace(desk.0.path().to_str().unwrap(), "$HOME"))
@@ -164,7 +164,7 @@ fn a_session_is_found_or_the_nearest_are_named() {
 
 #[test]
 fn the_lines_are_given_as_they_are() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     desk.write(OLD, &full_of("é\u{7}"));
     append(&desk.path(OLD), r#""kind":"later","new":[1.50]"#);
     let file = fs::read_to_string(desk.path(OLD)).unwrap();
@@ -174,7 +174,7 @@ fn the_lines_are_given_as_they_are() {
 
 #[test]
 fn what_was_changed_is_named_and_what_was_torn_is_no_fault() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     desk.write(OLD, &[session("/work"), prompt("fix the tests"), prompt("again")]).write(NEW, &[prompt("x")]);
     let holds = desk.run(&["log", "verify"]);
     assert_eq!((holds.code, holds.out.lines().count()), (Some(0), 2));
@@ -204,7 +204,7 @@ fn what_was_changed_is_named_and_what_was_torn_is_no_fault() {
 
 #[test]
 fn calls_are_counted() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     desk.write(OLD, &[vec![prompt("x")], call("a", "shell"), call("b", "shell")].concat());
     let told: Value = serde_json::from_str(&desk.run(&["stats", "--json"]).out).unwrap();
     assert_eq!((&told["calls"], &told["tools"][0]["failed"]), (&json!(2), &json!({"shell": 2})));
@@ -216,7 +216,7 @@ fn calls_are_counted() {
 
 #[test]
 fn a_page_is_written_over_a_page_and_over_nothing_else() {
-    let desk = Desk::new();
+    let desk = JournalFixture::new();
     desk.write(OLD, &[prompt("x")]);
     for _ in 0..2 {
         assert_eq!(desk.run(&["log", "last", "--html", "page.html"]).code, Some(0));
@@ -244,7 +244,7 @@ fn nothing_in_a_journal_reaches_a_screen_or_a_page_raw() {
     let mut texts: Vec<String> = EVIL.iter().map(|&text| text.to_owned()).collect();
     texts.push(format!("{}\u{1b}", "huge ".repeat(1 << 14)));
     for text in texts {
-        let desk = Desk::new();
+        let desk = JournalFixture::new();
         desk.write(OLD, &full_of(&text));
         let path = desk.path(OLD);
         append(&path, &format!(r#""kind":{},"x":1"#, json!(text)));

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use served::Served;
+use served::ScriptServerProcess;
 use support::{Home, Ran};
 use testkit::Workspace;
 
@@ -80,7 +80,7 @@ fn a_model_calls_tools_by_every_name_in_every_dialect() {
         let call = |(name, arguments, _): &(&str, Value, &str)| json!({"type": "function_call", "name": name, "arguments": arguments});
         let item = |(action, _): &(Value, &str)| json!({"type": "local_shell_call", "action": action});
         let items: Vec<Value> = names().iter().map(call).chain(actions().iter().map(item)).collect();
-        let served = Served::start(home.path(), &[json!({ "items": items })]);
+        let served = ScriptServerProcess::start(home.path(), &[json!({ "items": items })]);
         let args = ["run", "--base-url", &served.url, "--model", "m", "--wire", wire];
         let more = ["--sandbox", "workspace-write", "--json", "go"];
         let ran = home.run(&workspace.path(), &[&args[..], &more].concat(), "");
@@ -299,7 +299,7 @@ fn tools_have_the_form_that_a_family_of_models_takes() {
 fn another_server_gets_functions_only_whatever_its_model_is_called() {
     let (home, workspace) = (Home::new(), workspace());
     for model in ["gpt-5", "codex-mini-latest"] {
-        let served = Served::start(home.path(), &[]);
+        let served = ScriptServerProcess::start(home.path(), &[]);
         let args = ["run", "--base-url", &served.url, "--model", model, "--json", "hi"];
         home.run(&workspace.path(), &args, "");
         let requests = served.requests();

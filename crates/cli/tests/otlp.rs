@@ -21,19 +21,19 @@ use testkit::Workspace;
 const SECRET: &str = "hunter2";
 
 /// A request that a collector received.
-struct Got {
+struct CollectorRequest {
     path: String,
     headers: String,
     body: Value,
 }
 
 /// A collector that always gives the same answer, or none.
-struct Collector {
+struct FakeCollector {
     url: String,
-    got: Receiver<Got>,
+    got: Receiver<CollectorRequest>,
 }
 
-impl Collector {
+impl FakeCollector {
     fn answering(answer: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -51,13 +51,13 @@ impl Collector {
         Self::answering(Some("200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"))
     }
 
-    fn got(&self) -> Vec<Got> {
+    fn got(&self) -> Vec<CollectorRequest> {
         self.got.try_iter().collect()
     }
 }
 
 /// Reads one request after another from a connection.
-fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<Got>) -> Option<()> {
+fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<CollectorRequest>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let mut headers = String::new();
@@ -69,7 +69,7 @@ fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<Got>) -> Option
         let mut body = vec![0; length.parse().unwrap()];
         reader.read_exact(&mut body).ok()?;
         let path = headers.split(' ').nth(1).unwrap().to_owned();
-        tell.send(Got { path, headers, body: serde_json::from_slice(&body).unwrap() }).ok()?;
+        tell.send(CollectorRequest { path, headers, body: serde_json::from_slice(&body).unwrap() }).ok()?;
         match answer {
             Some(answer) => write!(reader.get_mut(), "HTTP/1.1 {answer}").ok()?,
             // The collector is reachable but never answers.
@@ -79,24 +79,24 @@ fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<Got>) -> Option
 }
 
 /// A home and a workspace without any of the developer's files.
-struct Desk {
+struct OtlpFixture {
     home: TempDir,
     workspace: Workspace,
 }
 
 /// The exit status and output of a run.
-struct Ran {
+struct OtlpRun {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Desk {
+impl OtlpFixture {
     fn new() -> Self {
         Self { home: tempfile::tempdir().unwrap(), workspace: Workspace::new() }
     }
 
-    fn toolgate(&self, env: &[(&str, &str)], args: &[&str]) -> Ran {
+    fn toolgate(&self, env: &[(&str, &str)], args: &[&str]) -> OtlpRun {
         let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(args)
             .current_dir(self.workspace.path())
@@ -107,11 +107,11 @@ impl Desk {
             .output()
             .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        OtlpRun { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
     /// Exports the last session.
-    fn export(&self, url: &str) -> Ran {
+    fn export(&self, url: &str) -> OtlpRun {
         self.toolgate(&[], &["log", "last", "--otlp", url])
     }
 
@@ -120,7 +120,7 @@ impl Desk {
     }
 
     /// Runs a session with two successful calls and one failing call, in two requests.
-    fn session(&self, env: &[(&str, &str)]) -> Ran {
+    fn session(&self, env: &[(&str, &str)]) -> OtlpRun {
         self.workspace.file("hunter2.txt", "hunter2\n");
         let call = |name: &str, arguments: Value| json!({"type": "function_call", "name": name, "arguments": arguments});
         let turns = [
@@ -144,7 +144,7 @@ fn endpoint(url: &str) -> [(&str, &str); 1] {
     [("OTEL_EXPORTER_OTLP_ENDPOINT", url)]
 }
 
-fn spans(got: &[Got]) -> Vec<&Value> {
+fn spans(got: &[CollectorRequest]) -> Vec<&Value> {
     let traces = got.iter().filter(|got| got.path.ends_with("/v1/traces"));
     traces
         .flat_map(|got| got.body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap())
@@ -164,7 +164,7 @@ fn number(value: &Value) -> u128 {
 
 #[test]
 fn a_run_tells_a_collector_what_it_did_and_nothing_of_what_was_said() {
-    let (desk, collector) = (Desk::new(), Collector::taking());
+    let (desk, collector) = (OtlpFixture::new(), FakeCollector::taking());
     let url = format!("{}/base/", collector.url);
     let env = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
@@ -208,7 +208,7 @@ fn a_run_tells_a_collector_what_it_did_and_nothing_of_what_was_said() {
 
 #[test]
 fn spans_are_named_and_described_as_the_conventions_ask() {
-    let (desk, collector) = (Desk::new(), Collector::taking());
+    let (desk, collector) = (OtlpFixture::new(), FakeCollector::taking());
     let ran = desk.session(&endpoint(&collector.url));
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
     let got = collector.got();
@@ -263,7 +263,7 @@ fn spans_are_named_and_described_as_the_conventions_ask() {
 
 #[test]
 fn tokens_and_times_are_counted() {
-    let (desk, collector) = (Desk::new(), Collector::taking());
+    let (desk, collector) = (OtlpFixture::new(), FakeCollector::taking());
     desk.session(&endpoint(&collector.url));
     let got = collector.got();
     let metrics = got[1].body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
@@ -291,7 +291,7 @@ fn tokens_and_times_are_counted() {
 
 #[test]
 fn a_session_that_is_sent_again_is_the_same() {
-    let (desk, collector) = (Desk::new(), Collector::taking());
+    let (desk, collector) = (OtlpFixture::new(), FakeCollector::taking());
     desk.session(&endpoint(&collector.url));
     let first = collector.got();
     let ran = desk.export(&collector.url);
@@ -314,7 +314,7 @@ fn a_collector_that_is_away_is_one_line_and_nothing_else() {
         ("http://collector.example.com:4318", "use https"),
         ("nowhere", "no URL"),
     ] {
-        let desk = Desk::new();
+        let desk = OtlpFixture::new();
         let ran = desk.session(&endpoint(url));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(ran.err.starts_with("the session was not sent to the collector: "), "{}", ran.err);
@@ -324,7 +324,7 @@ fn a_collector_that_is_away_is_one_line_and_nothing_else() {
 
 #[test]
 fn a_collector_that_never_answers_is_not_waited_for() {
-    let (desk, collector) = (Desk::new(), Collector::answering(None));
+    let (desk, collector) = (OtlpFixture::new(), FakeCollector::answering(None));
     let began = Instant::now();
     let ran = desk.session(&endpoint(&collector.url));
     let took = began.elapsed();
@@ -336,7 +336,7 @@ fn a_collector_that_never_answers_is_not_waited_for() {
 
 #[test]
 fn whoever_sends_a_session_is_told_why_it_was_not_taken() {
-    let desk = Desk::new();
+    let desk = OtlpFixture::new();
     let ran = desk.session(&[]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     for (answer, code, why) in [
@@ -352,7 +352,7 @@ fn whoever_sends_a_session_is_told_why_it_was_not_taken() {
             "it did not take 6 of them: no",
         ),
     ] {
-        let collector = Collector::answering(Some(answer));
+        let collector = FakeCollector::answering(Some(answer));
         let ran = desk.export(&collector.url);
         assert_eq!(ran.code, Some(code), "{}", ran.err);
         assert!(ran.err.contains(why), "{}", ran.err);
@@ -364,12 +364,12 @@ fn whoever_sends_a_session_is_told_why_it_was_not_taken() {
 
 #[test]
 fn a_session_that_was_changed_is_sent_as_far_as_it_holds() {
-    let desk = Desk::new();
+    let desk = OtlpFixture::new();
     desk.session(&[]);
     let file = fs::read_dir(desk.sessions()).unwrap().next().unwrap().unwrap().path();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("\"success\":false", "\"success\":true")).unwrap();
-    let collector = Collector::taking();
+    let collector = FakeCollector::taking();
     let ran = desk.export(&collector.url);
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("was sent only in part: line "), "{}", ran.err);

@@ -17,12 +17,12 @@ use support::{Home, Ran};
 use testkit::Workspace;
 use toolgate::rules::{Layer, Rules};
 
-struct Shell {
+struct PolicyFixture {
     home: Home,
     workspace: Workspace,
 }
 
-impl Shell {
+impl PolicyFixture {
     fn new() -> Self {
         Self { home: Home::new(), workspace: Workspace::new() }
     }
@@ -57,7 +57,7 @@ const ALLOW_PYTHON: &str = "[[rule]]\npattern = [\"python3\"]\ndecision = \"allo
 
 #[test]
 fn a_command_without_dashes_before_it_gets_a_hint() {
-    let ran = Shell::new().run(&["explain", "rm", "-rf", "build"]);
+    let ran = PolicyFixture::new().run(&["explain", "rm", "-rf", "build"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
     assert!(ran.err.starts_with("error: unexpected argument 'rm' found"), "{}", ran.err);
     assert!(
@@ -68,7 +68,7 @@ fn a_command_without_dashes_before_it_gets_a_hint() {
 }
 
 /// Returns the verdict of `explain` under `danger-full-access`, and its exit status.
-fn explained(shell: &Shell, options: &[&str], script: &str) -> (String, Option<i32>) {
+fn explained(shell: &PolicyFixture, options: &[&str], script: &str) -> (String, Option<i32>) {
     let args = [&["explain", "--sandbox", "danger-full-access"], options, &["--script", script]].concat();
     let ran = shell.run(&args);
     (ran.out.split(' ').next().unwrap_or_default().to_owned(), ran.code)
@@ -76,7 +76,7 @@ fn explained(shell: &Shell, options: &[&str], script: &str) -> (String, Option<i
 
 #[test]
 fn what_destroys_is_asked_about_where_nothing_confines_it() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     for script in [
         ":(){ :|:& };:",
         "bomb(){ bomb|bomb& }; bomb",
@@ -101,7 +101,7 @@ fn what_destroys_is_asked_about_where_nothing_confines_it() {
 
 #[test]
 fn explain_names_the_option_that_a_rule_does_not_cover() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     shell.own("[[rule]]\npattern = [\"make\", \"test\"]\ndecision = \"allow\"\n");
     let told = |script: &str| shell.run(&["explain", "--approval", "untrusted", "--script", script]);
     let ran = told("make test -j4");
@@ -113,7 +113,7 @@ fn explain_names_the_option_that_a_rule_does_not_cover() {
 
 #[test]
 fn check_tells_of_every_file_in_force() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     assert_snapshot!(shell.told(&["check"]), @"
     0
     -- out
@@ -155,7 +155,7 @@ fn check_tells_of_every_file_in_force() {
 
 #[test]
 fn check_of_files_that_are_named() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     shell.workspace.file("a.toml", ALLOW_PYTHON);
     shell.workspace.file(".toolgate/rules.toml", ALLOW_PYTHON);
     assert_snapshot!(shell.told(&["check", "a.toml", ".toolgate/rules.toml"]), @"
@@ -178,7 +178,7 @@ fn check_of_files_that_are_named() {
 
 #[test]
 fn a_project_cannot_point_elsewhere() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     let outside = shell.workspace.outside();
     symlink(&outside, shell.workspace.path().join(".toolgate")).unwrap();
     fs::write(outside.join("rules.toml"), ASK_GIT).unwrap();
@@ -194,7 +194,7 @@ fn a_project_cannot_point_elsewhere() {
 
 #[test]
 fn test_tells_of_every_example() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     assert_snapshot!(shell.told(&["test"]), @"
     0
     -- out
@@ -226,7 +226,7 @@ fn test_tells_of_every_example() {
 
 #[test]
 fn imported_rules_are_rules() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     shell.workspace.file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
     assert_snapshot!(shell.told(&["import", "codex", "a.rules"]), @r#"
     0
@@ -302,7 +302,7 @@ fn the_page_about_rules_shows_rules() {
 /// Exit status 0: it would run; 3: the user would be asked; 1: it would be refused.
 #[test]
 fn other_words_for_policies_mean_what_the_page_says() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     for (approval, sandbox, script, code) in [
         ("auto", "restricted", "rm -rf x", 0),
         ("auto", "restricted", "sudo ls", 0),
@@ -326,7 +326,7 @@ fn other_words_for_policies_mean_what_the_page_says() {
 
 #[test]
 fn other_words_and_keys_in_files_and_a_project_still_only_narrows() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     let dir = shell.home.path().join(".config/toolgate");
     fs::create_dir_all(&dir).unwrap();
     let told = |own: &str, project: &str| {
@@ -362,7 +362,7 @@ fn other_words_and_keys_in_files_and_a_project_still_only_narrows() {
 
 #[test]
 fn a_rule_that_asks_about_a_path_is_named_as_the_reason() {
-    let shell = Shell::new();
+    let shell = PolicyFixture::new();
     shell.workspace.file("migrations/1.sql", "select 1;\n");
     let rule = "[[rule]]\npath = \"migrations\"\ndecision = \"ask\"\n";
     shell.workspace.file(".toolgate/rules.toml", rule);

@@ -26,7 +26,7 @@ const WIDTH: u16 = 60;
 const HEIGHT: u16 = 20;
 
 /// A terminal that runs `toolgate run` with a scripted model.
-struct Screen {
+struct RunScreen {
     home: TempDir,
     served: Served,
     program: Child,
@@ -37,7 +37,7 @@ struct Screen {
     modes: String,
 }
 
-impl Screen {
+impl RunScreen {
     /// Starts it without a prompt; the model says `turns`.
     fn new(turns: &[Value], more: &[&str]) -> Self {
         Self::by("exec \"$@\"", turns, more)
@@ -129,7 +129,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for RunScreen {
     fn drop(&mut self) {
         let _over = self.program.kill();
         let _over = self.program.wait();
@@ -161,7 +161,7 @@ fn counting() -> Value {
 
 #[test]
 fn what_runs_is_shown_while_it_runs_and_lines_typed_meanwhile_reach_the_model() {
-    let mut screen = Screen::new(&[counting(), say("All\tgood."), say("Bye.")], &[]);
+    let mut screen = RunScreen::new(&[counting(), say("All\tgood."), say("Bye.")], &[]);
     screen.sees("›");
     screen.types("fix the tets\x7f\x7fsts\r");
     screen.sees("  │ line 3\n  │ line 4\n  │ line 5");
@@ -185,7 +185,7 @@ fn what_runs_is_shown_while_it_runs_and_lines_typed_meanwhile_reach_the_model() 
 
 #[test]
 fn escape_stops_the_turn_and_the_next_goes_on() {
-    let mut screen = Screen::new(&[run("echo begun; sleep 60"), say("Then not.")], &[]);
+    let mut screen = RunScreen::new(&[run("echo begun; sleep 60"), say("Then not.")], &[]);
     screen.sees("›");
     screen.types("wait\r");
     screen.sees("│ begun");
@@ -206,7 +206,7 @@ fn escape_stops_the_turn_and_the_next_goes_on() {
 
 #[test]
 fn a_question_has_the_screen_and_its_keys_to_itself() {
-    let mut screen = Screen::new(&[run("rm -rf build"), say("Removed.")], &["--approval", "untrusted"]);
+    let mut screen = RunScreen::new(&[run("rm -rf build"), say("Removed.")], &["--approval", "untrusted"]);
     fs::create_dir(screen.home.path().join("work/build")).unwrap();
     screen.sees("›");
     screen.types("clean up\r");
@@ -220,7 +220,7 @@ fn a_question_has_the_screen_and_its_keys_to_itself() {
 
 #[test]
 fn a_narrower_screen_shows_it_once() {
-    let mut screen = Screen::new(&[counting(), say("Done.")], &[]);
+    let mut screen = RunScreen::new(&[counting(), say("Done.")], &[]);
     screen.sees("›");
     screen.types("count\r");
     screen.sees("│ line 5");
@@ -241,7 +241,7 @@ fn a_narrower_screen_shows_it_once() {
 
 #[test]
 fn two_interrupts_end_it_and_leave_the_terminal_as_it_was() {
-    let mut screen = Screen::new(&[run("echo begun; sleep 60"), say("Never.")], &[]);
+    let mut screen = RunScreen::new(&[run("echo begun; sleep 60"), say("Never.")], &[]);
     screen.sees("›");
     screen.types("wait\r");
     screen.sees("│ begun");
@@ -255,7 +255,7 @@ fn two_interrupts_end_it_and_leave_the_terminal_as_it_was() {
 
 #[test]
 fn what_is_pasted_is_one_prompt() {
-    let mut screen = Screen::new(&[say("I see.")], &[]);
+    let mut screen = RunScreen::new(&[say("I see.")], &[]);
     screen.sees("›");
     screen.types("\x1b[200~one\rtwo\x1b[201~");
     screen.sees("› one⏎two");
@@ -270,7 +270,7 @@ fn what_is_pasted_is_one_prompt() {
 #[test]
 fn in_the_background_it_works_on_and_leaves_the_terminal_alone() {
     let how = "set -m; \"$@\" & wait $!; echo over: $?";
-    let screen = Screen::by(how, &[run("echo x > made"), say("Done.")], &["go"]);
+    let screen = RunScreen::by(how, &[run("echo x > made"), say("Done.")], &["go"]);
     screen.sees("over: 0");
     assert!(screen.text().contains("Done."), "{}", screen.text());
     assert!(screen.home.path().join("work/made").exists());

@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use support::{Home, Ran};
 use testkit::{Workspace, python};
 
-struct Desk {
+struct SearchFixture {
     home: Home,
     w: Workspace,
 }
 
-impl Desk {
+impl SearchFixture {
     fn new(config: &str) -> Self {
         let desk = Self { home: Home::new(), w: Workspace::new() };
         desk.write("config.toml", config);
@@ -80,7 +80,7 @@ fn engine(status: &'static str) -> (u16, Receiver<String>) {
 fn a_search_by_a_url_is_asked_about_as_a_connection_and_answered() {
     let (port, asked) = engine("200 OK");
     let table = format!("[tools.web_search]\nurl = \"http://127.0.0.1:{port}/search?categories=it\"\n");
-    let desk = Desk::new(&table);
+    let desk = SearchFixture::new(&table);
     let said = desk.search(&json!({"query": "rust book"})).replace(&port.to_string(), "$PORT");
     assert_snapshot!(said, @"Some(1) error: forbidden by policy: this needs approval: connecting to `127.0.0.1:$PORT` is not allowed: only programs that run in the same sandbox can be reached (the network is loopback); only the user can change that, with `confinement.network` in their own configuration or `--network on`, or for this host alone with `confinement.hosts` or `--host 127.0.0.1:$PORT`; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     desk.write("config.toml", &format!("{table}approval = \"allow\"\n"));
@@ -113,11 +113,11 @@ fn a_search_by_a_url_is_asked_about_as_a_connection_and_answered() {
 #[test]
 fn an_engine_that_refuses_is_told_of() {
     let (port, _asked) = engine("403 Forbidden");
-    let desk = Desk::new(&format!(
+    let desk = SearchFixture::new(&format!(
         "[tools.web_search]\nurl = \"http://127.0.0.1:{port}/search\"\napproval = \"allow\"\n"
     ));
     assert_snapshot!(desk.search(&json!({"query": "x"})), @"Some(1) error: the web could not be searched: 127.0.0.1 refused (403); a SearXNG server needs `json` among `search.formats` of its settings");
-    let desk = Desk::new("[tools.web_search]\nurl = \"http://127.0.0.1:1/search\"\napproval = \"allow\"\n");
+    let desk = SearchFixture::new("[tools.web_search]\nurl = \"http://127.0.0.1:1/search\"\napproval = \"allow\"\n");
     let said = desk.search(&json!({"query": "x"}));
     assert!(said.contains("127.0.0.1 cannot be reached"), "{said}");
 }
@@ -125,8 +125,8 @@ fn an_engine_that_refuses_is_told_of() {
 #[test]
 fn every_model_is_told_of_it_and_the_provider_of_one_may_search_itself() {
     let table = "[tools.web_search]\nurl = \"http://127.0.0.1:1/\"\n";
-    let desk = Desk::new(table);
-    let told = |desk: &Desk, wire: &str| {
+    let desk = SearchFixture::new(table);
+    let told = |desk: &SearchFixture, wire: &str| {
         let out = desk.run(&["tools", "--wire", wire, "--json"], "").out;
         let tools: Value = serde_json::from_str(&out).unwrap();
         let name = |tool: &Value| {
@@ -188,7 +188,7 @@ print(json.dumps([{"title": said, "url": "https://example.org/"}]))
 #[test]
 fn a_search_by_a_command_is_confined_and_reaches_whom_it_was_given() {
     let (port, _asked) = engine("200 OK");
-    let desk = Desk::new("");
+    let desk = SearchFixture::new("");
     desk.w.file("search.py", COMMAND);
     let command = |words: &[&str]| {
         let python = python::interpreter();
@@ -219,7 +219,7 @@ fn a_search_by_a_command_is_confined_and_reaches_whom_it_was_given() {
 #[test]
 fn a_command_that_fails_or_prints_something_else_is_told_of() {
     let said = |command: &Value| {
-        Desk::new(&format!("[tools.web_search]\ncommand = {command}\n")).search(&json!({"query": "x"}))
+        SearchFixture::new(&format!("[tools.web_search]\ncommand = {command}\n")).search(&json!({"query": "x"}))
     };
     assert_snapshot!(said(&json!(["/bin/sh", "-c", "echo no key >&2; exit 3"])), @"Some(1) error: the web could not be searched: the command for searches failed (exit code 3): no key");
     assert_snapshot!(said(&json!(["/bin/echo", "hello"])), @"Some(1) error: the web could not be searched: the command for searches: it did not print JSON (expected value at line 1 column 1)");
@@ -246,7 +246,7 @@ for line in sys.stdin:
 
 #[test]
 fn a_search_by_a_tool_of_a_server_is_a_call_of_that_tool() {
-    let desk = Desk::new("");
+    let desk = SearchFixture::new("");
     desk.w.file("server.py", SERVER);
     let python = json!(python::interpreter().to_str().unwrap());
     let config = |more: &str| {
@@ -276,7 +276,7 @@ fn a_search_by_a_tool_of_a_server_is_a_call_of_that_tool() {
 
 #[test]
 fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
-    let desk = Desk::new("");
+    let desk = SearchFixture::new("");
     desk.w.file("server.py", SERVER);
     let python = json!(python::interpreter().to_str().unwrap());
     let config = format!(
@@ -297,7 +297,7 @@ fn a_rule_or_a_hook_about_searches_counts_whatever_answers_them() {
 
 #[test]
 fn a_project_chooses_no_search() {
-    let desk = Desk::new("");
+    let desk = SearchFixture::new("");
     desk.w.file("toolgate.toml", "[tools.web_search]\nurl = \"https://evil.example\"\n");
     assert_snapshot!(desk.search(&json!({"query": "x"})), @r#"
     Some(2) error: $DIR/toolgate.toml:1:1: a project may narrow what tools can do, not widen it: `tools.web_search` belongs in your own file ($HOME/.config/toolgate/config.toml)

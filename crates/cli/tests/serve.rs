@@ -30,12 +30,12 @@ fn command(home: &Home, cwd: &Path, args: &[&str]) -> Command {
 }
 
 /// A server at a socket; killed on drop.
-struct Server {
+struct SocketServer {
     child: Child,
     socket: PathBuf,
 }
 
-impl Server {
+impl SocketServer {
     fn start(home: &Home, name: &str) -> Self {
         let socket = home.path().join(name);
         let mut command = command(home, Path::new("/"), &["serve", "--socket", socket.to_str().unwrap()]);
@@ -48,16 +48,16 @@ impl Server {
         Self { child, socket }
     }
 
-    fn client(&self) -> Client<UnixStream> {
+    fn client(&self) -> RpcTestClient<UnixStream> {
         let stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut client = Client::over(stream.try_clone().unwrap(), stream);
+        let mut client = RpcTestClient::over(stream.try_clone().unwrap(), stream);
         client.hello();
         client
     }
 }
 
-impl Drop for Server {
+impl Drop for SocketServer {
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -65,7 +65,7 @@ impl Drop for Server {
 }
 
 /// A minimal JSON-RPC client.
-struct Client<W> {
+struct RpcTestClient<W> {
     read: BufReader<Box<dyn Read>>,
     write: W,
     next: i64,
@@ -75,7 +75,7 @@ struct Client<W> {
     asked: Vec<Value>,
 }
 
-impl<W: Write> Client<W> {
+impl<W: Write> RpcTestClient<W> {
     fn over(read: impl Read + 'static, write: W) -> Self {
         let read = BufReader::new(Box::new(read) as Box<dyn Read>);
         Self { read, write, next: 1, events: VecDeque::new(), answers: VecDeque::new(), asked: Vec::new() }
@@ -206,7 +206,7 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
         .spawn()
         .unwrap();
     let (read, write) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let mut client = Client::over(read, write);
+    let mut client = RpcTestClient::over(read, write);
     assert_eq!(client.fault("session/list", &json!({})).0, -32000);
     client.hello();
     assert_eq!(client.fault("initialize", &json!({"protocol": 1, "client": {"name": "again"}})).0, -32000);
@@ -260,10 +260,10 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
 #[test]
 fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
-    let read = |client: &mut Client<UnixStream>, process: &Value| {
+    let read = |client: &mut RpcTestClient<UnixStream>, process: &Value| {
         let (mut from, mut text) = (0, String::new());
         loop {
             let params = json!({"session_id": id, "process_id": process, "from": from, "wait_ms": 10_000, "max_bytes": 100_000});
@@ -310,7 +310,7 @@ fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
 #[test]
 fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disaster() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let asks = |city: &str| json!({"items": [call("weather", &json!({"city": city}))]});
     let wrong = json!({"items": [call("weather", &json!({"town": 1}))]});
     let turns = [
@@ -359,7 +359,7 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
 #[test]
 fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_does() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     workspace.file("precious.txt", "");
     let (mut one, mut other) = (server.client(), server.client());
     let id = one.start(&workspace, &json!({"approval": "on-request"}));
@@ -387,7 +387,7 @@ fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_doe
     assert!(!workspace.path().join("precious.txt").exists());
     // A client that cannot be asked.
     let stream = UnixStream::connect(&server.socket).unwrap();
-    let mut mute = Client::over(stream.try_clone().unwrap(), stream);
+    let mut mute = RpcTestClient::over(stream.try_clone().unwrap(), stream);
     mute.ok("initialize", &json!({"protocol": 1, "client": {"name": "mute"}}));
     let alone = mute.start(&workspace, &json!({"approval": "on-request"}));
     let params =
@@ -402,7 +402,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     let running = json!({"items": [call("exec_command", &json!({"cmd": "echo x >> n.txt; sleep 600"}))]});
     let file = script(&home, "turns", &[running, json!({"items": [{"type": "message", "text": "On."}]})]);
     let (id, seen) = {
-        let server = Server::start(&home, "s");
+        let server = SocketServer::start(&home, "s");
         let mut client = server.client();
         let id = client.start(&workspace, &json!({"model": {"script": file}, "tools": [weather()]}));
         let append = json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": "echo k >> k.txt"}, "key": "k"});
@@ -420,7 +420,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
         // The server is killed during the turn.
         (id, seen)
     };
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let last = *numbers(&seen).last().unwrap();
     let rest = script(&home, "rest", &[json!({"items": [{"type": "message", "text": "On."}]})]);
@@ -432,7 +432,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
     assert_eq!((&attached["resumed"], &attached["busy"]), (&json!(true), &json!(false)));
     assert!(attached["tools"].as_array().unwrap().contains(&json!("weather")));
     // A session that is open in one server cannot be opened in another.
-    let second = Server::start(&home, "t");
+    let second = SocketServer::start(&home, "t");
     assert_eq!(second.client().fault("session/attach", &json!({"session_id": id, "start": start})).0, -32007);
     let done = client.ok("session/prompt", &json!({"session_id": id, "text": "go on"}));
     assert_eq!(done["text"], "On.");
@@ -471,7 +471,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
 #[test]
 fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let (mut worker, mut idle) = (server.client(), server.client());
     let id = worker.start(&workspace, &json!({}));
     idle.ok("session/attach", &json!({"session_id": id}));
@@ -503,7 +503,7 @@ fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
 #[test]
 fn what_comes_right_behind_something_is_heard_after_it() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let said = vec![json!({"items": [{"type": "message", "text": "So."}]}); 40];
     let id = client.start(&workspace, &json!({"model": {"script": script(&home, "said", &said)}}));
@@ -518,7 +518,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
     let slow = vec![json!({"delay_ms": 600_000, "items": []}); 8];
     let model = json!({"model": {"script": script(&home, "slow", &slow)}});
     let id = client.start(&workspace, &model);
-    let stopped = |client: &mut Client<UnixStream>, method: &str| {
+    let stopped = |client: &mut RpcTestClient<UnixStream>, method: &str| {
         let turn = client.next + 1;
         let message = |id: i64, method: &str, params: Value| {
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
@@ -545,7 +545,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
 #[test]
 fn who_stops_a_turn_stops_the_agents_that_it_started() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let turns = [
         json!({"when": "the first prompt", "items": [call("spawn_agent", &json!({"message": "go slowly"}))]}),
@@ -580,7 +580,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
     let call = |id: &str, key: &str, cmd: &str| json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": cmd}, "key": key});
     let keys = ["order-1", "token=order42abcdef", "https://u:pw12345678@h/x"];
     let id = {
-        let server = Server::start(&home, "s");
+        let server = SocketServer::start(&home, "s");
         let mut client = server.client();
         let id = client.start(&workspace, &json!({}));
         for key in keys {
@@ -593,7 +593,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
         assert_eq!(client.ok("patch/apply", &patch)["repeated"], true);
         id
     };
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     client.ok("session/attach", &json!({"session_id": id}));
     for key in keys {
@@ -607,7 +607,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
 fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() {
     let (home, workspace) = (Home::new(), Workspace::new());
     workspace.file("a.txt", "old");
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let journals =
         || fs::read_dir(home.path().join(".local/state/toolgate/sessions")).map_or(0, Iterator::count);
@@ -639,7 +639,7 @@ fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() 
 #[test]
 fn nonsense_is_answered_and_survived() {
     let (home, workspace) = (Home::new(), Workspace::new());
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
     for (line, code) in [
@@ -683,7 +683,7 @@ fn nonsense_is_answered_and_survived() {
 #[test]
 fn only_its_owner_reaches_the_socket_and_a_second_server_does_not_take_it() {
     let home = Home::new();
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     assert_eq!(fs::metadata(&server.socket).unwrap().permissions().mode() & 0o777, 0o600);
     let second = home.run(Path::new("/"), &["serve", "--socket", server.socket.to_str().unwrap()], "");
     assert_eq!((second.code, second.out.as_str()), (Some(2), ""));
@@ -740,7 +740,7 @@ fn the_example_for_node_runs_as_it_stands() {
 fn the_models_questions_and_those_of_its_agents_reach_the_client() {
     let (home, workspace) = (Home::new(), Workspace::new());
     workspace.file("precious.txt", "");
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let prompt = "the first prompt";
     let when = |when: &str, items: Value| json!({"when": when, "items": items});
     let question = json!({"questions": [{"id": "db", "question": "Which?", "options": [{"label": "sqlite", "description": "small"}]}]});
@@ -773,7 +773,7 @@ fn the_models_questions_and_those_of_its_agents_reach_the_client() {
 fn a_client_may_bring_servers_and_choose_tools() {
     let (home, workspace) = (Home::new(), Workspace::new());
     workspace.file("a.txt", "from the server\n");
-    let server = Server::start(&home, "s");
+    let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     // A confined server can reach it there, wherever the checkout lies.
     let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));

@@ -53,12 +53,12 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **({"error": error} if result is None else {"result": result})}), flush=True)
 "#;
 
-struct Desk {
+struct ServerNamesFixture {
     home: Home,
     w: Workspace,
 }
 
-impl Desk {
+impl ServerNamesFixture {
     /// Configures the server as the founding documents do, and `more`.
     fn new(more: &str) -> Self {
         let desk = Self { home: Home::new(), w: Workspace::new() };
@@ -108,7 +108,7 @@ fn item(id: usize, name: &str, arguments: &Value) -> Value {
 
 #[test]
 fn every_name_works_in_call() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     for (name, arguments, expected) in names() {
         assert_eq!(
             desk.run(&["call", name, "--json", &arguments.to_string()], "").out.trim_end(),
@@ -120,7 +120,7 @@ fn every_name_works_in_call() {
 
 #[test]
 fn every_name_works_in_a_pipe() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let lines = names()
         .into_iter()
         .enumerate()
@@ -141,7 +141,7 @@ fn every_name_works_in_a_pipe() {
 
 #[test]
 fn every_name_works_in_a_run_of_a_model() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let items: Vec<Value> = names()
         .iter()
         .map(|(name, arguments, _)| json!({"type": "function_call", "name": name, "arguments": arguments}))
@@ -158,7 +158,7 @@ fn every_name_works_in_a_run_of_a_model() {
 }
 
 /// Writes a script of one turn, and returns its path.
-fn scripted(desk: &Desk, items: &Value) -> &'static str {
+fn scripted(desk: &ServerNamesFixture, items: &Value) -> &'static str {
     desk.w.file("script.jsonl", format!("{}\n", json!({ "items": items })));
     "script.jsonl"
 }
@@ -166,7 +166,7 @@ fn scripted(desk: &Desk, items: &Value) -> &'static str {
 #[test]
 fn what_all_servers_have_to_read_is_listed_by_the_first_call() {
     for (name, expected) in [("list_mcp_resources", "a page"), ("list_mcp_resource_templates", "a shape")] {
-        let desk = Desk::new("");
+        let desk = ServerNamesFixture::new("");
         let script = scripted(&desk, &json!([{"type": "function_call", "name": name, "arguments": {}}]));
         let ran = desk.run(&["run", "--script", script, "--json", "go"], "");
         assert!(ran.out.contains(expected), "{name}: {}{}", ran.out, ran.err);
@@ -177,7 +177,7 @@ fn what_all_servers_have_to_read_is_listed_by_the_first_call() {
 
 #[test]
 fn a_session_that_ends_while_a_server_starts_leaves_nothing_in_the_workspace() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let script = scripted(&desk, &json!([{"type": "message", "text": "hi"}]));
     for round in 0..6 {
         let ran = desk.run(&["run", "--script", script, "go"], "");
@@ -191,7 +191,7 @@ fn a_session_that_ends_while_a_server_starts_leaves_nothing_in_the_workspace() {
 
 #[test]
 fn a_client_that_calls_no_tool_of_a_server_is_told_which_there_are() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "filesystem/nope", "arguments": {}}});
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
@@ -203,7 +203,7 @@ fn a_client_that_calls_no_tool_of_a_server_is_told_which_there_are() {
 
 #[test]
 fn every_name_works_for_a_program_that_holds_a_session() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .arg("serve")
         .current_dir(desk.w.path())
@@ -236,7 +236,7 @@ fn every_name_works_for_a_program_that_holds_a_session() {
 
 #[test]
 fn every_name_works_for_an_agent_that_uses_ours_though_it_is_not_told() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let ask = |id: usize, method: &str, params: Value| {
         format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     };
@@ -258,7 +258,7 @@ fn every_name_works_for_an_agent_that_uses_ours_though_it_is_not_told() {
 
 #[test]
 fn no_name_is_a_way_round_a_question_or_a_rule() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let through = json!({"server": "filesystem", "tool": "change", "arguments": {"text": "x"}});
     let plain = json!({"text": "x"});
     let ways =
@@ -300,7 +300,7 @@ fn what_is_left_out_is_left_out_by_every_name() {
         ("[tools]\nonly = [\"read_file\"]\n", [false, false, false]),
         ("[tools]\nonly = [\"filesystem/look\"]\n", [true, true, true]),
     ] {
-        let desk = Desk::new(more);
+        let desk = ServerNamesFixture::new(more);
         let said = ways.clone().map(|(name, arguments)| desk.call(name, &arguments));
         assert_eq!(said.clone().map(|said| said.contains("look: ")), reached, "{more} {said:?}");
     }
@@ -308,7 +308,7 @@ fn what_is_left_out_is_left_out_by_every_name() {
 
 #[test]
 fn a_server_that_there_is_not_is_said_with_those_there_are() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     assert_snapshot!(desk.call("files/look", &json!({})), @"Some(2) error: there is no MCP server `files`; there are `filesystem`");
     // The existing server may have reported its omitted tool by then.
     let said = desk.call("mcp_call_tool", &json!({"server": "files", "tool": "look"}));
@@ -329,7 +329,7 @@ fn a_server_that_there_is_not_is_said_with_those_there_are() {
 
 #[test]
 fn one_time_is_for_calls() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let config = fs::read_to_string(desk.home.path().join(".config/toolgate/config.toml")).unwrap();
     desk.write("config.toml", &config.replace("timeout_seconds = 30", "timeout_seconds = 0.5"));
     let said = desk.call("filesystem/slow", &json!({}));
@@ -338,7 +338,7 @@ fn one_time_is_for_calls() {
 
 #[test]
 fn a_tool_with_a_broken_schema_is_told_of_and_the_others_work() {
-    let desk = Desk::new("");
+    let desk = ServerNamesFixture::new("");
     let tried = desk.run(&["mcp", "test"], "");
     assert!(
         tried.out.contains("left out: the definition of `broken` does not follow the protocol"),
@@ -351,7 +351,7 @@ fn a_tool_with_a_broken_schema_is_told_of_and_the_others_work() {
 #[test]
 fn a_hook_for_a_server_hears_of_a_call_by_every_name() {
     let hook = "[[hook]]\nname = \"guard\"\ncommand = [\"/bin/sh\", \"-c\", \"echo not now >&2; exit 2\"]\n";
-    let desk = Desk::new(&format!("{hook}tools = [\"filesystem/*\"]\n"));
+    let desk = ServerNamesFixture::new(&format!("{hook}tools = [\"filesystem/*\"]\n"));
     let through = json!({"server": "filesystem", "tool": "look", "arguments": {"text": "x"}});
     let ways =
         [("mcp__filesystem__look", json!({})), ("filesystem/look", json!({})), ("mcp_call_tool", through)];

@@ -20,12 +20,12 @@ use testkit::{Workspace, node, python};
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 const FILES: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
 
-struct Desk {
+struct ServersFixture {
     home: Home,
     w: Workspace,
 }
 
-impl Desk {
+impl ServersFixture {
     fn new() -> Self {
         Self { home: Home::new(), w: Workspace::new() }
     }
@@ -86,7 +86,7 @@ fn hostile(mode: &str) -> Vec<String> {
 
 #[test]
 fn a_server_is_added_listed_shown_and_removed() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     assert_snapshot!(desk.told(&["mcp", "list"]), @"
     0
     -- out
@@ -173,7 +173,7 @@ fn a_server_is_added_listed_shown_and_removed() {
 
 #[test]
 fn what_cannot_be_a_server_is_not_added() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     let rows: &[&[&str]] = &[
         &["mcp", "add", "a b", "--", "x"],
         &["mcp", "add", "a", "--url", "http://example.org"],
@@ -207,7 +207,7 @@ fn what_cannot_be_a_server_is_not_added() {
 
 #[test]
 fn a_project_names_no_servers() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     desk.w.file("toolgate.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
     assert_snapshot!(desk.told(&["mcp", "list"]), @"
     2
@@ -220,7 +220,7 @@ fn a_project_names_no_servers() {
 
 #[test]
 fn servers_of_both_eras_are_tried() {
-    let desk = Desk::with(&[
+    let desk = ServersFixture::with(&[
         ("everything", "", of_node(EVERYTHING, &["stdio"])),
         ("time", "", of_python("mcp_server_time")),
         ("gone", "", vec!["/no/such/program".to_owned()]),
@@ -257,7 +257,7 @@ fn servers_of_both_eras_are_tried() {
 
 #[test]
 fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
-    let desk = Desk::with(&[
+    let desk = ServersFixture::with(&[
         ("everything", "", of_node(EVERYTHING, &["stdio"])),
         ("time", "", of_python("mcp_server_time")),
     ]);
@@ -286,7 +286,7 @@ fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
 
 #[test]
 fn a_server_is_confined_as_a_command_is() {
-    let desk = Desk::with(&[
+    let desk = ServersFixture::with(&[
         ("inside", "approval = \"allow\"", of_node(FILES, &["."])),
         ("reads", "approval = \"allow\"\nsandbox = \"read-only\"", of_node(FILES, &["."])),
     ]);
@@ -304,7 +304,7 @@ fn a_server_is_confined_as_a_command_is() {
 
 #[test]
 fn resources_are_listed_and_read() {
-    let desk = Desk::with(&[("everything", "", of_node(EVERYTHING, &["stdio"]))]);
+    let desk = ServersFixture::with(&[("everything", "", of_node(EVERYTHING, &["stdio"]))]);
     let ran = desk.call("list_mcp_resources", &json!({}));
     let value: Value = serde_json::from_str(&ran.out).unwrap();
     let first = &value["resources"][0];
@@ -321,7 +321,7 @@ fn resources_are_listed_and_read() {
 
 #[test]
 fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
-    let desk = Desk::with(&[("h", "approval = \"allow\"", hostile("honest"))]);
+    let desk = ServersFixture::with(&[("h", "approval = \"allow\"", hostile("honest"))]);
     assert_eq!(desk.call("mcp__h__echo", &json!({"text": "hi"})).out, "hi\n");
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&text.replace("honest", "redefined"));
@@ -336,7 +336,7 @@ fn a_tool_that_is_not_what_it_was_is_asked_about_again() {
 
 #[test]
 fn a_model_calls_tools_of_servers_as_soon_as_it_starts() {
-    let desk = Desk::with(&[
+    let desk = ServersFixture::with(&[
         ("time", "", of_python("mcp_server_time")),
         ("mute", "startup_timeout_sec = 3", hostile("mute")),
     ]);
@@ -362,7 +362,7 @@ fn too_many_tools_are_searched_and_not_sent() {
     let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
     let servers: Vec<(&str, &str, Vec<String>)> =
         names.iter().map(|name| (name.as_str(), "", of_node(EVERYTHING, &["stdio"]))).collect();
-    let desk = Desk::with(&servers);
+    let desk = ServersFixture::with(&servers);
     let ran = desk.run(&["tools", "--json"]);
     let tools: Value = serde_json::from_str(&ran.out).unwrap();
     let names: Vec<&str> =
@@ -376,14 +376,14 @@ fn too_many_tools_are_searched_and_not_sent() {
 }
 
 /// A session of `toolgate pipe`, line by line.
-struct Talk {
+struct PipeConversation {
     child: Child,
     input: ChildStdin,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Talk {
-    fn with(desk: &Desk) -> Self {
+impl PipeConversation {
+    fn with(desk: &ServersFixture) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(["pipe", "--ask", "--events"])
             .current_dir(desk.w.path())
@@ -428,7 +428,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for PipeConversation {
     fn drop(&mut self) {
         let _over = self.child.kill();
         let _reaped = self.child.wait();
@@ -437,8 +437,8 @@ impl Drop for Talk {
 
 #[test]
 fn a_long_call_says_how_far_it_is_and_is_stopped() {
-    let desk = Desk::with(&[("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"]))]);
-    let mut talk = Talk::with(&desk);
+    let desk = ServersFixture::with(&[("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"]))]);
+    let mut talk = PipeConversation::with(&desk);
     let long = "mcp__everything__trigger-long-running-operation";
     talk.call("1", long, &json!({"duration": 1, "steps": 4}));
     let step = talk.wait(|line| line["event"] == "progress");
@@ -458,11 +458,11 @@ fn a_long_call_says_how_far_it_is_and_is_stopped() {
 
 #[test]
 fn what_a_server_wants_to_know_is_asked_and_answered() {
-    let desk = Desk::with(&[
+    let desk = ServersFixture::with(&[
         ("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"])),
         ("h", "", hostile("asks-password")),
     ]);
-    let mut talk = Talk::with(&desk);
+    let mut talk = PipeConversation::with(&desk);
     talk.call("1", "mcp__everything__trigger-elicitation-request", &json!({}));
     let asked = talk.wait(|line| line["type"] == "toolgate.elicitation");
     assert_eq!(asked["server"], "everything", "{asked}");
@@ -483,7 +483,7 @@ fn what_a_server_wants_to_know_is_asked_and_answered() {
 
 #[test]
 fn what_a_server_does_in_git_is_done() {
-    let desk = Desk::with(&[("git", "approval = \"allow\"\nnetwork = \"off\"", of_python("mcp_server_git"))]);
+    let desk = ServersFixture::with(&[("git", "approval = \"allow\"\nnetwork = \"off\"", of_python("mcp_server_git"))]);
     let git = |args: &[&str]| {
         let ran = Command::new("git")
             .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
@@ -505,7 +505,7 @@ fn what_a_server_does_in_git_is_done() {
 
 #[test]
 fn a_server_that_lacks_a_variable_takes_no_other_down() {
-    let desk = Desk::with(&[("time", "", of_python("mcp_server_time"))]);
+    let desk = ServersFixture::with(&[("time", "", of_python("mcp_server_time"))]);
     let text = fs::read_to_string(desk.config()).unwrap();
     desk.write(&format!(
         "{text}[mcp_servers.docs]\nurl = \"https://example.org\"\nbearer_token_env_var = \"NOT_SET\"\n"
@@ -518,7 +518,7 @@ fn a_server_that_lacks_a_variable_takes_no_other_down() {
 
 #[test]
 fn a_server_that_cannot_be_reached_is_told_of_in_words() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     desk.write("[mcp_servers.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     let ran = desk.run(&["mcp", "test"]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
@@ -550,8 +550,8 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **({"error": error} if result is None else {"result": result})}), flush=True)
 "#;
 
-fn runner(more: &str) -> Desk {
-    let desk = Desk::new();
+fn runner(more: &str) -> ServersFixture {
+    let desk = ServersFixture::new();
     desk.w.file("runner.py", RUNNER);
     let command = json!(python::interpreter().to_str().unwrap());
     desk.write(&format!(
@@ -591,7 +591,7 @@ fn a_server_is_held_to_what_commands_are_held_to() {
 fn what_is_saved_while_a_server_runs_is_closed_to_it() {
     let desk = runner("");
     desk.w.file(".env", "OLD=1\n");
-    let mut talk = Talk::with(&desk);
+    let mut talk = PipeConversation::with(&desk);
     let cat = "cat .env ~/.ssh/id ~/.netrc";
     talk.call("1", "mcp__r__run", &json!({"script": cat}));
     let said = talk.answer("1");
@@ -610,7 +610,7 @@ fn what_is_saved_while_a_server_runs_is_closed_to_it() {
 #[test]
 fn a_server_that_closes_its_output_is_gone() {
     let desk = runner("");
-    let mut talk = Talk::with(&desk);
+    let mut talk = PipeConversation::with(&desk);
     talk.call("1", "mcp__r__run", &json!({"script": "close"}));
     let said = talk.answer("1");
     assert!(said.contains("ended during the call"), "{said}");
@@ -621,7 +621,7 @@ fn a_server_that_closes_its_output_is_gone() {
 
 #[test]
 fn a_server_that_has_to_be_there_is_missed_for_want_of_a_variable_too() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     desk.write("[mcp_servers.docs]\nurl = \"https://example.org\"\nbearer_token_env_var = \"NOT_SET\"\nrequired = true\n");
     let ran = desk.run(&["pipe"]);
     assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
@@ -630,7 +630,7 @@ fn a_server_that_has_to_be_there_is_missed_for_want_of_a_variable_too() {
 
 #[test]
 fn no_secret_is_shown() {
-    let desk = Desk::new();
+    let desk = ServersFixture::new();
     desk.write(
         "[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--api-key\", \"S1\", \"--token=S2\", \"KEY=S3\", \"--tokenizer\", \"fast\"]\n\
          [mcp_servers.b]\nurl = \"https://example.org/mcp?key=S4#S5\"\n",

@@ -27,9 +27,9 @@ fn toolgate() -> &'static str {
 }
 
 /// A server at a socket; killed on drop.
-struct Server(Child);
+struct WarningServer(Child);
 
-impl Server {
+impl WarningServer {
     fn start(home: &Home, cwd: &Path, socket: &Path) -> (Self, String) {
         let mut child = Command::new(toolgate())
             .args(["serve", "--socket", socket.to_str().unwrap()])
@@ -51,7 +51,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for WarningServer {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -73,7 +73,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
     let (home, other, workspace) = (Home::new(), Home::new(), Workspace::new());
     let socket = workspace.path().join("t.sock");
     workspace.file("client.py", CLIENT);
-    let (_server, said) = Server::start(&home, &workspace.path(), &socket);
+    let (_server, said) = WarningServer::start(&home, &workspace.path(), &socket);
     assert!(said.contains("where commands may be able to write"), "{said}");
     // The user's own programs are admitted.
     let mut own = UnixStream::connect(&socket).unwrap();

@@ -19,14 +19,14 @@ fn timed(work: impl FnOnce()) -> Duration {
 
 /// The median and the 99th percentile.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spread {
+pub(crate) struct TimingSpread {
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
 }
 
-fn spread(mut times: Vec<Duration>) -> Spread {
+fn spread(mut times: Vec<Duration>) -> TimingSpread {
     times.sort();
-    Spread { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+    TimingSpread { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
 }
 
 /// Returns the median of each piece of work. They alternate, so that other load on the machine affects all alike.
@@ -35,7 +35,7 @@ pub(crate) fn rounds<const N: usize>(rounds: usize, works: [&mut dyn FnMut(); N]
 }
 
 /// Returns median and 99th percentile of each piece of work.
-pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Spread; N] {
+pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [TimingSpread; N] {
     works.iter_mut().for_each(|work| work());
     let mut times = [const { Vec::new() }; N];
     for round in 0..rounds {

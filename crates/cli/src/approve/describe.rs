@@ -6,7 +6,7 @@ use toolgate::{CommandLine, Confinement, Effect, Grant, Known, Network, Part, Qu
 
 /// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum PromptScope {
     /// The session ends with this call.
     Call,
     /// The session continues with other calls.
@@ -16,7 +16,7 @@ pub(crate) enum Scope {
 /// An answer that the user can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Choice {
+pub(crate) enum ApprovalChoice {
     Once,
     Session,
     Always,
@@ -25,12 +25,12 @@ pub(crate) enum Choice {
     Stop,
 }
 
-impl Choice {
+impl ApprovalChoice {
     /// Returns the terminal key and its label; `None` if the choice has no key in this scope.
-    pub(super) fn key(self, scope: Scope) -> Option<(char, &'static str)> {
+    pub(super) fn key(self, scope: PromptScope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
-            Self::Session if scope == Scope::Call => None,
+            Self::Session if scope == PromptScope::Call => None,
             Self::Session => Some(('s', "yes, and exactly this again until the server ends")),
             Self::Always => Some(('a', "yes, always: first shows the rule that would be saved")),
             Self::No => Some(('n', "no")),
@@ -52,15 +52,15 @@ impl Choice {
 }
 
 /// Returns the answers that are valid for `question`.
-pub(crate) fn choices(question: &Question) -> Vec<Choice> {
+pub(crate) fn choices(question: &Question) -> Vec<ApprovalChoice> {
     let hooked = question.why.iter().any(|why| matches!(why, toolgate::Cause::Hook { .. }));
-    let makes_sense = |choice: &Choice| match choice {
+    let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
-        Choice::Session => !hooked,
-        Choice::Always => question.proposal.is_some(),
-        Choice::Once | Choice::No | Choice::Note | Choice::Stop => true,
+        ApprovalChoice::Session => !hooked,
+        ApprovalChoice::Always => question.proposal.is_some(),
+        ApprovalChoice::Once | ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
     };
-    let all = [Choice::Once, Choice::Session, Choice::Always, Choice::No, Choice::Note, Choice::Stop];
+    let all = [ApprovalChoice::Once, ApprovalChoice::Session, ApprovalChoice::Always, ApprovalChoice::No, ApprovalChoice::Note, ApprovalChoice::Stop];
     all.into_iter().filter(makes_sense).collect()
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
 
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
 pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
-    let whole = Whole::of(question);
+    let whole = ShownCommand::of(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
     let described = parts.map(|part| {
         let (class, why) = class(part);
@@ -85,7 +85,7 @@ pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<
 
 /// Returns the reasons for asking, without texts that are shown elsewhere in the question.
 pub(super) fn why(question: &Question) -> Vec<String> {
-    let whole = Whole::of(question);
+    let whole = ShownCommand::of(question);
     let parts: Vec<(String, String)> = question
         .account
         .iter()
@@ -129,9 +129,9 @@ fn place(rule: &Rule) -> String {
 }
 
 /// The whole command as shown beside the parts, without quoting characters.
-struct Whole(String);
+struct ShownCommand(String);
 
-impl Whole {
+impl ShownCommand {
     fn of(question: &Question) -> Self {
         let lines = question.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Exec(line) => Some(line.argv.join(" ")),
@@ -156,7 +156,7 @@ impl Whole {
 
 /// Formats a part on one line. Scripts within it and here-documents are shown in full elsewhere, so they are
 /// shortened.
-fn line(part: &Part, whole: &Whole) -> String {
+fn line(part: &Part, whole: &ShownCommand) -> String {
     use toolgate::shell::{Redirect, Word};
     /// Longest script or here-document text that is shown in full.
     const SHORT: usize = 40;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use toolgate::rules::NewRule;
 use toolgate::{Question, ReviewDecision};
 
-use super::describe::{Choice, Scope, choices};
-use super::render::{self, Size};
+use super::describe::{ApprovalChoice, PromptScope, choices};
+use super::render::{self, ScreenSize};
 use crate::screen::visible;
 
 /// The longest note, in bytes.
@@ -16,7 +16,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// The effect of some input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum DialogueOutcome {
     /// Nothing changes on the screen.
     Nothing,
     /// Text to write.
@@ -24,13 +24,13 @@ pub(super) enum Heard {
     /// Text to write over the current line.
     Again(String),
     /// The answer, and the words that confirm it.
-    Decided(Said, &'static str),
+    Decided(ApprovalAnswer, &'static str),
 }
 
 /// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Said {
+pub(crate) enum ApprovalAnswer {
     Once,
     Session,
     /// The user has seen the rule.
@@ -41,7 +41,7 @@ pub(crate) enum Said {
     Stop,
 }
 
-impl Said {
+impl ApprovalAnswer {
     /// Returns the decision; `rule` is the rule that was shown.
     pub(crate) fn decision(self, rule: Option<&NewRule>) -> ReviewDecision {
         match (self, rule) {
@@ -55,16 +55,16 @@ impl Said {
 }
 
 /// The dialogue about one question.
-pub(crate) struct Dialogue {
-    choices: Vec<Choice>,
-    scope: Scope,
+pub(crate) struct ApprovalDialogue {
+    choices: Vec<ApprovalChoice>,
+    scope: PromptScope,
     /// The text of the rule that could be saved, as shown to the user.
     rule: Option<String>,
     width: usize,
-    stage: Stage,
+    stage: DialogueStage,
 }
 
-enum Stage {
+enum DialogueStage {
     Choosing,
     /// The rule is shown and awaits confirmation.
     Confirming,
@@ -72,27 +72,27 @@ enum Stage {
     Noting(Vec<u8>),
 }
 
-impl Dialogue {
-    pub(super) fn about(question: &Question, size: Size) -> Self {
+impl ApprovalDialogue {
+    pub(super) fn about(question: &Question, size: ScreenSize) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::rule(proposal, size));
-        Self::with(choices(question), Scope::Call, rule, size.width)
+        Self::with(choices(question), PromptScope::Call, rule, size.width)
     }
 
     /// Builds a dialogue about a question that was asked by another process.
-    pub(crate) fn with(choices: Vec<Choice>, scope: Scope, rule: Option<String>, width: usize) -> Self {
-        Self { choices, scope, rule, width, stage: Stage::Choosing }
+    pub(crate) fn with(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
+        Self { choices, scope, rule, width, stage: DialogueStage::Choosing }
     }
 
     /// Returns the text before the cursor.
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
-            Stage::Choosing => {
+            DialogueStage::Choosing => {
                 let keys = self.choices.iter().filter_map(|choice| choice.key(self.scope));
                 let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
                 format!("Answer ({}): ", keys.join(" "))
             }
-            Stage::Confirming => "Save this rule and go on? (y yes, n back): ".to_owned(),
-            Stage::Noting(note) => {
+            DialogueStage::Confirming => "Save this rule and go on? (y yes, n back): ".to_owned(),
+            DialogueStage::Noting(note) => {
                 let note = String::from_utf8_lossy(note);
                 // Shows only the end of the note, on one line: the cursor cannot move back over a line that the
                 // terminal wrapped.
@@ -107,52 +107,52 @@ impl Dialogue {
 
     /// Handles the bytes of one read. A key is a single byte; several bytes are an arrow key, a paste or a word, and
     /// answer nothing.
-    pub(super) fn hear(&mut self, input: &[u8]) -> Heard {
+    pub(super) fn hear(&mut self, input: &[u8]) -> DialogueOutcome {
         if input.contains(&CONTROL_C) {
-            return Heard::Decided(Said::Stop, "stopped");
+            return DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped");
         }
-        match std::mem::replace(&mut self.stage, Stage::Choosing) {
-            Stage::Choosing => self.choose(input),
-            Stage::Confirming => match input {
-                [b'y' | b'Y'] => Heard::Decided(Said::Always, "yes, and from now on"),
-                [b'n' | b'N' | ESCAPE] => Heard::Show(format!("\n{}", self.prompt())),
+        match std::mem::replace(&mut self.stage, DialogueStage::Choosing) {
+            DialogueStage::Choosing => self.choose(input),
+            DialogueStage::Confirming => match input {
+                [b'y' | b'Y'] => DialogueOutcome::Decided(ApprovalAnswer::Always, "yes, and from now on"),
+                [b'n' | b'N' | ESCAPE] => DialogueOutcome::Show(format!("\n{}", self.prompt())),
                 _ => {
-                    self.stage = Stage::Confirming;
-                    Heard::Nothing
+                    self.stage = DialogueStage::Confirming;
+                    DialogueOutcome::Nothing
                 }
             },
-            Stage::Noting(note) => self.note(note, input),
+            DialogueStage::Noting(note) => self.note(note, input),
         }
     }
 
-    fn choose(&mut self, input: &[u8]) -> Heard {
-        let &[byte] = input else { return Heard::Nothing };
+    fn choose(&mut self, input: &[u8]) -> DialogueOutcome {
+        let &[byte] = input else { return DialogueOutcome::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
-        let is_meant = |choice: &&Choice| choice.key(self.scope).is_some_and(|(meant, _)| meant == key);
-        let Some(choice) = self.choices.iter().find(is_meant) else { return Heard::Nothing };
+        let is_meant = |choice: &&ApprovalChoice| choice.key(self.scope).is_some_and(|(meant, _)| meant == key);
+        let Some(choice) = self.choices.iter().find(is_meant) else { return DialogueOutcome::Nothing };
         match choice {
-            Choice::Once => Heard::Decided(Said::Once, "yes, once"),
-            Choice::Session => Heard::Decided(Said::Session, "yes, for this session"),
-            Choice::Always => match self.rule.clone() {
+            ApprovalChoice::Once => DialogueOutcome::Decided(ApprovalAnswer::Once, "yes, once"),
+            ApprovalChoice::Session => DialogueOutcome::Decided(ApprovalAnswer::Session, "yes, for this session"),
+            ApprovalChoice::Always => match self.rule.clone() {
                 Some(shown) => {
-                    self.stage = Stage::Confirming;
-                    Heard::Show(format!("\n{shown}{}", self.prompt()))
+                    self.stage = DialogueStage::Confirming;
+                    DialogueOutcome::Show(format!("\n{shown}{}", self.prompt()))
                 }
-                None => Heard::Nothing,
+                None => DialogueOutcome::Nothing,
             },
-            Choice::No => Heard::Decided(Said::No { note: None }, "no"),
-            Choice::Note => {
-                self.stage = Stage::Noting(Vec::new());
-                Heard::Show(format!("\n{}", self.prompt()))
+            ApprovalChoice::No => DialogueOutcome::Decided(ApprovalAnswer::No { note: None }, "no"),
+            ApprovalChoice::Note => {
+                self.stage = DialogueStage::Noting(Vec::new());
+                DialogueOutcome::Show(format!("\n{}", self.prompt()))
             }
-            Choice::Stop => Heard::Decided(Said::Stop, "stopped"),
+            ApprovalChoice::Stop => DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped"),
         }
     }
 
-    fn note(&mut self, mut note: Vec<u8>, input: &[u8]) -> Heard {
+    fn note(&mut self, mut note: Vec<u8>, input: &[u8]) -> DialogueOutcome {
         const CLEAR: u8 = 0x15;
         if input == [ESCAPE] {
-            return Heard::Show(format!("\n{}", self.prompt()));
+            return DialogueOutcome::Show(format!("\n{}", self.prompt()));
         }
         // An escape sequence, such as an arrow key, adds no text.
         let typed = if input.starts_with(&[ESCAPE]) { &[] } else { input };
@@ -161,7 +161,7 @@ impl Dialogue {
                 b'\r' | b'\n' => {
                     let note = String::from_utf8_lossy(&note).trim().to_owned();
                     let note = Some(note).filter(|note| !note.is_empty());
-                    return Heard::Decided(Said::No { note }, "\nno");
+                    return DialogueOutcome::Decided(ApprovalAnswer::No { note }, "\nno");
                 }
                 0x7f | 0x08 => {
                     let mut text = String::from_utf8_lossy(&note).into_owned();
@@ -173,7 +173,7 @@ impl Dialogue {
                 _ => {}
             }
         }
-        self.stage = Stage::Noting(note);
-        Heard::Again(self.prompt())
+        self.stage = DialogueStage::Noting(note);
+        DialogueOutcome::Again(self.prompt())
     }
 }

@@ -11,8 +11,8 @@ mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use describe::{Choice, Scope, choices, classes, confinement, script};
-pub(crate) use dialogue::{Dialogue, Said};
+pub(crate) use describe::{ApprovalChoice, PromptScope, choices, classes, confinement, script};
+pub(crate) use dialogue::{ApprovalDialogue, ApprovalAnswer};
 pub(crate) use page::quoted;
-pub(crate) use render::{Size, plain, question as page, rule as rule_page};
+pub(crate) use render::{ScreenSize, plain, question as page, rule as rule_page};
 pub(crate) use terminal::{TerminalApprover, terminal_owner};

@@ -18,14 +18,14 @@ const LABEL: usize = 10;
 const MORE: &str = "    ";
 
 /// The lines to show, with styles.
-pub(super) struct Page {
+pub(super) struct TextBox {
     width: usize,
     lines: Vec<String>,
     /// Some character was escaped.
     escaped: bool,
 }
 
-impl Page {
+impl TextBox {
     pub(super) fn new(width: usize) -> Self {
         // The last column stays free: some terminals wrap when it is written.
         Self { width: width.max(MIN_WIDTH) - 1, lines: Vec::new(), escaped: false }
@@ -111,7 +111,7 @@ impl Page {
 
 /// Returns foreign text in full, line by line, each behind a bar and without styles.
 pub(crate) fn quoted(text: &str, width: usize) -> Vec<String> {
-    let mut page = Page::new(width);
+    let mut page = TextBox::new(width);
     page.quote(text, |_| Style::new());
     let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
     page.lines.iter().map(plain).collect()
@@ -217,12 +217,12 @@ mod tests {
             ("a\u{200b}\rb", &["  │ a\\u{200b}\\u{d}b"]),
             (&padded, &["  │ a … 61 blanks … b"]),
         ] {
-            let mut page = Page::new(MIN_WIDTH);
+            let mut page = TextBox::new(MIN_WIDTH);
             page.quote(text, |_| Style::new());
             let shown = anstream::adapter::strip_str(&page.text()).to_string();
             assert_eq!(shown.lines().collect::<Vec<_>>(), lines, "{text:?}");
         }
-        let mut page = Page::new(MIN_WIDTH);
+        let mut page = TextBox::new(MIN_WIDTH);
         page.say(&long, Style::new());
         page.field("label", &[long.clone(), format!("a {long} b\nc")], Style::new());
         page.quote(&long, |_| Style::new());

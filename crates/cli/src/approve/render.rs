@@ -4,8 +4,8 @@ use anstyle::{AnsiColor, Style};
 use toolgate::shell::{Redirect, Word};
 use toolgate::{Account, Cause, CommandLine, Effect, Proposal, Question, invisible};
 
-use super::describe::{Scope, choices, classes, confinement, script, why};
-use super::page::Page;
+use super::describe::{PromptScope, choices, classes, confinement, script, why};
+use super::page::TextBox;
 use crate::screen::{FAINT, NAME};
 
 /// Commands that are listed at most; those that need attention are always listed. The full command is shown in any
@@ -21,13 +21,13 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// The size of a screen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Size {
+pub(crate) struct ScreenSize {
     pub(crate) width: usize,
     pub(crate) height: usize,
 }
 
 /// Renders `question` in full, with the keys of its answers.
-pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String {
+pub(crate) fn question(question: &Question, size: ScreenSize, scope: PromptScope) -> String {
     let mut page = body(question, size.width);
     remarks(&mut page, question, size);
     for (key, label) in choices(question).into_iter().filter_map(|choice| choice.key(scope)) {
@@ -39,7 +39,7 @@ pub(crate) fn question(question: &Question, size: Size, scope: Scope) -> String 
 /// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
 /// model's justification come first, the command itself last.
 pub(crate) fn plain(question: &Question, width: usize) -> String {
-    let mut page = Page::new(width);
+    let mut page = TextBox::new(width);
     title(&mut page, question);
     page.space();
     page.field("why", &why(question), PLAIN);
@@ -55,13 +55,13 @@ pub(crate) fn plain(question: &Question, width: usize) -> String {
     }
     whole(&mut page, question);
     page.space();
-    remarks(&mut page, question, Size { width, height: usize::MAX });
+    remarks(&mut page, question, ScreenSize { width, height: usize::MAX });
     anstream::adapter::strip_str(&page.text()).to_string()
 }
 
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
-fn body(question: &Question, width: usize) -> Page {
-    let mut page = Page::new(width);
+fn body(question: &Question, width: usize) -> TextBox {
+    let mut page = TextBox::new(width);
     page.space();
     title(&mut page, question);
     whole(&mut page, question);
@@ -74,7 +74,7 @@ fn body(question: &Question, width: usize) -> Page {
     page
 }
 
-fn title(page: &mut Page, question: &Question) {
+fn title(page: &mut TextBox, question: &Question) {
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if !question.agents.is_empty() {
         page.say(
@@ -93,7 +93,7 @@ fn title(page: &mut Page, question: &Question) {
 }
 
 /// Shows the complete effects, however long they are.
-fn whole(page: &mut Page, question: &Question) {
+fn whole(page: &mut TextBox, question: &Question) {
     for effect in &question.intent.effects {
         does(page, effect, question.account.as_ref());
     }
@@ -110,7 +110,7 @@ fn whole(page: &mut Page, question: &Question) {
 }
 
 /// Shows the model's justification.
-fn said(page: &mut Page, question: &Question) {
+fn said(page: &mut TextBox, question: &Question) {
     if let Some(words) = &question.intent.justification {
         page.space();
         page.say("The model says why, in its own words, which nobody checked:", PLAIN);
@@ -120,7 +120,7 @@ fn said(page: &mut Page, question: &Question) {
 }
 
 /// Shows the rule that the model proposes, offered or not.
-fn proposed(page: &mut Page, question: &Question) {
+fn proposed(page: &mut TextBox, question: &Question) {
     let Some(words) = &question.intent.prefix_rule else { return };
     page.space();
     page.say("The model proposes to allow from now on every command that begins with:", PLAIN);
@@ -131,8 +131,8 @@ fn proposed(page: &mut Page, question: &Question) {
 }
 
 /// Renders the proposed rule and examples of what else it would allow.
-pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
-    let mut page = Page::new(size.width);
+pub(crate) fn rule(proposal: &Proposal, size: ScreenSize) -> String {
+    let mut page = TextBox::new(size.width);
     page.space();
     page.say("This rule would be saved among yours:", TITLE);
     page.quote(&proposal.rule.to_string(), |_| PLAIN);
@@ -147,7 +147,7 @@ pub(crate) fn rule(proposal: &Proposal, size: Size) -> String {
 }
 
 /// Lists commands that the rule would allow besides the one in question.
-fn examples(page: &mut Page, proposal: &Proposal) {
+fn examples(page: &mut TextBox, proposal: &Proposal) {
     if !proposal.allows.is_empty() {
         page.say("From then on it would also allow, for example:", PLAIN);
         page.quote(&proposal.allows.join("\n"), |_| NAME);
@@ -155,7 +155,7 @@ fn examples(page: &mut Page, proposal: &Proposal) {
 }
 
 /// Shows one effect if it needs more than a line.
-fn does(page: &mut Page, effect: &Effect, account: Option<&Account>) {
+fn does(page: &mut TextBox, effect: &Effect, account: Option<&Account>) {
     match effect {
         Effect::Exec(line) => command(page, line, account),
         Effect::Type(typing) => {
@@ -182,7 +182,7 @@ fn does(page: &mut Page, effect: &Effect, account: Option<&Account>) {
     }
 }
 
-fn command(page: &mut Page, line: &CommandLine, account: Option<&Account>) {
+fn command(page: &mut TextBox, line: &CommandLine, account: Option<&Account>) {
     page.space();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
@@ -259,7 +259,7 @@ fn is_of_word(letter: char) -> bool {
 }
 
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
-fn parts(page: &mut Page, question: &Question) {
+fn parts(page: &mut TextBox, question: &Question) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
@@ -301,14 +301,14 @@ fn parts(page: &mut Page, question: &Question) {
 }
 
 /// Shows the confinement, and what an approval grants.
-fn limits(page: &mut Page, question: &Question) {
+fn limits(page: &mut TextBox, question: &Question) {
     page.field("confined", &[confinement(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     page.field("yes gives", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters and length.
-fn remarks(page: &mut Page, question: &Question, size: Size) {
+fn remarks(page: &mut TextBox, question: &Question, size: ScreenSize) {
     let height = page.height();
     if page.escaped() || hides(question) {
         page.say("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);

@@ -16,9 +16,9 @@ use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
-use super::describe::Scope;
-use super::dialogue::{Dialogue, Heard, Said};
-use super::render::{self, Size};
+use super::describe::PromptScope;
+use super::dialogue::{ApprovalDialogue, DialogueOutcome, ApprovalAnswer};
+use super::render::{self, ScreenSize};
 
 /// The keyboard must be idle this long before a key counts, so that type-ahead cannot answer a question.
 const QUIET: Duration = Duration::from_millis(300);
@@ -51,29 +51,29 @@ impl TerminalApprover {
     }
 
     /// Returns the size of the terminal.
-    pub(crate) fn size() -> io::Result<Size> {
+    pub(crate) fn size() -> io::Result<ScreenSize> {
         Ok(size(&open()?))
     }
 
     async fn answer(&self, question: &Question) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
         let said =
-            self.converse(render::question(question, size, Scope::Call), Dialogue::about(question, size));
+            self.converse(render::question(question, size, PromptScope::Call), ApprovalDialogue::about(question, size));
         Ok(said.await?.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
 
     /// Shows `text` and waits for the answer. Dropping the future restores the terminal.
-    pub(crate) async fn converse(&self, text: String, dialogue: Dialogue) -> io::Result<Said> {
+    pub(crate) async fn converse(&self, text: String, dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
         let _owner = terminal_owner().lock_owned().await;
-        let _asking = Asking::on(&self.asks);
+        let _asking = AskingFlag::on(&self.asks);
         let terminal = open()?;
-        let mut keys = Keys::of(terminal.try_clone()?)?;
+        let mut keys = RawKeyMode::of(terminal.try_clone()?)?;
         // Dropping the future drops `_wanted`, which wakes the thread.
         let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (tell, told) = oneshot::channel();
         let thread = std::thread::Builder::new().name("approval".to_owned());
         thread.spawn(move || {
-            let _nobody_waits = tell.send(Conversation { terminal, unwanted }.hold(&text, dialogue));
+            let _nobody_waits = tell.send(DialogueThread { terminal, unwanted }.hold(&text, dialogue));
         })?;
         let answer = told.await.unwrap_or_else(|_| Err(io::Error::other("the question was lost")));
         keys.answered = true;
@@ -98,36 +98,36 @@ fn open() -> io::Result<File> {
     Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
 }
 
-fn size(terminal: &File) -> Size {
+fn size(terminal: &File) -> ScreenSize {
     let known = termios::tcgetwinsize(terminal).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
-    Size { width: width.into(), height: height.into() }
+    ScreenSize { width: width.into(), height: height.into() }
 }
 
 /// Sets the asking flag until it is dropped.
-struct Asking<'a>(&'a AtomicBool);
+struct AskingFlag<'a>(&'a AtomicBool);
 
-impl<'a> Asking<'a> {
+impl<'a> AskingFlag<'a> {
     fn on(asks: &'a AtomicBool) -> Self {
         asks.store(true, Ordering::Release);
         Self(asks)
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AskingFlag<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
 }
 
 /// Puts the terminal into single-key mode until it is dropped.
-struct Keys {
+struct RawKeyMode {
     terminal: File,
     before: Termios,
     answered: bool,
 }
 
-impl Keys {
+impl RawKeyMode {
     /// Enables the mode, and discards input that was typed before the question.
     fn of(terminal: File) -> io::Result<Self> {
         use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
@@ -145,7 +145,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for RawKeyMode {
     fn drop(&mut self) {
         let _gone = termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
         if !self.answered {
@@ -155,14 +155,14 @@ impl Drop for Keys {
 }
 
 /// Shows a question and waits for its answer on a thread of its own, because reading a terminal blocks.
-struct Conversation {
+struct DialogueThread {
     terminal: File,
     /// Becomes readable when the caller stops waiting.
     unwanted: OwnedFd,
 }
 
 /// Input from the terminal.
-enum Input {
+enum TerminalInput {
     Bytes(Vec<u8>),
     /// No input within the time limit.
     Quiet,
@@ -170,8 +170,8 @@ enum Input {
     Unwanted,
 }
 
-impl Conversation {
-    fn hold(self, text: &str, mut dialogue: Dialogue) -> io::Result<Said> {
+impl DialogueThread {
+    fn hold(self, text: &str, mut dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
         let mut out = anstream::AutoStream::auto(self.terminal.try_clone()?);
         // Overwrites the progress line.
         self.clear_line()?;
@@ -180,15 +180,15 @@ impl Conversation {
         // ends: when the keyboard is idle for a moment, or the caller stops waiting
         loop {
             match self.wait(Some(QUIET))? {
-                Input::Bytes(bytes) => {
+                TerminalInput::Bytes(bytes) => {
                     // Only Ctrl-C counts.
-                    if let Heard::Decided(said @ Said::Stop, words) = dialogue.hear(&keep_stop(&bytes)) {
+                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) = dialogue.hear(&keep_stop(&bytes)) {
                         writeln!(out, "{words}")?;
                         return Ok(said);
                     }
                 }
-                Input::Quiet => break,
-                Input::Unwanted => return Ok(Said::Stop),
+                TerminalInput::Quiet => break,
+                TerminalInput::Unwanted => return Ok(ApprovalAnswer::Stop),
             }
         }
         write!(out, "{}", dialogue.prompt())?;
@@ -196,18 +196,18 @@ impl Conversation {
         // ends: with an answer, or when the caller stops waiting
         loop {
             let bytes = match self.wait(None)? {
-                Input::Bytes(bytes) => bytes,
-                Input::Quiet => continue,
-                Input::Unwanted => return Ok(Said::Stop),
+                TerminalInput::Bytes(bytes) => bytes,
+                TerminalInput::Quiet => continue,
+                TerminalInput::Unwanted => return Ok(ApprovalAnswer::Stop),
             };
             match dialogue.hear(&bytes) {
-                Heard::Nothing => {}
-                Heard::Show(text) => write!(out, "{text}")?,
-                Heard::Again(text) => {
+                DialogueOutcome::Nothing => {}
+                DialogueOutcome::Show(text) => write!(out, "{text}")?,
+                DialogueOutcome::Again(text) => {
                     self.clear_line()?;
                     write!(out, "{text}")?;
                 }
-                Heard::Decided(said, words) => {
+                DialogueOutcome::Decided(said, words) => {
                     writeln!(out, "{words}")?;
                     return Ok(said);
                 }
@@ -222,38 +222,38 @@ impl Conversation {
     }
 
     /// Waits for input; for an escape sequence until it is complete.
-    fn wait(&self, limit: Option<Duration>) -> io::Result<Input> {
+    fn wait(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
         let mut bytes = match self.read(limit)? {
-            Input::Bytes(bytes) => bytes,
+            TerminalInput::Bytes(bytes) => bytes,
             other => return Ok(other),
         };
         // ends: with the sequence, which is short
         while bytes[0] == 0x1b && bytes.len() < MAX_INPUT {
             match self.read(Some(SEQUENCE))? {
-                Input::Bytes(more) => bytes.extend(more),
-                Input::Quiet => break,
-                Input::Unwanted => return Ok(Input::Unwanted),
+                TerminalInput::Bytes(more) => bytes.extend(more),
+                TerminalInput::Quiet => break,
+                TerminalInput::Unwanted => return Ok(TerminalInput::Unwanted),
             }
         }
-        Ok(Input::Bytes(bytes))
+        Ok(TerminalInput::Bytes(bytes))
     }
 
-    fn read(&self, limit: Option<Duration>) -> io::Result<Input> {
+    fn read(&self, limit: Option<Duration>) -> io::Result<TerminalInput> {
         let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() });
         let mut watched =
             [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.unwanted, PollFlags::IN)];
         retry_on_intr(|| poll(&mut watched, limit.as_ref()))?;
         let [terminal, unwanted] = watched.map(|watched| !watched.revents().is_empty());
         if unwanted {
-            return Ok(Input::Unwanted);
+            return Ok(TerminalInput::Unwanted);
         }
         if !terminal {
-            return Ok(Input::Quiet);
+            return Ok(TerminalInput::Quiet);
         }
         let mut bytes = vec![0; MAX_INPUT];
         let read = retry_on_intr(|| rustix::io::read(&self.terminal, &mut bytes))?;
         bytes.truncate(read);
-        if bytes.is_empty() { Err(Errno::IO.into()) } else { Ok(Input::Bytes(bytes)) }
+        if bytes.is_empty() { Err(Errno::IO.into()) } else { Ok(TerminalInput::Bytes(bytes)) }
     }
 }
 

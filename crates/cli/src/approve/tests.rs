@@ -10,16 +10,16 @@ use toolgate::{
     Reach, ReviewDecision, Root, SandboxPolicy, Verdict,
 };
 
-use super::describe::Scope;
-use super::dialogue::{Dialogue, Heard};
-use super::render::{self, Size};
+use super::describe::PromptScope;
+use super::dialogue::{ApprovalDialogue, DialogueOutcome};
+use super::render::{self, ScreenSize};
 
-const SIZE: Size = Size { width: 90, height: 60 };
+const SIZE: ScreenSize = ScreenSize { width: 90, height: 60 };
 
 /// A machine on which every program belongs to the system.
-struct Usual;
+struct SystemProgramsMachine;
 
-impl Machine for Usual {
+impl Machine for SystemProgramsMachine {
     fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
         let name = name.rsplit('/').next().unwrap_or(name);
         Some(Program { path: Path::new("/usr/bin").join(name), trusted: true })
@@ -38,7 +38,7 @@ fn gate(approval: ApprovalPolicy) -> Gate {
     let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
-    gate.asking(approval).on(Arc::new(Usual))
+    gate.asking(approval).on(Arc::new(SystemProgramsMachine))
 }
 
 pub(crate) fn script(script: &str) -> Intent {
@@ -55,7 +55,7 @@ pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<Question> 
 
 /// Renders a question without colours.
 fn shown(question: &Question) -> String {
-    anstream::adapter::strip_str(&render::question(question, SIZE, Scope::Call)).to_string()
+    anstream::adapter::strip_str(&render::question(question, SIZE, PromptScope::Call)).to_string()
 }
 
 #[test]
@@ -445,12 +445,12 @@ fn the_page_shows_what_a_person_sees() {
 
 /// Returns the decision for some keys, each typed separately.
 fn answer(question: &Question, keys: &[&str]) -> Option<ReviewDecision> {
-    let mut dialogue = Dialogue::about(question, SIZE);
+    let mut dialogue = ApprovalDialogue::about(question, SIZE);
     keys.iter().find_map(|key| match dialogue.hear(key.as_bytes()) {
-        Heard::Decided(said, _) => {
+        DialogueOutcome::Decided(said, _) => {
             Some(said.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
         }
-        Heard::Nothing | Heard::Show(_) | Heard::Again(_) => None,
+        DialogueOutcome::Nothing | DialogueOutcome::Show(_) | DialogueOutcome::Again(_) => None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{ModelFlags, Place};
+use super::{ModelArgs, WorkspaceArgs};
 
 /// Be the agent of an editor, over the Agent Client Protocol
 ///
@@ -22,9 +22,9 @@ Examples:
 
 In Zed's settings.json:
   \"agent_servers\": {\"Toolgate\": {\"type\": \"custom\", \"command\": \"toolgate\", \"args\": [\"acp\"], \"env\": {}}}")]
-pub(crate) struct Acp {
+pub(crate) struct AcpArgs {
     #[command(flatten)]
-    pub(crate) model: ModelFlags,
+    pub(crate) model: ModelArgs,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 /// Change files as a patch says: all of it, or nothing
 ///
-/// Understands what models write: `*** Begin Patch`, git diffs, search and replace as JSON, whole files as JSON; and what git,
+/// Understands what models write: `*** Begin PatchArgs`, git diffs, search and replace as JSON, whole files as JSON; and what git,
 /// diff, svn and hg do. Where
 /// lines of the patch and of the file differ in blanks, indentation or quotes, it still lands if there is only one place
 /// for it; if there are two, or none, nothing is changed and the answer says what stands there.
@@ -28,7 +28,7 @@ Examples:
   EOF
 
 A link to toolgate that is called apply_patch does the same.")]
-pub(crate) struct Patch {
+pub(crate) struct PatchArgs {
     /// The patch: a file, `-` for standard input (default), or its text
     #[arg(value_name = "FILE")]
     pub(crate) patch: Option<std::ffi::OsString>,
@@ -59,7 +59,7 @@ Examples:
   toolgate diff
   toolgate diff | git apply --reverse
   toolgate diff --json -C ~/project")]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// The directory that was worked in
     #[arg(short = 'C', long = "cwd", value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
@@ -72,7 +72,7 @@ pub(crate) struct Diff {
 pub(crate) enum PatchFormat {
     /// Whatever it looks like
     Auto,
-    /// `*** Begin Patch`
+    /// `*** Begin PatchArgs`
     Envelope,
     /// A git or unified diff
     Unified,

@@ -22,7 +22,7 @@ Examples:
   toolgate log last --html page.html
   toolgate log last --json | jq 'select(.kind == \"answered\") | .took_ms'
   toolgate log verify")]
-pub(crate) struct Log {
+pub(crate) struct LogArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LogCommand>,
     /// The session: the beginning of its name, `last`, or a file
@@ -46,7 +46,7 @@ pub(crate) struct Log {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
-    Verify(LogVerify),
+    Verify(LogVerifyArgs),
 }
 
 /// Check that sessions are still as they were written
@@ -62,7 +62,7 @@ Examples:
   toolgate log verify
   toolgate log verify last
   toolgate log verify --json ~/saved/20261116-213602-4f9a1c.jsonl")]
-pub(crate) struct LogVerify {
+pub(crate) struct LogVerifyArgs {
     /// Check these instead of all: the beginning of a name, `last`, or a file
     #[arg(value_name = "ID|FILE")]
     pub(crate) sessions: Vec<OsString>,
@@ -84,7 +84,7 @@ Examples:
   toolgate stats last
   toolgate stats --since 7
   toolgate stats --json | jq '.tools[] | select(.calls > 100)'")]
-pub(crate) struct Stats {
+pub(crate) struct StatsArgs {
     /// Count these instead of all: the beginning of a name, `last`, or a file
     #[arg(value_name = "ID")]
     pub(crate) sessions: Vec<OsString>,

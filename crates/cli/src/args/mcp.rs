@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Place, ServerCommand};
+use super::{WorkspaceArgs, McpServerCommand};
 
 /// Give these tools to another agent, as a server of the Model Context Protocol; or use those of other servers
 ///
@@ -32,9 +32,9 @@ Examples:
   toolgate mcp test
   toolgate mcp --http 127.0.0.1:8717
   TOKEN=$(openssl rand -hex 32) toolgate mcp --http 127.0.0.1:8717 --token-env TOKEN")]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     #[command(subcommand)]
-    pub(crate) command: Option<ServerCommand>,
+    pub(crate) command: Option<McpServerCommand>,
     /// Serve over HTTP at this address, below /mcp; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
@@ -48,7 +48,7 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// Answer what running `toolgate mcp` servers have to ask
@@ -61,7 +61,7 @@ pub(crate) struct Mcp {
 #[command(after_help = "\
 Examples:
   toolgate approve")]
-pub(crate) struct Approve {}
+pub(crate) struct ApproveArgs {}
 
 /// Parses an address of this machine and a port.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {

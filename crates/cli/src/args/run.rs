@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{PipeWire, Place};
+use super::{PipeWire, WorkspaceArgs};
 
 /// Let a model work here: it calls tools, you watch, approve and interrupt
 ///
@@ -24,7 +24,7 @@ Examples:
   toolgate run --resume last 'go on'
 
 docs/run.md has the events of --json, and what can be typed.")]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// What to do; `-` for standard input
     pub(crate) prompt: Option<String>,
     /// Write what happens as JSON, one event a line
@@ -34,7 +34,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) agents: bool,
     #[command(flatten)]
-    pub(crate) model: ModelFlags,
+    pub(crate) model: ModelArgs,
     /// Show this picture with the prompt (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
@@ -42,12 +42,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// Where the model is, and how far it may go.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ModelFlags {
+pub(crate) struct ModelArgs {
     /// Which API to speak; by default what the model's name suggests
     #[arg(long, value_enum)]
     pub(crate) wire: Option<PipeWire>,
@@ -75,7 +75,7 @@ Examples:
   toolgate demo
   toolgate demo --keep
   toolgate demo --json | jq .type")]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Leave the project and the journal there
     #[arg(long)]
     pub(crate) keep: bool,
@@ -96,7 +96,7 @@ Examples:
   toolgate replay last
   toolgate replay 20261116-21 --cwd ~/project
   toolgate replay last --json | jq 'select(.outcome == \"different\")'")]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The session: the beginning of its name, `last`, or a file
     #[arg(value_name = "ID")]
     pub(crate) session: std::ffi::OsString,
@@ -117,7 +117,7 @@ pub(crate) struct Replay {
 Examples:
   toolgate script-server turns.jsonl
   toolgate script-server turns.jsonl --port 8080 --log requests.jsonl")]
-pub(crate) struct ScriptServer {
+pub(crate) struct ScriptServerArgs {
     /// The script, `-` for standard input
     pub(crate) file: PathBuf,
     /// The port; any that is free if left out

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Place;
+use super::WorkspaceArgs;
 use super::mcp::address;
 
 /// Let programs hold sessions here, over JSON-RPC: prompts, tools, processes, files, and tools of their own
@@ -24,7 +24,7 @@ Examples:
   toolgate serve --socket ~/.toolgate.sock
   toolgate serve --websocket 127.0.0.1:8719
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocol\":1,\"client\":{\"name\":\"me\"}}}' | toolgate serve")]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Serve at this Unix socket, which only you can reach
     #[arg(long, value_name = "PATH", conflicts_with = "websocket")]
     pub(crate) socket: Option<PathBuf>,
@@ -35,5 +35,5 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME", requires = "websocket")]
     pub(crate) token_env: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }

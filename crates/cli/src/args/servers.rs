@@ -2,63 +2,63 @@
 
 use clap::{Args, Subcommand};
 
-use super::Place;
-use crate::config::{Network, Sandbox};
+use super::WorkspaceArgs;
+use crate::config::{NetworkMode, SandboxMode};
 
 /// What is done about servers.
 #[derive(Debug, Subcommand)]
-pub(crate) enum ServerCommand {
-    List(ListServers),
-    Get(GetServer),
-    Add(AddServer),
-    Remove(RemoveServer),
-    Test(TestServers),
-    Login(LoginServer),
-    Logout(LogoutServer),
+pub(crate) enum McpServerCommand {
+    List(McpListArgs),
+    Get(McpGetArgs),
+    Add(McpAddArgs),
+    Remove(McpRemoveArgs),
+    Test(McpTestArgs),
+    Login(McpLoginArgs),
+    Logout(McpLogoutArgs),
 }
 
 /// Log in to a server behind a URL
 ///
 /// Shows an address; open it in a browser. What you are given is kept in a file that only you can read, and renewed.
 #[derive(Debug, Args)]
-pub(crate) struct LoginServer {
+pub(crate) struct McpLoginArgs {
     /// Its name
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// Forget what a login to a server gave
 #[derive(Debug, Args)]
-pub(crate) struct LogoutServer {
+pub(crate) struct McpLogoutArgs {
     /// Its name
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// List the servers whose tools are used
 ///
 /// Nothing is started: `toolgate mcp test` does that.
 #[derive(Debug, Args)]
-pub(crate) struct ListServers {
+pub(crate) struct McpListArgs {
     /// Print JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// Show one server as your configuration has it
 #[derive(Debug, Args)]
-pub(crate) struct GetServer {
+pub(crate) struct McpGetArgs {
     /// Its name
     pub(crate) name: String,
     /// Print JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }
 
 /// Add a server to your configuration
@@ -71,7 +71,7 @@ Examples:
   toolgate mcp add files --sandbox read-only --network off -- npx -y @modelcontextprotocol/server-filesystem .
   toolgate mcp add issues --env-var GITHUB_TOKEN -- github-mcp-server stdio
   toolgate mcp add docs --url https://example.com/mcp --bearer-token-env-var DOCS_TOKEN")]
-pub(crate) struct AddServer {
+pub(crate) struct McpAddArgs {
     /// What to call it: letters, digits, `_` and `-`
     pub(crate) name: String,
     /// The program and its arguments, after `--`
@@ -94,15 +94,15 @@ pub(crate) struct AddServer {
     pub(crate) bearer_token_env_var: Option<String>,
     /// What it may do
     #[arg(long, value_enum)]
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) sandbox: Option<SandboxMode>,
     /// Whom it may talk to
     #[arg(long, value_enum)]
-    pub(crate) network: Option<Network>,
+    pub(crate) network: Option<NetworkMode>,
 }
 
 /// Remove a server from your configuration
 #[derive(Debug, Args)]
-pub(crate) struct RemoveServer {
+pub(crate) struct McpRemoveArgs {
     /// Its name
     pub(crate) name: String,
 }
@@ -115,12 +115,12 @@ pub(crate) struct RemoveServer {
 Examples:
   toolgate mcp test
   toolgate mcp test git --json")]
-pub(crate) struct TestServers {
+pub(crate) struct McpTestArgs {
     /// Which ones; all that are enabled if none is named
     pub(crate) names: Vec<String>,
     /// Print JSON, for programs
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceArgs,
 }

@@ -17,19 +17,19 @@ use toolgate::{
 };
 
 use crate::approve::TerminalApprover;
-use crate::args::{Call, Output};
+use crate::args::{CallArgs, OutputFormat};
 use crate::compose::compose;
-use crate::config::Dirs;
-use crate::elicit::TerminalElicit;
-use crate::fault::{Fault, INTERRUPTED, TERMINATED, USAGE};
+use crate::config::UserDirs;
+use crate::elicit::TerminalElicitor;
+use crate::fault::{CliFault, INTERRUPTED, TERMINATED, USAGE};
 use crate::screen;
-use crate::servers::{self, Told};
-use crate::turns::Turns;
+use crate::servers::{self, ServerNotices};
+use crate::turns::TurnDiffRecorder;
 
 /// The prefix of server tools.
 const OF_SERVERS: &str = "mcp__";
 
-pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
@@ -37,15 +37,15 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
     if let Some(person) = &person {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
     }
-    let said = Arc::new(Said::default());
+    let said = Arc::new(LatestProgress::default());
     composed = composed.observed(Arc::clone(&said) as Arc<dyn Observer>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         let wanted = WantedServers::of(&call, composed.search_server());
         let wanted = wanted.configured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
-            let elicit = person.as_ref().and_then(|_| TerminalElicit::here());
-            let means = Means { watch: Some(Arc::new(Told::Wrong)), elicit, ..Means::default() };
+            let elicit = person.as_ref().and_then(|_| TerminalElicitor::here());
+            let means = Means { watch: Some(Arc::new(ServerNotices::Wrong)), elicit, ..Means::default() };
             (composed, servers) = composed.serving(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
             servers.settled(None).await;
         }
         let mut turns = turns(&toolgate, &call)?;
-        let asks = || TerminalElicit::asks() || person.as_ref().is_some_and(|person| person.asks());
+        let asks = || TerminalElicitor::asks() || person.as_ref().is_some_and(|person| person.asks());
         let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
             turns.end();
@@ -63,8 +63,8 @@ pub(crate) fn run(args: &Call) -> Result<ExitCode, Fault> {
         Ok(answered)
     })?;
     match args.output {
-        Output::Json => screen::text(&as_json(&args.name, &output).to_string())?,
-        Output::Text => print(&output)?,
+        OutputFormat::Json => screen::text(&as_json(&args.name, &output).to_string())?,
+        OutputFormat::Text => print(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
 }
@@ -132,9 +132,9 @@ pub(super) fn is_of_servers(name: &str) -> bool {
 
 /// The latest progress message of the tool.
 #[derive(Default)]
-struct Said(Mutex<Option<String>>);
+struct LatestProgress(Mutex<Option<String>>);
 
-impl Said {
+impl LatestProgress {
     /// Returns the first 60 characters of the message, which fit on a terminal line.
     fn last(&self) -> Option<String> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +142,7 @@ impl Said {
     }
 }
 
-impl Observer for Said {
+impl Observer for LatestProgress {
     fn saw(&self, _: &CallId, event: &Event) {
         if let Event::Notice(Notice::Progress { text, .. }) = event {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
@@ -155,14 +155,14 @@ async fn answered(
     toolgate: &Toolgate,
     call: ToolCall,
     name: &str,
-    (asks, said): (&impl Fn() -> bool, &Said),
-) -> Result<(ToolOutput, bool), Fault> {
+    (asks, said): (&impl Fn() -> bool, &LatestProgress),
+) -> Result<(ToolOutput, bool), CliFault> {
     // SIGTERM cancels the call, so that the terminal is restored even while a question is open.
     let (mut terminate, mut ended) = (signal(SignalKind::terminate())?, false);
     let cancel = CancellationToken::new();
     let answer = toolgate.router().dispatch(call, cancel.clone());
     tokio::pin!(answer);
-    let mut progress = screen::Progress::of(name);
+    let mut progress = screen::ProgressLine::of(name);
     // ends: with the answer, which Ctrl-C and SIGTERM hasten
     let output = loop {
         tokio::select! {
@@ -172,7 +172,7 @@ async fn answered(
                 ended = true;
                 cancel.cancel();
             }
-            () = tokio::time::sleep(screen::Progress::EVERY) => if !asks() {
+            () = tokio::time::sleep(screen::ProgressLine::EVERY) => if !asks() {
                 match said.last() {
                     Some(text) => progress.say(&text),
                     None => progress.tick(),
@@ -188,16 +188,16 @@ async fn answered(
 }
 
 /// Starts recording the turn's changes, if the tool may change anything.
-fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<Turns>, Fault> {
+fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder>, CliFault> {
     let found = toolgate.router().registry().answering(call);
     let theirs = is_one_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a state directory the diff could not be stored, so it is not computed.
-    let state = Dirs::from_env()?.state.filter(|_| changes);
-    Ok(state.map(|state| Turns::begin(toolgate, Some(&state))))
+    let state = UserDirs::from_env()?.state.filter(|_| changes);
+    Ok(state.map(|state| TurnDiffRecorder::begin(toolgate, Some(&state))))
 }
 
-fn arguments(args: &Call) -> Result<String, Fault> {
+fn arguments(args: &CallArgs) -> Result<String, CliFault> {
     match (&args.json, &args.input) {
         (Some(json), _) => Ok(json.clone()),
         (None, Some(file)) => read(file),
@@ -205,7 +205,7 @@ fn arguments(args: &Call) -> Result<String, Fault> {
     }
 }
 
-pub(super) fn read(file: &Path) -> Result<String, Fault> {
+pub(super) fn read(file: &Path) -> Result<String, CliFault> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_string(&mut text)
@@ -215,13 +215,13 @@ pub(super) fn read(file: &Path) -> Result<String, Fault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", file.display()))),
+        Err(error) => Err(CliFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 
 /// Prints the answer to standard output, including the output of a stopped process. The error of a call
 /// without output goes to standard error.
-fn print(output: &ToolOutput) -> Result<(), Fault> {
+fn print(output: &ToolOutput) -> Result<(), CliFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
         screen::error(&output.joined_text());
         return Ok(());

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Completions};
-use crate::fault::Fault;
+use crate::args::{Cli, CompletionsArgs};
+use crate::fault::CliFault;
 use crate::screen;
 
-pub(crate) fn run(args: &Completions) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, CliFault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolgate", &mut script);
     screen::text(&String::from_utf8_lossy(&script))?;

@@ -5,26 +5,26 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::args::Config;
+use crate::args::ConfigArgs;
 use crate::compose::directory;
-use crate::config::{self, Dirs, Found, Row, Shown, Source};
-use crate::fault::Fault;
+use crate::config::{self, UserDirs, CandidateState, ConfigRow, RowValue, SettingSource};
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
-pub(crate) fn run(args: &Config) -> Result<ExitCode, Fault> {
-    let config = config::load(&directory(&args.place)?, &Dirs::from_env()?, &args.place)?;
+pub(crate) fn run(args: &ConfigArgs) -> Result<ExitCode, CliFault> {
+    let config = config::load(&directory(&args.place)?, &UserDirs::from_env()?, &args.place)?;
     let rows = config.rows();
     if args.json {
-        let settings: Vec<Value> = rows.iter().flat_map(Row::json).collect();
+        let settings: Vec<Value> = rows.iter().flat_map(ConfigRow::json).collect();
         screen::text(&format!("{:#}", json!({ "settings": settings, "files": config.looked_for })))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text: String = rows.iter().map(printed).collect();
     for file in &config.looked_for {
         let found = match file.found {
-            Found::Read => "read",
-            Found::NotThere => "not there",
-            Found::NotYours => "left alone: it is somebody else's",
+            CandidateState::Read => "read",
+            CandidateState::NotThere => "not there",
+            CandidateState::NotYours => "left alone: it is somebody else's",
         };
         let path = file.path.to_string_lossy();
         let _infallible = writeln!(text, "{FAINT}# {}: {found}{FAINT:#}", screen::visible(&path));
@@ -41,14 +41,14 @@ pub(in crate::commands) fn toml(value: &Value) -> String {
 }
 
 /// Formats the row as TOML, valid in a configuration file.
-fn printed(Row { key, value }: &Row) -> String {
+fn printed(ConfigRow { key, value }: &ConfigRow) -> String {
     let safe = |value: &Value| screen::visible(&toml(value)).into_owned();
     let key = screen::visible(key);
-    let from = |source: &Source| format!("{FAINT}# {}{FAINT:#}", screen::visible(&source.to_string()));
+    let from = |source: &SettingSource| format!("{FAINT}# {}{FAINT:#}", screen::visible(&source.to_string()));
     match value {
-        Shown::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),
-        Shown::One(value, source) => format!("{NAME}{key}{NAME:#} = {}  {}\n", safe(value), from(source)),
-        Shown::List(values) => {
+        RowValue::Unset => format!("{FAINT}# {key} is not set{FAINT:#}\n"),
+        RowValue::One(value, source) => format!("{NAME}{key}{NAME:#} = {}  {}\n", safe(value), from(source)),
+        RowValue::List(values) => {
             let rows = values.iter().map(|(value, source)| format!("  {},  {}\n", safe(value), from(source)));
             format!("{NAME}{key}{NAME:#} = [\n{}]\n", rows.collect::<String>())
         }

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::args::Diff;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::args::DiffArgs;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::{screen, turns};
 
-pub(crate) fn run(args: &Diff) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
     let directory = exec::fs::real(&directory)
-        .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
-    let state = Dirs::from_env()?.state;
+        .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
+    let state = UserDirs::from_env()?.state;
     let last = state.map(|state| turns::last(&state, &directory)).transpose()?.flatten();
     if args.json {
         let all = json!({"cwd": directory.display().to_string(), "unified_diff": last});

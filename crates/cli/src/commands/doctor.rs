@@ -6,14 +6,14 @@ use exec::sandbox::Scratch;
 use serde_json::json;
 use toolgate::{BuildFault, Gap, Sandbox};
 
-use crate::args::Doctor;
-use crate::fault::Fault;
+use crate::args::DoctorArgs;
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
-pub(crate) fn run(args: &Doctor) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.
     let scratch =
-        Scratch::new().map_err(|fault| Fault::unconfined(BuildFault::Scratch(fault).to_string()))?;
+        Scratch::new().map_err(|fault| CliFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
     let (able, fix) = super::block_on(async { Ok(Sandbox::probe().await?) })?;
     let full = able.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
     let code = if full { ExitCode::SUCCESS } else { ExitCode::FAILURE };

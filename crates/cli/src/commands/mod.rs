@@ -26,19 +26,19 @@ use std::future::Future;
 
 use tokio::runtime::Builder;
 
-use crate::fault::Fault;
+use crate::fault::CliFault;
 
 /// Runs `work` on a multi-threaded async runtime.
-fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+fn block_on<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
     block_in(Builder::new_multi_thread(), work)
 }
 
 /// Runs `work` on a single-threaded async runtime. For one task, this saves the start-up time of threads.
-pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
     block_in(Builder::new_current_thread(), work)
 }
 
-fn block_in<T>(mut builder: Builder, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+fn block_in<T>(mut builder: Builder, work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
     let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(work);
     // Abandoned work may hang in a blocking read; the process does not wait for it.

@@ -17,14 +17,14 @@ use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Pass, Plan, Recove
 use toolgate::{Machine, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::{screen, turns};
 
 /// Maximum size of a patch in bytes.
 const LONGEST: u64 = 64 << 20;
 
-pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
     let text = text(args)?;
     let directory = args.cwd.clone().unwrap_or_else(|| ".".into());
     let parsed = match format(args.format) {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
         Err(fault) => return refuse(args, &fault.to_string()),
     };
     let disk = Disk::at(&directory)
-        .map_err(|fault| Fault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
+        .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
         .breaking_links(args.break_links)
         .advising("`--break-links` changes it under this name alone");
     let root = disk.root().to_owned();
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &args::Patch) -> Result<ExitCode, Fault> {
     if !args.dry_run {
         mended(&records)?;
     }
-    let tally = Tally::default();
-    let mut progress = screen::Progress::of("patch");
+    let tally = PatchProgress::default();
+    let mut progress = screen::ProgressLine::of("patch");
     let tick = || progress.say(&tally.to_string());
-    let done = screen::ticking(screen::Progress::EVERY, tick, || {
+    let done = screen::ticking(screen::ProgressLine::EVERY, tick, || {
         let plan = Plan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.steps();
         tally.all.store(steps.len(), Relaxed);
@@ -103,9 +103,9 @@ fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
 }
 
 /// Recovers interrupted edits (rollback or completion) and reports them.
-fn mended(records: &Path) -> Result<(), Fault> {
+fn mended(records: &Path) -> Result<(), CliFault> {
     let unusable = |error: io::Error| {
-        Fault::usage(format!("nothing can be changed without a record of it: {error}"))
+        CliFault::usage(format!("nothing can be changed without a record of it: {error}"))
             .hint("set TOOLGATE_HOME to a directory of yours")
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(records);
@@ -130,14 +130,14 @@ fn mended(records: &Path) -> Result<(), Fault> {
 
 /// The progress of a patch, shown to a waiting user.
 #[derive(Default)]
-struct Tally {
+struct PatchProgress {
     /// The number of files; zero while the matching of the patch runs.
     all: AtomicUsize,
     written: AtomicUsize,
     placed: AtomicUsize,
 }
 
-impl Tally {
+impl PatchProgress {
     fn count(&self, milestone: Milestone<'_>) {
         let counter = match milestone {
             Milestone::Written(_) => &self.written,
@@ -147,7 +147,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for PatchProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [all, written, placed] =
             [&self.all, &self.written, &self.placed].map(|count| count.load(Relaxed));
@@ -181,7 +181,7 @@ fn format(format: PatchFormat) -> Option<Format> {
 }
 
 /// Reads the patch from the argument, a file or standard input.
-fn text(args: &args::Patch) -> Result<String, Fault> {
+fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
     let mut bytes = Vec::new();
     match &args.patch {
         Some(text) if text.as_bytes().contains(&b'\n') => bytes = text.as_bytes().to_vec(),
@@ -190,7 +190,7 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
             #[expect(clippy::disallowed_methods, reason = "the user names the file on the command line")]
             let opened =
                 std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
-            opened.map_err(|fault| Fault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
+            opened.map_err(|fault| CliFault::usage(format!("`{}` cannot be read: {fault}", path.display())))?;
         }
         _ => {
             if std::io::stdin().is_terminal() {
@@ -200,29 +200,29 @@ fn text(args: &args::Patch) -> Result<String, Fault> {
         }
     }
     if bytes.trim_ascii().is_empty() {
-        return Err(Fault::usage("there is no patch: the input is empty")
+        return Err(CliFault::usage("there is no patch: the input is empty")
             .hint("give a file, or a patch on standard input"));
     }
     if bytes.len() as u64 > LONGEST {
-        return Err(Fault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
+        return Err(CliFault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| {
-        Fault::usage("the patch is not UTF-8 text")
+        CliFault::usage("the patch is not UTF-8 text")
             .hint("`git apply` takes other encodings as they are; or convert patch and files to UTF-8")
     })
 }
 
 /// Returns the directory of the write-ahead records of edits.
-fn records() -> Result<PathBuf, Fault> {
+fn records() -> Result<PathBuf, CliFault> {
     Ok(state()?.join("edits"))
 }
 
-fn state() -> Result<PathBuf, Fault> {
-    let state = Dirs::from_env()?.state;
-    state.ok_or_else(|| Fault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))
+fn state() -> Result<PathBuf, CliFault> {
+    let state = UserDirs::from_env()?.state;
+    state.ok_or_else(|| CliFault::usage("there is no home to keep records in; set HOME or TOOLGATE_HOME"))
 }
 
-fn refuse(args: &args::Patch, why: &str) -> Result<ExitCode, Fault> {
+fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     if args.json {
         screen::text(&json!({"applied": false, "error": why}).to_string())?;
     } else {
@@ -231,7 +231,7 @@ fn refuse(args: &args::Patch, why: &str) -> Result<ExitCode, Fault> {
     Ok(ExitCode::FAILURE)
 }
 
-fn told(args: &args::Patch, plan: &Plan) -> Result<(), Fault> {
+fn told(args: &args::PatchArgs, plan: &Plan) -> Result<(), CliFault> {
     if args.json {
         let file = |change: &patch::Change| {
             let places: Vec<_> = change
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_told_how_far_it_is() {
-        let tally = Tally::default();
+        let tally = PatchProgress::default();
         assert_eq!(tally.to_string(), "looking where its lines are");
         let step = patch::Step { path: "a.txt".to_owned(), found: None, put: None };
         tally.all.store(3, Relaxed);

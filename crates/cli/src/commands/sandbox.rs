@@ -12,10 +12,10 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{Denial, Sandbox, SandboxFault};
 
-use crate::args::SandboxCommand;
+use crate::args::SandboxArgs;
 use crate::compose::compose_with;
-use crate::config::{self, Source};
-use crate::fault::{Fault, UNCONFINED};
+use crate::config::{self, SettingSource};
+use crate::fault::{CliFault, UNCONFINED};
 use crate::loud;
 use crate::screen;
 
@@ -27,12 +27,12 @@ const OF_A_TERMINAL: &[&str] = &["TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM"
 /// Time for processes that the command left running to end.
 const GRACE: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
     let explain = args.explain;
     let composed = compose_with(&args.place, |config| {
         // A single command should be able to work here, so workspace-write is the default of this command.
-        if config.sandbox.source == Source::BuiltIn {
-            config.sandbox.value = config::Sandbox::WorkspaceWrite;
+        if config.sandbox.source == SettingSource::BuiltIn {
+            config.sandbox.value = config::SandboxMode::WorkspaceWrite;
         }
         for named in OF_A_TERMINAL.iter().filter(|name| std::env::var_os(name).is_some()) {
             config.commands.take(named);
@@ -83,7 +83,7 @@ pub(crate) fn run(args: SandboxCommand) -> Result<ExitCode, Fault> {
     })
 }
 
-fn stdio() -> Result<[OwnedFd; 3], Fault> {
+fn stdio() -> Result<[OwnedFd; 3], CliFault> {
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let own = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned();
     Ok([own(input.as_fd())?, own(output.as_fd())?, own(errors.as_fd())?])
@@ -118,7 +118,7 @@ fn outcome(session: &Session) -> ExitCode {
 }
 
 /// Waits for the command, and forwards signals to it.
-async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
+async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFault> {
     let mut changed = session.watch();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
@@ -149,9 +149,9 @@ fn window() -> Size {
 }
 
 /// Raw mode of the user's terminal, restored on drop.
-struct Raw(Termios);
+struct RawTerminal(Termios);
 
-impl Raw {
+impl RawTerminal {
     fn new() -> std::io::Result<Self> {
         let before = tcgetattr(std::io::stdin())?;
         let mut raw = before.clone();
@@ -161,7 +161,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         let _gone = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.0);
     }
@@ -169,8 +169,8 @@ impl Drop for Raw {
 
 /// Relays keys to the command and its output to the terminal. The command has its own terminal and never
 /// holds the user's.
-async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, Fault> {
-    let raw = Raw::new()?;
+async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+    let raw = RawTerminal::new()?;
     let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
     // The thread may still wait for a key at the end; the program does not join it.
     let _reader = std::thread::Builder::new().spawn(move || {

@@ -9,11 +9,11 @@ use agent::{ScriptedBackend, ScriptedModelServer as Server, ScriptedTurn};
 use serde_json::{Value, json};
 use toolgate::wire::Dialect;
 
-use crate::args::ScriptServer;
-use crate::fault::Fault;
+use crate::args::ScriptServerArgs;
+use crate::fault::CliFault;
 use crate::screen;
 
-pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let turns = script(&args.file)?;
     let log = args.log.as_deref().map(appended).transpose()?;
     let log = Arc::new(Mutex::new(log));
@@ -35,12 +35,12 @@ pub(crate) fn run(args: &ScriptServer) -> Result<ExitCode, Fault> {
 }
 
 /// Reads a script.
-pub(crate) fn script(file: &Path) -> Result<Vec<ScriptedTurn>, Fault> {
+pub(crate) fn script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
     let text = super::call::read(file)?;
-    ScriptedTurn::read(&text).map_err(|fault| Fault::usage(format!("{}: {fault}", file.display())))
+    ScriptedTurn::read(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
 }
 
-fn appended(file: &Path) -> Result<std::fs::File, Fault> {
+fn appended(file: &Path) -> Result<std::fs::File, CliFault> {
     let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
-    opened.map_err(|error| Fault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
+    opened.map_err(|error| CliFault::usage(format!("the log `{}` cannot be written: {error}", file.display())))
 }

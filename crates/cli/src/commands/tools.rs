@@ -10,18 +10,18 @@ use toolgate::wire::{Dialect, Style, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
 use super::call::{is_of_servers, may_be_of};
-use crate::args::{Tools, ToolsWire};
-use crate::compose::{Api, compose};
-use crate::fault::Fault;
+use crate::args::{ToolsArgs, ToolsWire};
+use crate::compose::{ToolFormApi, compose};
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME, one_line, visible};
-use crate::servers::{self, Told};
+use crate::servers::{self, ServerNotices};
 
-pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
     let composed = compose(&args.place)?.for_api(api(wire));
     let style = composed.style();
     let specs = super::block_on(async {
-        let means = Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() };
+        let means = Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() };
         let wanted = |server: &str| {
             args.name.as_deref().is_none_or(|name| is_of_servers(name) && may_be_of(name, server))
         };
@@ -46,14 +46,14 @@ pub(crate) fn run(args: &Tools) -> Result<ExitCode, Fault> {
 }
 
 /// Returns the API that tools are shown for.
-fn api(wire: ToolsWire) -> Api {
+fn api(wire: ToolsWire) -> ToolFormApi {
     match wire {
-        ToolsWire::Responses => Api::of_environment(Dialect::Responses),
-        ToolsWire::Chat | ToolsWire::Anthropic | ToolsWire::Mcp => Api::Functions,
+        ToolsWire::Responses => ToolFormApi::of_environment(Dialect::Responses),
+        ToolsWire::Chat | ToolsWire::Anthropic | ToolsWire::Mcp => ToolFormApi::Functions,
     }
 }
 
-fn chosen(toolgate: &Toolgate, args: &Tools) -> Result<Vec<ToolSpec>, Fault> {
+fn chosen(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFault> {
     let registry = toolgate.router().registry();
     match args.name.as_deref() {
         None if args.all => {
@@ -66,14 +66,14 @@ fn chosen(toolgate: &Toolgate, args: &Tools) -> Result<Vec<ToolSpec>, Fault> {
             Ok(specs)
         }
         None => Ok(registry.specs()),
-        Some(name) if mcp::CALL_TOOL.contains(&name) => Err(Fault::usage(format!(
+        Some(name) if mcp::CALL_TOOL.contains(&name) => Err(CliFault::usage(format!(
             "`{name}` stands for the tools of MCP servers: it takes `server`, `tool` and `arguments`; \
              `toolgate tools SERVER/TOOL` describes one of them"
         ))),
         // The name may be written as `server/tool`.
         Some(name) => match registry.answering(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
-            Err(unknown) => Err(Fault::usage(unknown.to_string())),
+            Err(unknown) => Err(CliFault::usage(unknown.to_string())),
         },
     }
 }

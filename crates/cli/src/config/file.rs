@@ -16,8 +16,8 @@ use super::forms::{ModelTable, PatchForm, ShellName};
 use super::hook::HookTable;
 use super::search::{WebSearchKey, WebSearchTable};
 use super::server::ServerTable;
-use super::{Approval, Inherit, Integers, Network, Sandbox, Setting, Source, Tier};
-use crate::fault::Fault;
+use super::{ApprovalMode, EnvInheritance, IntegerStyle, NetworkMode, SandboxMode, SourcedValue, SettingSource, ConfinementTier};
+use crate::fault::CliFault;
 
 /// Bytes of a configuration file at most.
 const MAX_BYTES: u64 = 1 << 20;
@@ -32,31 +32,31 @@ const SESSIONS: RangeInclusive<u64> = 1..=1024;
 pub(super) struct ConfigFile {
     path: PathBuf,
     text: String,
-    pub(super) content: Content,
+    pub(super) content: ConfigTables,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Content {
+pub(super) struct ConfigTables {
     pub(super) model: Option<Spanned<String>>,
     #[serde(alias = "sandbox_policy", alias = "sandbox_mode")]
-    pub(super) sandbox: Option<Spanned<Sandbox>>,
+    pub(super) sandbox: Option<Spanned<SandboxMode>>,
     #[serde(alias = "approval_policy", alias = "approval_mode")]
-    pub(super) approval: Option<Spanned<Approval>>,
-    pub(super) tools: Tools,
+    pub(super) approval: Option<Spanned<ApprovalMode>>,
+    pub(super) tools: ToolsTable,
     pub(super) models: BTreeMap<String, Spanned<ModelTable>>,
-    pub(super) files: Files,
-    pub(super) commands: Commands,
-    pub(super) confinement: Confinement,
-    pub(super) limits: Limits,
-    pub(super) wire: Wire,
+    pub(super) files: FilesTable,
+    pub(super) commands: CommandsTable,
+    pub(super) confinement: ConfinementTable,
+    pub(super) limits: LimitsTable,
+    pub(super) wire: WireTable,
     pub(super) hook: Vec<HookTable>,
     pub(super) mcp_servers: BTreeMap<String, Spanned<ServerTable>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Tools {
+pub(super) struct ToolsTable {
     pub(super) only: Option<Spanned<Vec<String>>>,
     pub(super) without: Vec<Spanned<String>>,
     pub(super) web_search: Option<Spanned<WebSearchKey>>,
@@ -70,7 +70,7 @@ pub(super) struct Tools {
     pub(super) use_experimental_streamable_shell_tool: Option<Spanned<bool>>,
 }
 
-impl Tools {
+impl ToolsTable {
     /// Returns the tools that their own switch disables.
     pub(super) fn switched_off(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
         let switches = [
@@ -85,7 +85,7 @@ impl Tools {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Files {
+pub(super) struct FilesTable {
     pub(super) read_roots: Vec<Spanned<String>>,
     pub(super) deny_read: Vec<Spanned<String>>,
     pub(super) deny_read_defaults: Option<Spanned<bool>>,
@@ -93,8 +93,8 @@ pub(super) struct Files {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Commands {
-    pub(super) inherit: Option<Spanned<Inherit>>,
+pub(super) struct CommandsTable {
+    pub(super) inherit: Option<Spanned<EnvInheritance>>,
     pub(super) pass: Vec<Spanned<String>>,
     pub(super) set: BTreeMap<String, Spanned<String>>,
     pub(super) sessions: Option<Spanned<u64>>,
@@ -103,14 +103,14 @@ pub(super) struct Commands {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Confinement {
+pub(super) struct ConfinementTable {
     pub(super) writable: Vec<Spanned<String>>,
     pub(super) read_only: Vec<Spanned<String>>,
-    pub(super) network: Option<Spanned<Network>>,
+    pub(super) network: Option<Spanned<NetworkMode>>,
     pub(super) hosts: Vec<Spanned<String>>,
     pub(super) unix_sockets: Vec<Spanned<String>>,
-    pub(super) tier: Option<Spanned<Tier>>,
-    pub(super) require: Option<Spanned<Tier>>,
+    pub(super) tier: Option<Spanned<ConfinementTier>>,
+    pub(super) require: Option<Spanned<ConfinementTier>>,
     pub(super) processes: Option<Spanned<u64>>,
     pub(super) memory_mb: Option<Spanned<u64>>,
     pub(super) file_size_mb: Option<Spanned<u64>>,
@@ -121,7 +121,7 @@ pub(super) struct Confinement {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Limits {
+pub(super) struct LimitsTable {
     pub(super) output_tokens: Option<Spanned<u64>>,
     pub(super) call_timeout_ms: Option<Spanned<u64>>,
     pub(super) parallel: Option<Spanned<u64>>,
@@ -129,8 +129,8 @@ pub(super) struct Limits {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Wire {
-    pub(super) integers: Option<Spanned<Integers>>,
+pub(super) struct WireTable {
+    pub(super) integers: Option<Spanned<IntegerStyle>>,
 }
 
 /// Replaces Rust terms in a parser message with words for users.
@@ -159,25 +159,25 @@ fn plain(message: &str) -> String {
 
 /// Decides whether the file may be a symlink: a user's file may be one, but a project's could point anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum ConfigSymlinks {
     Follow,
     Refuse,
 }
 
 /// Opens without blocking: a FIFO in a project must not hang the program.
-fn open(path: &Path, links: Links) -> rustix::io::Result<File> {
+fn open(path: &Path, links: ConfigSymlinks) -> rustix::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let flags = match links {
-        Links::Follow => flags,
-        Links::Refuse => flags | OFlags::NOFOLLOW,
+        ConfigSymlinks::Follow => flags,
+        ConfigSymlinks::Refuse => flags | OFlags::NOFOLLOW,
     };
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 impl ConfigFile {
     /// Reads the file at `path`; `None` if it does not exist.
-    pub(super) fn read(path: &Path, links: Links) -> Result<Option<Self>, Fault> {
-        let broken = |why: &str| Fault::usage(format!("{}: {why}", path.display()));
+    pub(super) fn read(path: &Path, links: ConfigSymlinks) -> Result<Option<Self>, CliFault> {
+        let broken = |why: &str| CliFault::usage(format!("{}: {why}", path.display()));
         let file = match open(path, links) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -201,7 +201,7 @@ impl ConfigFile {
         if text.len() as u64 > MAX_BYTES {
             return Err(broken(&format!("longer than {MAX_BYTES} bytes")));
         }
-        let content = Content::default();
+        let content = ConfigTables::default();
         let mut file = Self { path: path.to_owned(), text, content };
         file.content = match toml::from_str(&file.text) {
             Ok(content) => content,
@@ -214,7 +214,7 @@ impl ConfigFile {
         Ok(Some(file))
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), CliFault> {
         let limits = &self.content.limits;
         self.within("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
         self.within("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
@@ -236,8 +236,8 @@ impl ConfigFile {
         self.check_commands()
     }
 
-    fn check_confinement(&self) -> Result<(), Fault> {
-        let Confinement {
+    fn check_confinement(&self) -> Result<(), CliFault> {
+        let ConfinementTable {
             processes,
             memory_mb,
             file_size_mb,
@@ -264,12 +264,12 @@ impl ConfigFile {
     }
 
     /// Parses a value of this file as a host.
-    pub(super) fn host(&self, text: &Spanned<String>) -> Result<Host, Fault> {
+    pub(super) fn host(&self, text: &Spanned<String>) -> Result<Host, CliFault> {
         text.get_ref().parse().map_err(|fault: HostFault| self.fault(&text.span(), &fault.to_string()))
     }
 
-    fn check_commands(&self) -> Result<(), Fault> {
-        let Commands { pass, set, sessions, shell, .. } = &self.content.commands;
+    fn check_commands(&self) -> Result<(), CliFault> {
+        let CommandsTable { pass, set, sessions, shell, .. } = &self.content.commands;
         self.within("sessions", sessions.as_ref(), SESSIONS)?;
         let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
         if let Some(one_more) = one_more {
@@ -301,7 +301,7 @@ impl ConfigFile {
         name: &str,
         value: Option<&Spanned<u64>>,
         range: RangeInclusive<u64>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliFault> {
         match value {
             Some(value) if !range.contains(value.get_ref()) => {
                 let why = format!("`{name}` must be from {} to {}", range.start(), range.end());
@@ -312,17 +312,17 @@ impl ConfigFile {
     }
 
     /// Builds an error at a position in the file.
-    pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> Fault {
+    pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> CliFault {
         let (line, column) = self.position(span);
-        Fault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
+        CliFault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
             .hint("`toolgate config --help` says what can be set")
     }
 
     /// Converts a value of this file to a setting with its source.
-    pub(super) fn setting<T, U>(&self, value: &Spanned<T>, convert: impl FnOnce(&T) -> U) -> Setting<U> {
+    pub(super) fn setting<T, U>(&self, value: &Spanned<T>, convert: impl FnOnce(&T) -> U) -> SourcedValue<U> {
         let (line, _) = self.position(&value.span());
-        let source = Source::File { path: self.path.clone(), line };
-        Setting { value: convert(value.get_ref()), source }
+        let source = SettingSource::File { path: self.path.clone(), line };
+        SourcedValue { value: convert(value.get_ref()), source }
     }
 
     /// Returns the directory that relative paths in the file start from.

@@ -5,7 +5,7 @@ use toml::Spanned;
 use toolgate::{ApplyPatchToolType, ShellType};
 
 use super::file::ConfigFile;
-use super::{Config, Setting};
+use super::{Config, SourcedValue};
 
 /// The shell tool that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,14 +63,14 @@ struct FormSettings {
 
 /// The forms that the configuration chooses for one model; the model's family decides the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Forms {
+pub(crate) struct ToolForms {
     pub(crate) shell: Option<ShellType>,
     pub(crate) apply_patch: Option<ApplyPatchToolType>,
     pub(crate) sees_images: Option<bool>,
 }
 
 impl ModelTable {
-    pub(super) fn settings(file: &ConfigFile) -> impl Iterator<Item = Setting<ModelSetting>> {
+    pub(super) fn settings(file: &ConfigFile) -> impl Iterator<Item = SourcedValue<ModelSetting>> {
         let setting = |(name, table): (&String, &Spanned<Self>)| {
             file.setting(table, |table| ModelSetting {
                 name: name.clone(),
@@ -111,7 +111,7 @@ impl FormSettings {
 
 impl Config {
     /// Returns the forms for `model`: from the table with the longest matching name, else from `[tools]`.
-    pub(crate) fn forms(&self, model: &str) -> Forms {
+    pub(crate) fn forms(&self, model: &str) -> ToolForms {
         let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
         let own = own.max_by_key(|table| table.name.len());
         let said = own.map(|table| table.said).unwrap_or_default();
@@ -120,7 +120,7 @@ impl Config {
             apply_patch_tool_type: self.tools.apply_patch_tool_type.value,
             use_experimental_streamable_shell_tool: self.tools.use_experimental_streamable_shell_tool.value,
         };
-        Forms {
+        ToolForms {
             shell: said.shell().or(all.shell()),
             apply_patch: said.apply_patch().or(all.apply_patch()),
             sees_images: own.and_then(|table| table.include_view_image_tool),

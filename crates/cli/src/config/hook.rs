@@ -7,8 +7,8 @@ use toml::Spanned;
 use toolgate::{CommandHook, Environment, rules};
 
 use super::file::ConfigFile;
-use super::{Dirs, Setting};
-use crate::fault::Fault;
+use super::{UserDirs, SourcedValue};
+use crate::fault::CliFault;
 
 const MAX_HOOKS: usize = 64;
 const MAX_NAME: usize = 64;
@@ -20,25 +20,25 @@ const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 100..=600_000;
 pub(super) struct HookTable {
     name: Option<Spanned<String>>,
     pub(super) command: Spanned<Vec<String>>,
-    on: Option<Spanned<Vec<On>>>,
+    on: Option<Spanned<Vec<HookTiming>>>,
     tools: Option<Spanned<Vec<String>>>,
     timeout_ms: Option<Spanned<u64>>,
-    on_failure: Option<OnFailure>,
+    on_failure: Option<HookFailureAction>,
     #[serde(default)]
     pass: Vec<Spanned<String>>,
 }
 
 /// A hook with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Hook {
+pub(crate) struct HookSetting {
     name: String,
     command: Vec<String>,
-    on: Vec<On>,
+    on: Vec<HookTiming>,
     /// Empty means all tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<String>,
     timeout_ms: u64,
-    on_failure: OnFailure,
+    on_failure: HookFailureAction,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pass: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Hook {
 /// The time at which the hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum On {
+enum HookTiming {
     Before,
     After,
 }
@@ -54,14 +54,14 @@ enum On {
 /// The effect of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum OnFailure {
+enum HookFailureAction {
     Deny,
     Ignore,
 }
 
 impl HookTable {
     /// Validates the hooks of `file`.
-    pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), CliFault> {
         let hooks = &file.content.hook;
         if let Some(one_more) = hooks.get(MAX_HOOKS) {
             let why = format!("more than {MAX_HOOKS} hooks are too many");
@@ -70,7 +70,7 @@ impl HookTable {
         hooks.iter().try_for_each(|hook| hook.check(file))
     }
 
-    fn check(&self, file: &ConfigFile) -> Result<(), Fault> {
+    fn check(&self, file: &ConfigFile) -> Result<(), CliFault> {
         let words = self.command.get_ref();
         if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
             let why = "`command` must be a program and its arguments, e.g. `[\"python3\", \"~/guard.py\"]`";
@@ -103,9 +103,9 @@ impl HookTable {
     }
 
     /// Returns the hooks of `file`. Unnamed hooks that would share a name get their position in the file appended.
-    pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<Hook>> {
+    pub(super) fn settings(file: &ConfigFile, dirs: &UserDirs) -> Vec<SourcedValue<HookSetting>> {
         let hooks = &file.content.hook;
-        let mut settings: Vec<Setting<Hook>> = hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
+        let mut settings: Vec<SourcedValue<HookSetting>> = hooks.iter().map(|hook| hook.setting(file, dirs)).collect();
         let names: Vec<String> = settings.iter().map(|setting| setting.value.name.clone()).collect();
         for (at, (hook, setting)) in hooks.iter().zip(&mut settings).enumerate() {
             let same = names.iter().filter(|name| **name == names[at]).count();
@@ -117,7 +117,7 @@ impl HookTable {
     }
 
     /// Returns the hook that the table describes.
-    fn setting(&self, file: &ConfigFile, dirs: &Dirs) -> Setting<Hook> {
+    fn setting(&self, file: &ConfigFile, dirs: &UserDirs) -> SourcedValue<HookSetting> {
         let built_in = CommandHook::new("", Vec::new());
         let timeout = u64::try_from(built_in.timeout.as_millis()).unwrap_or(u64::MAX);
         file.setting(&self.command, |words| {
@@ -128,12 +128,12 @@ impl HookTable {
                 *program = path.to_string_lossy().into_owned();
             }
             let own_name = || file_of(&command).unwrap_or_else(|| "hook".to_owned());
-            Hook {
+            HookSetting {
                 name: self.name.as_ref().map_or_else(own_name, |name| name.get_ref().clone()),
-                on: self.on.as_ref().map_or_else(|| vec![On::Before], |on| on.get_ref().clone()),
+                on: self.on.as_ref().map_or_else(|| vec![HookTiming::Before], |on| on.get_ref().clone()),
                 tools: self.tools.as_ref().map(|tools| tools.get_ref().clone()).unwrap_or_default(),
                 timeout_ms: self.timeout_ms.as_ref().map_or(timeout, |timeout| *timeout.get_ref()),
-                on_failure: self.on_failure.unwrap_or(OnFailure::Deny),
+                on_failure: self.on_failure.unwrap_or(HookFailureAction::Deny),
                 pass: self.pass.iter().map(|name| name.get_ref().clone()).collect(),
                 command,
             }
@@ -151,28 +151,28 @@ fn file_of(command: &[String]) -> Option<String> {
     Some(Path::new(file).file_name()?.to_string_lossy().into_owned())
 }
 
-fn below_home(word: &str, dirs: &Dirs) -> String {
+fn below_home(word: &str, dirs: &UserDirs) -> String {
     match (word.strip_prefix("~/"), &dirs.home) {
         (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
         (Some(_), None) | (None, _) => word.to_owned(),
     }
 }
 
-impl Setting<Hook> {
+impl SourcedValue<HookSetting> {
     /// Returns the hook in the form that the engine runs.
     pub(crate) fn command_hook(&self) -> CommandHook {
-        let Hook { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
-        let moment = |on: &On| match on {
-            On::Before => toolgate::Moment::Before,
-            On::After => toolgate::Moment::After,
+        let HookSetting { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
+        let moment = |on: &HookTiming| match on {
+            HookTiming::Before => toolgate::Moment::Before,
+            HookTiming::After => toolgate::Moment::After,
         };
         CommandHook {
             on: on.iter().map(moment).collect(),
             tools,
             timeout: std::time::Duration::from_millis(timeout_ms),
             on_failure: match on_failure {
-                OnFailure::Deny => toolgate::OnFailure::Deny,
-                OnFailure::Ignore => toolgate::OnFailure::Ignore,
+                HookFailureAction::Deny => toolgate::OnFailure::Deny,
+                HookFailureAction::Ignore => toolgate::OnFailure::Ignore,
             },
             pass,
             from: self.source.to_string(),

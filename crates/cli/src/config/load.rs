@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toolgate::Host;
 
-use super::file::{ConfigFile, Confinement, Content, Links};
+use super::file::{ConfigFile, ConfinementTable, ConfigTables, ConfigSymlinks};
 use super::forms::ModelTable;
 use super::hook::HookTable;
 use super::search::WebSearchKey;
 use super::server::ServerTable;
 use super::{
-    Approval, Config, Found, Inherit, LookedFor, NO_SOCKET, Network, Sandbox, Setting, Source, Tier,
-    WebSearch, is_socket,
+    ApprovalMode, Config, CandidateState, EnvInheritance, ConfigCandidate, NO_SOCKET, NetworkMode, SandboxMode, SourcedValue, SettingSource, ConfinementTier,
+    HostedSearchMode, is_socket,
 };
-use crate::args::{Confine, Place};
-use crate::fault::Fault;
+use crate::args::{ConfinementArgs, WorkspaceArgs};
+use crate::fault::CliFault;
 
 /// The project's file.
 pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
@@ -25,7 +25,7 @@ const USER_FILES: [&str; 2] = ["config.toml", "toolgate.toml"];
 
 /// The user's own directories.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Dirs {
+pub(crate) struct UserDirs {
     pub(crate) home: Option<PathBuf>,
     /// Configuration.
     pub(crate) config: Option<PathBuf>,
@@ -35,14 +35,14 @@ pub(crate) struct Dirs {
     pub(crate) sessions: Option<PathBuf>,
 }
 
-impl Dirs {
+impl UserDirs {
     /// Reads the directories from `TOOLGATE_HOME`, else the XDG variables, else the home directory.
-    pub(crate) fn from_env() -> Result<Self, Fault> {
+    pub(crate) fn from_env() -> Result<Self, CliFault> {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         if let Some(own) = std::env::var_os("TOOLGATE_HOME").map(PathBuf::from) {
             if !own.is_absolute() {
                 let wrong = format!("TOOLGATE_HOME is `{}`; it must be a whole path", own.display());
-                return Err(Fault::usage(wrong));
+                return Err(CliFault::usage(wrong));
             }
             let sessions = Some(own.join("sessions"));
             return Ok(Self { home, state: Some(own.join("state")), sessions, config: Some(own) });
@@ -60,7 +60,7 @@ impl Dirs {
 }
 
 /// Loads the configuration for work in `cwd`.
-pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fault> {
+pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result<Config, CliFault> {
     let mut config = Config::built_in();
     if let Some(file) = user_file(dirs, &mut config.looked_for)? {
         config.take(&file);
@@ -76,44 +76,44 @@ pub(crate) fn load(cwd: &Path, dirs: &Dirs, flags: &Place) -> Result<Config, Fau
         }
     }
     if let Some(model) = &flags.model {
-        config.model = Setting { value: Some(model.clone()), source: Source::Flag("--model") };
+        config.model = SourcedValue { value: Some(model.clone()), source: SettingSource::Flag("--model") };
     }
     if let Some(value) = flags.sandbox {
-        config.sandbox = Setting { value, source: Source::Flag("--sandbox") };
+        config.sandbox = SourcedValue { value, source: SettingSource::Flag("--sandbox") };
     }
     if let Some(value) = flags.approval {
-        config.approval = Setting { value, source: Source::Flag("--approval") };
+        config.approval = SourcedValue { value, source: SettingSource::Flag("--approval") };
     }
     config.flags(cwd, &flags.confine)?;
     for root in &flags.read_root {
         let value = cwd.join(root);
-        config.files.read_roots.push(Setting { value, source: Source::Flag("--read-root") });
+        config.files.read_roots.push(SourcedValue { value, source: SettingSource::Flag("--read-root") });
     }
     Ok(config)
 }
 
 /// Returns the path of the user's file, whether or not it exists.
-pub(crate) fn user_path(dirs: &Dirs) -> Result<PathBuf, Fault> {
-    let missing = || Fault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
+pub(crate) fn user_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
+    let missing = || CliFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
     let directory = dirs.config.as_ref().ok_or_else(missing)?;
     let there =
         USER_FILES.iter().map(|name| directory.join(name)).find(|path| path.symlink_metadata().is_ok());
     Ok(there.unwrap_or_else(|| directory.join(USER_FILES[0])))
 }
 
-fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<ConfigFile>, Fault> {
+fn user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<Option<ConfigFile>, CliFault> {
     let Some(directory) = &dirs.config else { return Ok(None) };
     let mut found = None;
     for name in USER_FILES {
         let path = directory.join(name);
-        let file = ConfigFile::read(&path, Links::Follow)?;
+        let file = ConfigFile::read(&path, ConfigSymlinks::Follow)?;
         if file.is_some() && found.is_some() {
             let [one, other] = USER_FILES;
             let both = format!("`{}` holds both `{one}` and `{other}`; keep one", directory.display());
-            return Err(Fault::usage(both));
+            return Err(CliFault::usage(both));
         }
         looked_for
-            .push(LookedFor { path, found: if file.is_some() { Found::Read } else { Found::NotThere } });
+            .push(ConfigCandidate { path, found: if file.is_some() { CandidateState::Read } else { CandidateState::NotThere } });
         found = file.or(found);
     }
     Ok(found)
@@ -122,14 +122,14 @@ fn user_file(dirs: &Dirs, looked_for: &mut Vec<LookedFor>) -> Result<Option<Conf
 /// Returns every project file at or above `cwd`, outermost first: up to the top of its git repository, else to the
 /// root. Above `cwd`, only files of the owner of `cwd`, of the user or of root count: anyone may put a file into
 /// `/tmp`.
-fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<ConfigFile>, Fault> {
+fn project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Vec<ConfigFile>, CliFault> {
     let mut files = Vec::new();
     for (path, whose) in at_or_above(cwd, Path::new(PROJECT_FILE)) {
         match whose {
-            Whose::Others => looked_for.push(LookedFor { path, found: Found::NotYours }),
-            Whose::Ours => {
-                if let Some(file) = ConfigFile::read(&path, Links::Refuse)? {
-                    looked_for.push(LookedFor { path, found: Found::Read });
+            FileOwner::Others => looked_for.push(ConfigCandidate { path, found: CandidateState::NotYours }),
+            FileOwner::Ours => {
+                if let Some(file) = ConfigFile::read(&path, ConfigSymlinks::Refuse)? {
+                    looked_for.push(ConfigCandidate { path, found: CandidateState::Read });
                     files.push(file);
                 }
             }
@@ -137,7 +137,7 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
     }
     if files.is_empty() {
         let cwd = exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
-        looked_for.push(LookedFor { path: cwd.join(PROJECT_FILE), found: Found::NotThere });
+        looked_for.push(ConfigCandidate { path: cwd.join(PROJECT_FILE), found: CandidateState::NotThere });
     }
     files.reverse();
     Ok(files)
@@ -145,7 +145,7 @@ fn project_files(cwd: &Path, looked_for: &mut Vec<LookedFor>) -> Result<Vec<Conf
 
 /// The owner of a project file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum FileOwner {
     /// The user, root or the owner of the working directory; also if the file does not exist.
     Ours,
     Others,
@@ -153,7 +153,7 @@ pub(super) enum Whose {
 
 /// Returns the paths of `name` at and above `cwd`, innermost first: up to the top of its git repository, else to the
 /// root.
-pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
+pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOwner)> {
     // Resolved first, so that `sub/..` does not make `sub` a parent directory.
     let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
@@ -164,17 +164,17 @@ pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, Whose)> {
         let path = directory.join(name);
         let owner = owner(&path);
         let others = directory != cwd && owner.is_some() && !trusted.contains(&owner);
-        (path, if others { Whose::Others } else { Whose::Ours })
+        (path, if others { FileOwner::Others } else { FileOwner::Ours })
     };
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).map(place).collect()
 }
 
 /// Rejects a project file that would give tools more than the user does.
-fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fault> {
-    let Content { sandbox, files, tools, commands, .. } = &file.content;
-    let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > Sandbox::ReadOnly);
+fn narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -> Result<(), CliFault> {
+    let ConfigTables { sandbox, files, tools, commands, .. } = &file.content;
+    let sandbox = sandbox.as_ref().filter(|sandbox| *sandbox.get_ref() > SandboxMode::ReadOnly);
     let sandbox = sandbox.map(|sandbox| (sandbox.span(), "sandbox"));
-    let tightens = |asks: &Approval| matches!(asks, Approval::Untrusted | Approval::Disabled);
+    let tightens = |asks: &ApprovalMode| matches!(asks, ApprovalMode::Untrusted | ApprovalMode::Disabled);
     let approval = file.content.approval.as_ref().filter(|asks| !tightens(asks.get_ref()));
     let approval = approval.map(|asks| (asks.span(), "approval"));
     let root = files.read_roots.first().map(|root| (root.span(), "files.read_roots"));
@@ -190,12 +190,12 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fa
     let forms = [shell_type, patch, streamable, models];
     let request = tools.web_search_request.as_ref().filter(|on| *on.get_ref());
     let search = search.or(request.map(|on| (on.span(), "tools.web_search_request")));
-    let inherit = commands.inherit.as_ref().filter(|inherit| *inherit.get_ref() > Inherit::Core);
+    let inherit = commands.inherit.as_ref().filter(|inherit| *inherit.get_ref() > EnvInheritance::Core);
     let inherit = inherit.map(|inherit| (inherit.span(), "commands.inherit"));
     let pass = commands.pass.first().map(|name| (name.span(), "commands.pass"));
     let set = commands.set.values().next().map(|value| (value.span(), "commands.set"));
     let shell = commands.shell.as_ref().map(|shell| (shell.span(), "commands.shell"));
-    let Confinement { writable, hosts, unix_sockets, tier, require, network, tmp_mb, shm_mb, .. } =
+    let ConfinementTable { writable, hosts, unix_sockets, tier, require, network, tmp_mb, shm_mb, .. } =
         &file.content.confinement;
     let writable = writable.first().map(|root| (root.span(), "confinement.writable"));
     let hosts = hosts.first().map(|host| (host.span(), "confinement.hosts"));
@@ -206,7 +206,7 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fa
     // The available amount depends on the machine, so a number cannot be known to be smaller.
     let tmp = tmp_mb.as_ref().map(|most| (most.span(), "confinement.tmp_mb"));
     let shm = shm_mb.as_ref().map(|most| (most.span(), "confinement.shm_mb"));
-    let network = network.as_ref().filter(|network| *network.get_ref() > Network::Loopback);
+    let network = network.as_ref().filter(|network| *network.get_ref() > NetworkMode::Loopback);
     let network = network.map(|network| (network.span(), "confinement.network"));
     let hook = file.content.hook.first().map(|hook| (hook.command.span(), "hook"));
     let server = file.content.mcp_servers.values().next().map(|server| (server.span(), "mcp_servers"));
@@ -224,12 +224,12 @@ fn narrows_only(file: &ConfigFile, dirs: &Dirs, required: Tier) -> Result<(), Fa
     Err(file.fault(&span, &why))
 }
 
-impl super::Confinement {
+impl super::ConfinementSettings {
     /// Pairs each limit with its value in a file.
     fn limits<'a>(
         &'a mut self,
-        file: &'a Confinement,
-    ) -> impl Iterator<Item = (&'a mut Setting<Option<u64>>, Option<&'a Spanned<u64>>)> {
+        file: &'a ConfinementTable,
+    ) -> impl Iterator<Item = (&'a mut SourcedValue<Option<u64>>, Option<&'a Spanned<u64>>)> {
         let limits = [
             (&mut self.processes, file.processes.as_ref()),
             (&mut self.memory_mb, file.memory_mb.as_ref()),
@@ -244,48 +244,48 @@ impl super::Confinement {
 
 impl Config {
     /// Applies the confinement flags.
-    fn flags(&mut self, cwd: &Path, flags: &Confine) -> Result<(), Fault> {
-        let at = |flag| move |path: &PathBuf| Setting { value: cwd.join(path), source: Source::Flag(flag) };
+    fn flags(&mut self, cwd: &Path, flags: &ConfinementArgs) -> Result<(), CliFault> {
+        let at = |flag| move |path: &PathBuf| SourcedValue { value: cwd.join(path), source: SettingSource::Flag(flag) };
         let ours = &mut self.confinement;
         ours.writable.extend(flags.writable.iter().map(at("--writable")));
         ours.read_only.extend(flags.read_only.iter().map(at("--read-only")));
         if let Some(value) = flags.network {
-            ours.network = Setting { value, source: Source::Flag("--network") };
+            ours.network = SourcedValue { value, source: SettingSource::Flag("--network") };
         }
         if let Some(value) = flags.tier {
-            ours.tier = Setting { value, source: Source::Flag("--tier") };
+            ours.tier = SourcedValue { value, source: SettingSource::Flag("--tier") };
         }
         if let Some(value) = flags.require {
-            ours.require = Setting { value, source: Source::Flag("--require") };
+            ours.require = SourcedValue { value, source: SettingSource::Flag("--require") };
         }
         // A user who names a weaker layer wants it to be used.
-        if ours.require.source == Source::BuiltIn && ours.tier.value < ours.require.value {
+        if ours.require.source == SettingSource::BuiltIn && ours.tier.value < ours.require.value {
             ours.require = ours.tier.clone();
         }
-        let host = |host: &Host| Setting { value: host.clone(), source: Source::Flag("--host") };
+        let host = |host: &Host| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
         ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
             if !is_socket(name) {
-                return Err(Fault::usage(format!("--unix-socket {name}: {NO_SOCKET}")));
+                return Err(CliFault::usage(format!("--unix-socket {name}: {NO_SOCKET}")));
             }
-            let source = Source::Flag("--unix-socket");
-            ours.unix_sockets.push(Setting { value: name.clone(), source });
+            let source = SettingSource::Flag("--unix-socket");
+            ours.unix_sockets.push(SourcedValue { value: name.clone(), source });
         }
         for pattern in &flags.deny_read {
-            let source = Source::Flag("--deny-read");
+            let source = SettingSource::Flag("--deny-read");
             // A shell expands a glob to paths relative to the current directory.
             let value = match pattern.strip_prefix("./") {
                 Some(rest) => cwd.join(rest).to_string_lossy().into_owned(),
                 None => pattern.clone(),
             };
-            self.files.deny_read.push(Setting { value, source });
+            self.files.deny_read.push(SourcedValue { value, source });
         }
         Ok(())
     }
 
     /// Applies the user's values for keys that any file may set.
     fn take(&mut self, file: &ConfigFile) {
-        let Content { sandbox, commands, confinement, limits, .. } = &file.content;
+        let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
         let ours = &mut self.confinement;
         set(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
@@ -305,7 +305,7 @@ impl Config {
 
     /// Applies a project's file: lists accumulate, limits only shrink.
     fn narrow(&mut self, file: &ConfigFile) {
-        let Content { sandbox, commands, confinement, limits, .. } = &file.content;
+        let ConfigTables { sandbox, commands, confinement, limits, .. } = &file.content;
         self.take_lists(file);
         let ours = &mut self.confinement;
         shrink(&mut ours.network, file, confinement.network.as_ref(), |&network| network);
@@ -321,8 +321,8 @@ impl Config {
         shrink(&mut self.sandbox, file, sandbox.as_ref(), |&sandbox| sandbox);
         // A user who is never asked is not asked more often either, and a disabled approval stays disabled.
         let theirs = file.content.approval.as_ref();
-        let off = theirs.is_some_and(|theirs| *theirs.get_ref() == Approval::Disabled);
-        if off || !matches!(self.approval.value, Approval::Never | Approval::Disabled) {
+        let off = theirs.is_some_and(|theirs| *theirs.get_ref() == ApprovalMode::Disabled);
+        if off || !matches!(self.approval.value, ApprovalMode::Never | ApprovalMode::Disabled) {
             set(&mut self.approval, file, theirs, |&approval| approval);
         }
         shrink(&mut self.commands.inherit, file, commands.inherit.as_ref(), |&inherit| inherit);
@@ -333,7 +333,7 @@ impl Config {
     }
 
     fn take_lists(&mut self, file: &ConfigFile) {
-        let Content { tools, files, wire, .. } = &file.content;
+        let ConfigTables { tools, files, wire, .. } = &file.content;
         set(&mut self.integers, file, wire.integers.as_ref(), |&integers| integers);
         if let Some(only) = &tools.only {
             self.tools.only.push(file.setting(only, Clone::clone));
@@ -348,8 +348,8 @@ impl Config {
     }
 
     /// Applies the keys that only the user's own file may set.
-    fn widen(&mut self, file: &ConfigFile, dirs: &Dirs) -> Result<(), Fault> {
-        let Content { tools, files, commands, confinement, .. } = &file.content;
+    fn widen(&mut self, file: &ConfigFile, dirs: &UserDirs) -> Result<(), CliFault> {
+        let ConfigTables { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
             (Some(_), None) | (None, _) => file.directory().join(root),
@@ -364,7 +364,7 @@ impl Config {
         let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
         ours.unix_sockets.extend(confinement.unix_sockets.iter().map(same));
         set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
-        let asked = |on: &bool| if *on { WebSearch::Live } else { WebSearch::Off };
+        let asked = |on: &bool| if *on { HostedSearchMode::Live } else { HostedSearchMode::Off };
         set(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
         set(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::mode);
         let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own()?)));
@@ -394,7 +394,7 @@ fn count(number: &u64) -> usize {
 }
 
 fn set<T, U>(
-    setting: &mut Setting<U>,
+    setting: &mut SourcedValue<U>,
     file: &ConfigFile,
     value: Option<&Spanned<T>>,
     convert: impl Fn(&T) -> U,
@@ -405,7 +405,7 @@ fn set<T, U>(
 }
 
 fn shrink<T, U: PartialOrd>(
-    setting: &mut Setting<U>,
+    setting: &mut SourcedValue<U>,
     file: &ConfigFile,
     value: Option<&Spanned<T>>,
     convert: impl Fn(&T) -> U,

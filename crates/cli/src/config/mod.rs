@@ -19,9 +19,9 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toolgate::Host;
 
-pub(crate) use forms::Forms;
-pub(crate) use load::{Dirs, PROJECT_FILE, load, user_path};
-pub(crate) use rows::{Row, Shown};
+pub(crate) use forms::ToolForms;
+pub(crate) use load::{UserDirs, PROJECT_FILE, load, user_path};
+pub(crate) use rows::{ConfigRow, RowValue};
 pub(crate) use rules::{USER as USER_RULES, rule_files};
 pub(crate) use search::{SearchApproval, WebSearchTable};
 pub(crate) use server::{ServerApproval, ServerSetting, ServerTable, is_name as is_server_name};
@@ -41,26 +41,26 @@ fn is_socket(name: &str) -> bool {
 
 /// A value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting<T> {
+pub(crate) struct SourcedValue<T> {
     pub(crate) value: T,
-    pub(crate) source: Source,
+    pub(crate) source: SettingSource,
 }
 
-impl<T> Setting<T> {
+impl<T> SourcedValue<T> {
     fn built_in(value: T) -> Self {
-        Self { value, source: Source::BuiltIn }
+        Self { value, source: SettingSource::BuiltIn }
     }
 }
 
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum SettingSource {
     BuiltIn,
     File { path: PathBuf, line: usize },
     Flag(&'static str),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built in"),
@@ -73,67 +73,67 @@ impl fmt::Display for Source {
 /// Every setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    pub(crate) model: Setting<Option<String>>,
-    pub(crate) sandbox: Setting<Sandbox>,
-    pub(crate) approval: Setting<Approval>,
-    pub(crate) tools: Tools,
-    pub(crate) models: Vec<Setting<forms::ModelSetting>>,
-    pub(crate) files: Files,
-    pub(crate) commands: Commands,
-    pub(crate) confinement: Confinement,
-    pub(crate) limits: Limits,
-    pub(crate) integers: Setting<Integers>,
-    pub(crate) hooks: Vec<Setting<hook::Hook>>,
-    pub(crate) servers: Vec<Setting<ServerSetting>>,
-    pub(crate) looked_for: Vec<LookedFor>,
+    pub(crate) model: SourcedValue<Option<String>>,
+    pub(crate) sandbox: SourcedValue<SandboxMode>,
+    pub(crate) approval: SourcedValue<ApprovalMode>,
+    pub(crate) tools: ToolSettings,
+    pub(crate) models: Vec<SourcedValue<forms::ModelSetting>>,
+    pub(crate) files: FileSettings,
+    pub(crate) commands: CommandSettings,
+    pub(crate) confinement: ConfinementSettings,
+    pub(crate) limits: LimitSettings,
+    pub(crate) integers: SourcedValue<IntegerStyle>,
+    pub(crate) hooks: Vec<SourcedValue<hook::HookSetting>>,
+    pub(crate) servers: Vec<SourcedValue<ServerSetting>>,
+    pub(crate) looked_for: Vec<ConfigCandidate>,
 }
 
 /// The tool selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tools {
+pub(crate) struct ToolSettings {
     /// Each list narrows the one before it.
-    pub(crate) only: Vec<Setting<Vec<String>>>,
-    pub(crate) without: Vec<Setting<String>>,
-    pub(crate) web_search: Setting<WebSearch>,
-    pub(crate) shell_type: Setting<Option<forms::ShellName>>,
-    pub(crate) apply_patch_tool_type: Setting<Option<forms::PatchForm>>,
-    pub(crate) use_experimental_streamable_shell_tool: Setting<Option<bool>>,
+    pub(crate) only: Vec<SourcedValue<Vec<String>>>,
+    pub(crate) without: Vec<SourcedValue<String>>,
+    pub(crate) web_search: SourcedValue<HostedSearchMode>,
+    pub(crate) shell_type: SourcedValue<Option<forms::ShellName>>,
+    pub(crate) apply_patch_tool_type: SourcedValue<Option<forms::PatchForm>>,
+    pub(crate) use_experimental_streamable_shell_tool: SourcedValue<Option<bool>>,
     /// The user's own web search.
-    pub(crate) search: Option<Setting<WebSearchTable>>,
+    pub(crate) search: Option<SourcedValue<WebSearchTable>>,
 }
 
 /// The paths that tools may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Files {
-    pub(crate) read_roots: Vec<Setting<PathBuf>>,
-    pub(crate) deny_read: Vec<Setting<String>>,
-    pub(crate) deny_read_defaults: Setting<bool>,
+pub(crate) struct FileSettings {
+    pub(crate) read_roots: Vec<SourcedValue<PathBuf>>,
+    pub(crate) deny_read: Vec<SourcedValue<String>>,
+    pub(crate) deny_read_defaults: SourcedValue<bool>,
 }
 
 /// The environment and the shell of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commands {
-    pub(crate) inherit: Setting<Inherit>,
-    pub(crate) pass: Vec<Setting<String>>,
+pub(crate) struct CommandSettings {
+    pub(crate) inherit: SourcedValue<EnvInheritance>,
+    pub(crate) pass: Vec<SourcedValue<String>>,
     /// Names and values.
-    pub(crate) set: Vec<Setting<(String, String)>>,
-    pub(crate) sessions: Setting<usize>,
+    pub(crate) set: Vec<SourcedValue<(String, String)>>,
+    pub(crate) sessions: SourcedValue<usize>,
     /// The user's own shell if unset.
-    pub(crate) shell: Setting<Option<PathBuf>>,
+    pub(crate) shell: SourcedValue<Option<PathBuf>>,
 }
 
 /// Limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub(crate) output_tokens: Setting<usize>,
-    pub(crate) call_timeout_ms: Setting<u64>,
-    pub(crate) parallel: Setting<usize>,
+pub(crate) struct LimitSettings {
+    pub(crate) output_tokens: SourcedValue<usize>,
+    pub(crate) call_timeout_ms: SourcedValue<u64>,
+    pub(crate) parallel: SourcedValue<usize>,
 }
 
 /// What tools may do beside reading; the tightest comes first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Sandbox {
+pub(crate) enum SandboxMode {
     /// Commands run confined and write nothing but a /tmp of their own
     ReadOnly,
     /// Commands run confined and write below the working directory (also: restricted)
@@ -151,7 +151,7 @@ pub(crate) enum Sandbox {
 /// When the user is asked. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Approval {
+pub(crate) enum ApprovalMode {
     /// Before anything that does more than read
     Untrusted,
     /// When something was refused: everything is tried in the sandbox first
@@ -171,7 +171,7 @@ pub(crate) enum Approval {
 /// Whom confined commands may talk to; the tightest comes first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Network {
+pub(crate) enum NetworkMode {
     /// Nobody
     Off,
     /// Each other, over a loopback that only they have
@@ -183,7 +183,7 @@ pub(crate) enum Network {
 /// A way to confine, the weakest first. The doc comments are help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Tier {
+pub(crate) enum ConfinementTier {
     /// None
     Nothing,
     /// A filter for system calls
@@ -196,26 +196,26 @@ pub(crate) enum Tier {
 
 /// The confinement of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Confinement {
-    pub(crate) writable: Vec<Setting<PathBuf>>,
-    pub(crate) read_only: Vec<Setting<PathBuf>>,
-    pub(crate) network: Setting<Network>,
-    pub(crate) hosts: Vec<Setting<Host>>,
-    pub(crate) unix_sockets: Vec<Setting<String>>,
-    pub(crate) tier: Setting<Tier>,
-    pub(crate) require: Setting<Tier>,
-    pub(crate) processes: Setting<Option<u64>>,
-    pub(crate) memory_mb: Setting<Option<u64>>,
-    pub(crate) file_size_mb: Setting<Option<u64>>,
-    pub(crate) open_files: Setting<Option<u64>>,
-    pub(crate) tmp_mb: Setting<Option<u64>>,
-    pub(crate) shm_mb: Setting<Option<u64>>,
+pub(crate) struct ConfinementSettings {
+    pub(crate) writable: Vec<SourcedValue<PathBuf>>,
+    pub(crate) read_only: Vec<SourcedValue<PathBuf>>,
+    pub(crate) network: SourcedValue<NetworkMode>,
+    pub(crate) hosts: Vec<SourcedValue<Host>>,
+    pub(crate) unix_sockets: Vec<SourcedValue<String>>,
+    pub(crate) tier: SourcedValue<ConfinementTier>,
+    pub(crate) require: SourcedValue<ConfinementTier>,
+    pub(crate) processes: SourcedValue<Option<u64>>,
+    pub(crate) memory_mb: SourcedValue<Option<u64>>,
+    pub(crate) file_size_mb: SourcedValue<Option<u64>>,
+    pub(crate) open_files: SourcedValue<Option<u64>>,
+    pub(crate) tmp_mb: SourcedValue<Option<u64>>,
+    pub(crate) shm_mb: SourcedValue<Option<u64>>,
 }
 
 /// The part of the user's environment that a command inherits; the strictest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Inherit {
+pub(crate) enum EnvInheritance {
     None,
     Core,
     All,
@@ -224,7 +224,7 @@ pub(crate) enum Inherit {
 /// The way integers are described to the model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Integers {
+pub(crate) enum IntegerStyle {
     Keep,
     Number,
 }
@@ -232,7 +232,7 @@ pub(crate) enum Integers {
 /// The mode of the model provider's own web search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WebSearch {
+pub(crate) enum HostedSearchMode {
     Off,
     Cached,
     Live,
@@ -240,15 +240,15 @@ pub(crate) enum WebSearch {
 
 /// A configuration file that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct LookedFor {
+pub(crate) struct ConfigCandidate {
     pub(crate) path: PathBuf,
-    pub(crate) found: Found,
+    pub(crate) found: CandidateState,
 }
 
 /// The state of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Found {
+pub(crate) enum CandidateState {
     Read,
     NotThere,
     /// Above the working directory and owned by another user, so ignored.
@@ -260,52 +260,52 @@ impl Config {
         let limits = toolgate::Limits::default();
         let timeout = u64::try_from(limits.call_timeout.as_millis()).unwrap_or(u64::MAX);
         Self {
-            model: Setting::built_in(None),
-            sandbox: Setting::built_in(Sandbox::ReadOnly),
-            approval: Setting::built_in(Approval::OnRequest),
-            tools: Tools {
+            model: SourcedValue::built_in(None),
+            sandbox: SourcedValue::built_in(SandboxMode::ReadOnly),
+            approval: SourcedValue::built_in(ApprovalMode::OnRequest),
+            tools: ToolSettings {
                 only: Vec::new(),
                 without: Vec::new(),
-                web_search: Setting::built_in(WebSearch::Off),
-                shell_type: Setting::built_in(None),
-                apply_patch_tool_type: Setting::built_in(None),
-                use_experimental_streamable_shell_tool: Setting::built_in(None),
+                web_search: SourcedValue::built_in(HostedSearchMode::Off),
+                shell_type: SourcedValue::built_in(None),
+                apply_patch_tool_type: SourcedValue::built_in(None),
+                use_experimental_streamable_shell_tool: SourcedValue::built_in(None),
                 search: None,
             },
             models: Vec::new(),
-            files: Files {
+            files: FileSettings {
                 read_roots: Vec::new(),
                 deny_read: Vec::new(),
-                deny_read_defaults: Setting::built_in(true),
+                deny_read_defaults: SourcedValue::built_in(true),
             },
-            commands: Commands {
-                inherit: Setting::built_in(Inherit::Core),
+            commands: CommandSettings {
+                inherit: SourcedValue::built_in(EnvInheritance::Core),
                 pass: Vec::new(),
                 set: Vec::new(),
-                sessions: Setting::built_in(SESSIONS),
-                shell: Setting::built_in(None),
+                sessions: SourcedValue::built_in(SESSIONS),
+                shell: SourcedValue::built_in(None),
             },
-            confinement: Confinement {
+            confinement: ConfinementSettings {
                 writable: Vec::new(),
                 read_only: Vec::new(),
-                network: Setting::built_in(Network::Loopback),
+                network: SourcedValue::built_in(NetworkMode::Loopback),
                 hosts: Vec::new(),
                 unix_sockets: Vec::new(),
-                tier: Setting::built_in(Tier::Namespaces),
-                require: Setting::built_in(Tier::Namespaces),
-                processes: Setting::built_in(toolgate::CommandLimits::default().processes),
-                memory_mb: Setting::built_in(None),
-                file_size_mb: Setting::built_in(None),
-                open_files: Setting::built_in(None),
-                tmp_mb: Setting::built_in(None),
-                shm_mb: Setting::built_in(None),
+                tier: SourcedValue::built_in(ConfinementTier::Namespaces),
+                require: SourcedValue::built_in(ConfinementTier::Namespaces),
+                processes: SourcedValue::built_in(toolgate::CommandLimits::default().processes),
+                memory_mb: SourcedValue::built_in(None),
+                file_size_mb: SourcedValue::built_in(None),
+                open_files: SourcedValue::built_in(None),
+                tmp_mb: SourcedValue::built_in(None),
+                shm_mb: SourcedValue::built_in(None),
             },
-            limits: Limits {
-                output_tokens: Setting::built_in(limits.output_tokens),
-                call_timeout_ms: Setting::built_in(timeout),
-                parallel: Setting::built_in(limits.parallel),
+            limits: LimitSettings {
+                output_tokens: SourcedValue::built_in(limits.output_tokens),
+                call_timeout_ms: SourcedValue::built_in(timeout),
+                parallel: SourcedValue::built_in(limits.parallel),
             },
-            integers: Setting::built_in(Integers::Keep),
+            integers: SourcedValue::built_in(IntegerStyle::Keep),
             hooks: Vec::new(),
             servers: Vec::new(),
             looked_for: Vec::new(),
@@ -313,20 +313,20 @@ impl Config {
     }
 }
 
-impl Commands {
+impl CommandSettings {
     /// Adds a variable from a flag: `NAME` passes the user's own, `NAME=VALUE` sets one.
     pub(crate) fn take(&mut self, named: &str) {
-        let source = Source::Flag("--env");
+        let source = SettingSource::Flag("--env");
         match named.split_once('=') {
             Some((name, value)) => {
-                self.set.push(Setting { value: (name.to_owned(), value.to_owned()), source });
+                self.set.push(SourcedValue { value: (name.to_owned(), value.to_owned()), source });
             }
-            None => self.pass.push(Setting { value: named.to_owned(), source }),
+            None => self.pass.push(SourcedValue { value: named.to_owned(), source }),
         }
     }
 }
 
-impl Tools {
+impl ToolSettings {
     /// Returns the tools that every `only` list names; `None` if there is no such list.
     pub(crate) fn chosen(&self) -> Option<BTreeSet<String>> {
         let sets = self.only.iter().map(|only| only.value.iter().cloned().collect::<BTreeSet<_>>());
@@ -334,7 +334,7 @@ impl Tools {
     }
 
     /// Returns the source of the setting that names the tool `name`.
-    pub(crate) fn names(&self, name: &str) -> Option<&Source> {
+    pub(crate) fn names(&self, name: &str) -> Option<&SettingSource> {
         let only = self.only.iter().find(|only| only.value.iter().any(|one| one == name));
         let without = self.without.iter().find(|one| one.value == name);
         only.map(|only| &only.source).or(without.map(|without| &without.source))

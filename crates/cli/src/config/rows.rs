@@ -5,43 +5,43 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Commands, Config, Confinement, Files, Limits, Setting, Source, Tools};
+use super::{CommandSettings, Config, ConfinementSettings, FileSettings, LimitSettings, SourcedValue, SettingSource, ToolSettings};
 
 /// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ConfigRow {
     pub(crate) key: Cow<'static, str>,
-    pub(crate) value: Shown,
+    pub(crate) value: RowValue,
 }
 
 /// The value that is printed for a key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Shown {
+pub(crate) enum RowValue {
     /// The key is not set.
     Unset,
-    One(Value, Source),
+    One(Value, SettingSource),
     /// Several values, each with its own source.
-    List(Vec<(Value, Source)>),
+    List(Vec<(Value, SettingSource)>),
 }
 
 impl Config {
     /// Returns every key with its values and their sources, in the order of the documentation.
-    pub(crate) fn rows(&self) -> Vec<Row> {
-        let Tools { only, without, web_search, search, shell_type, apply_patch_tool_type, .. } = &self.tools;
+    pub(crate) fn rows(&self) -> Vec<ConfigRow> {
+        let ToolSettings { only, without, web_search, search, shell_type, apply_patch_tool_type, .. } = &self.tools;
         let streamable = &self.tools.use_experimental_streamable_shell_tool;
-        let Files { read_roots, deny_read, deny_read_defaults } = &self.files;
-        let Limits { output_tokens, call_timeout_ms, parallel } = &self.limits;
+        let FileSettings { read_roots, deny_read, deny_read_defaults } = &self.files;
+        let LimitSettings { output_tokens, call_timeout_ms, parallel } = &self.limits;
         let only_from = only.last().map(|last| last.source.clone());
         let chosen = self.tools.chosen().zip(only_from);
         let built_in = toolgate::DEFAULT_DENY_READ.iter().filter(|_| deny_read_defaults.value);
-        let built_in = built_in.map(|pattern| (json!(pattern), Source::BuiltIn));
+        let built_in = built_in.map(|pattern| (json!(pattern), SettingSource::BuiltIn));
         let mut rows = vec![
             row("model", maybe(&self.model)),
             row("sandbox", one(&self.sandbox)),
             row("approval", one(&self.approval)),
             row(
                 "tools.only",
-                chosen.map_or(Shown::Unset, |(names, source)| Shown::One(json!(names), source)),
+                chosen.map_or(RowValue::Unset, |(names, source)| RowValue::One(json!(names), source)),
             ),
             row("tools.without", list(without.iter().map(pair))),
             row("tools.web_search", one(web_search)),
@@ -68,25 +68,25 @@ impl Config {
     }
 }
 
-impl Commands {
-    fn rows(&self) -> Vec<Row> {
+impl CommandSettings {
+    fn rows(&self) -> Vec<ConfigRow> {
         let Self { inherit, pass, set, sessions, shell } = self;
         let mut rows =
             vec![row("commands.inherit", one(inherit)), row("commands.pass", list(pass.iter().map(pair)))];
         if set.is_empty() {
-            rows.push(row("commands.set", Shown::Unset));
+            rows.push(row("commands.set", RowValue::Unset));
         }
-        rows.extend(set.iter().map(|Setting { value: (name, value), source }| {
+        rows.extend(set.iter().map(|SourcedValue { value: (name, value), source }| {
             let key = Cow::Owned(format!("commands.set.{}", key(name)));
-            Row { key, value: Shown::One(json!(value), source.clone()) }
+            ConfigRow { key, value: RowValue::One(json!(value), source.clone()) }
         }));
         rows.extend([row("commands.sessions", one(sessions)), row("commands.shell", maybe(shell))]);
         rows
     }
 }
 
-impl Confinement {
-    fn rows(&self) -> Vec<Row> {
+impl ConfinementSettings {
+    fn rows(&self) -> Vec<ConfigRow> {
         vec![
             row("confinement.writable", list(self.writable.iter().map(pair))),
             row("confinement.read_only", list(self.read_only.iter().map(pair))),
@@ -111,40 +111,40 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { json!(name).to_string() }
 }
 
-fn row(key: &'static str, value: Shown) -> Row {
-    Row { key: Cow::Borrowed(key), value }
+fn row(key: &'static str, value: RowValue) -> ConfigRow {
+    ConfigRow { key: Cow::Borrowed(key), value }
 }
 
-fn pair<T: Serialize>(setting: &Setting<T>) -> (Value, Source) {
+fn pair<T: Serialize>(setting: &SourcedValue<T>) -> (Value, SettingSource) {
     (json!(setting.value), setting.source.clone())
 }
 
-fn spelled<T: ToString>(setting: &Setting<T>) -> (Value, Source) {
+fn spelled<T: ToString>(setting: &SourcedValue<T>) -> (Value, SettingSource) {
     (json!(setting.value.to_string()), setting.source.clone())
 }
 
-fn one<T: Serialize>(setting: &Setting<T>) -> Shown {
+fn one<T: Serialize>(setting: &SourcedValue<T>) -> RowValue {
     let (value, source) = pair(setting);
-    Shown::One(value, source)
+    RowValue::One(value, source)
 }
 
-fn maybe<T: Serialize>(setting: &Setting<Option<T>>) -> Shown {
-    if setting.value.is_some() { one(setting) } else { Shown::Unset }
+fn maybe<T: Serialize>(setting: &SourcedValue<Option<T>>) -> RowValue {
+    if setting.value.is_some() { one(setting) } else { RowValue::Unset }
 }
 
-fn list(values: impl Iterator<Item = (Value, Source)>) -> Shown {
+fn list(values: impl Iterator<Item = (Value, SettingSource)>) -> RowValue {
     let values: Vec<_> = values.collect();
-    if values.is_empty() { Shown::Unset } else { Shown::List(values) }
+    if values.is_empty() { RowValue::Unset } else { RowValue::List(values) }
 }
 
-impl Row {
+impl ConfigRow {
     /// Returns the row as JSON, one object for each value.
     pub(crate) fn json(&self) -> Vec<Value> {
-        let one = |(value, source): &(Value, Source)| json!({ "key": self.key, "value": value, "source": source.to_string() });
+        let one = |(value, source): &(Value, SettingSource)| json!({ "key": self.key, "value": value, "source": source.to_string() });
         match &self.value {
-            Shown::Unset => Vec::new(),
-            Shown::One(value, source) => vec![one(&(value.clone(), source.clone()))],
-            Shown::List(values) => values.iter().map(one).collect(),
+            RowValue::Unset => Vec::new(),
+            RowValue::One(value, source) => vec![one(&(value.clone(), source.clone()))],
+            RowValue::List(values) => values.iter().map(one).collect(),
         }
     }
 }

@@ -8,9 +8,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toolgate::{Environment, Host};
 
-use super::WebSearch;
+use super::HostedSearchMode;
 use super::file::ConfigFile;
-use crate::fault::Fault;
+use crate::fault::CliFault;
 
 /// Default time limit of a search in seconds, and the permitted range.
 const TIMEOUT_SECONDS: f64 = 20.0;
@@ -19,7 +19,7 @@ const TIMEOUTS: std::ops::RangeInclusive<f64> = 0.1..=600.0;
 /// The value of `web_search` in a file: one word, or a table.
 #[derive(Debug, Clone)]
 pub(crate) enum WebSearchKey {
-    Mode(WebSearch),
+    Mode(HostedSearchMode),
     Table(Box<WebSearchTable>),
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum WebSearchKey {
 pub(crate) struct WebSearchTable {
     /// The model provider's own search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) hosted: Option<WebSearch>,
+    pub(crate) hosted: Option<HostedSearchMode>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) command: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,13 +70,13 @@ pub(crate) enum SearchApproval {
 
 impl<'de> Deserialize<'de> for WebSearchKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(WebSearchKeyVisitor)
     }
 }
 
-struct Read;
+struct WebSearchKeyVisitor;
 
-impl<'de> Visitor<'de> for Read {
+impl<'de> Visitor<'de> for WebSearchKeyVisitor {
     type Value = WebSearchKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for Read {
     }
 
     fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<WebSearchKey, E> {
-        WebSearch::deserialize(StrDeserializer::new(word)).map(WebSearchKey::Mode)
+        HostedSearchMode::deserialize(StrDeserializer::new(word)).map(WebSearchKey::Mode)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WebSearchKey, A::Error> {
@@ -95,10 +95,10 @@ impl<'de> Visitor<'de> for Read {
 
 impl WebSearchKey {
     /// Returns the mode of the model provider's search.
-    pub(crate) fn mode(&self) -> WebSearch {
+    pub(crate) fn mode(&self) -> HostedSearchMode {
         match self {
             Self::Mode(mode) => *mode,
-            Self::Table(table) => table.hosted.unwrap_or(WebSearch::Off),
+            Self::Table(table) => table.hosted.unwrap_or(HostedSearchMode::Off),
         }
     }
 
@@ -174,7 +174,7 @@ impl WebSearchTable {
     }
 
     /// Validates the table of `file`.
-    pub(super) fn check(file: &ConfigFile) -> Result<(), Fault> {
+    pub(super) fn check(file: &ConfigFile) -> Result<(), CliFault> {
         let Some(key) = &file.content.tools.web_search else { return Ok(()) };
         let WebSearchKey::Table(table) = key.get_ref() else { return Ok(()) };
         match table.fault() {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct Tools {
+    struct WebSearchFixture {
         web_search: WebSearchKey,
     }
 
@@ -220,9 +220,9 @@ mod tests {
             ("[web_search]\nurl = 'x'\ntimeout_seconds = 0", "`timeout_seconds` must be from 0.1 to 600"),
         ];
         for (text, expected) in rows {
-            let told = match toml::from_str::<Tools>(text) {
+            let told = match toml::from_str::<WebSearchFixture>(text) {
                 Err(error) => error.message().to_owned(),
-                Ok(Tools { web_search: key }) => match &key {
+                Ok(WebSearchFixture { web_search: key }) => match &key {
                     WebSearchKey::Table(table) if table.fault().is_some() => table.fault().unwrap(),
                     _ => format!("{:?}{}", key.mode(), if key.own().is_some() { " own" } else { "" }),
                 },

@@ -10,8 +10,8 @@ use toolgate::Environment;
 use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
 
 use super::file::ConfigFile;
-use super::{Dirs, Network, Sandbox, Setting};
-use crate::fault::Fault;
+use super::{UserDirs, NetworkMode, SandboxMode, SourcedValue};
+use crate::fault::CliFault;
 
 const MAX_SERVERS: usize = 256;
 const MAX_NAME: usize = 64;
@@ -32,9 +32,9 @@ pub(crate) struct ServerTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) sandbox: Option<SandboxMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) network: Option<Network>,
+    pub(crate) network: Option<NetworkMode>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) writable: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,7 +202,7 @@ impl ServerTable {
     }
 
     /// Validates the servers of `file`.
-    pub(super) fn check_all(file: &ConfigFile) -> Result<(), Fault> {
+    pub(super) fn check_all(file: &ConfigFile) -> Result<(), CliFault> {
         let servers = &file.content.mcp_servers;
         if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
             return Err(
@@ -221,7 +221,7 @@ impl ServerTable {
     }
 
     /// Returns the servers of `file`, with relative paths resolved against the file's directory.
-    pub(super) fn settings(file: &ConfigFile, dirs: &Dirs) -> Vec<Setting<ServerSetting>> {
+    pub(super) fn settings(file: &ConfigFile, dirs: &UserDirs) -> Vec<SourcedValue<ServerSetting>> {
         let absolute = |path: &String| -> PathBuf {
             match (path.strip_prefix("~/"), &dirs.home) {
                 (Some(rest), Some(home)) => home.join(rest),

@@ -2,26 +2,26 @@
 
 /// Counts the working milliseconds of a session. The machine's clock may go back, and idle time does not count.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct SessionClock {
     last: Option<u64>,
     elapsed: u64,
 }
 
 /// The kind of time that passed before a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passed {
+pub(super) enum ElapsedKind {
     Working,
     /// Between turns, or between the end of a session and its resumption.
     Idle,
 }
 
-impl Clock {
+impl SessionClock {
     /// Returns the working time of the session at a record written `at`.
-    pub(super) fn tick(&mut self, at: &str, passed: Passed) -> u64 {
+    pub(super) fn tick(&mut self, at: &str, passed: ElapsedKind) -> u64 {
         let Some(now) = journal::millis(at) else { return self.elapsed };
         let since = now.saturating_sub(self.last.unwrap_or(now));
         self.last = Some(now);
-        if passed == Passed::Working {
+        if passed == ElapsedKind::Working {
             self.elapsed = self.elapsed.saturating_add(since);
         }
         self.elapsed
@@ -34,15 +34,15 @@ mod tests {
 
     #[test]
     fn only_what_was_worked_counts_and_no_time_goes_back() {
-        let mut clock = Clock::default();
+        let mut clock = SessionClock::default();
         let times: Vec<u64> = [
-            ("2026-11-16T21:36:00.000Z", Passed::Working),
-            ("2026-11-16T21:36:01.500Z", Passed::Working),
-            ("2026-11-16T22:36:00.000Z", Passed::Idle),
-            ("2026-11-16T22:36:00.100Z", Passed::Working),
-            ("2026-11-16T20:00:00.000Z", Passed::Working),
-            ("2026-11-16T20:00:00.001Z", Passed::Working),
-            ("no time", Passed::Working),
+            ("2026-11-16T21:36:00.000Z", ElapsedKind::Working),
+            ("2026-11-16T21:36:01.500Z", ElapsedKind::Working),
+            ("2026-11-16T22:36:00.000Z", ElapsedKind::Idle),
+            ("2026-11-16T22:36:00.100Z", ElapsedKind::Working),
+            ("2026-11-16T20:00:00.000Z", ElapsedKind::Working),
+            ("2026-11-16T20:00:00.001Z", ElapsedKind::Working),
+            ("no time", ElapsedKind::Working),
         ]
         .map(|(at, passed)| clock.tick(at, passed))
         .into();

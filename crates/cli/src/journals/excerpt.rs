@@ -13,18 +13,18 @@ const LIST: usize = 10;
 
 /// The beginning of a text, and the number of omitted bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Excerpt {
+pub(crate) struct TextExcerpt {
     pub(crate) text: String,
     pub(crate) left_out: usize,
 }
 
 /// Truncates texts within a budget for the whole session.
 #[derive(Debug)]
-pub(crate) struct Shears {
+pub(crate) struct TextTruncator {
     left: usize,
 }
 
-impl Shears {
+impl TextTruncator {
     /// Creates a truncator for commands that show texts.
     pub(crate) fn reading() -> Self {
         Self { left: ALL }
@@ -36,17 +36,17 @@ impl Shears {
     }
 
     /// Returns the beginning of a text.
-    pub(crate) fn cut(&mut self, text: &str) -> Excerpt {
+    pub(crate) fn cut(&mut self, text: &str) -> TextExcerpt {
         let kept = &text[..text.floor_char_boundary(TEXT.min(self.left / SHARE))];
         self.left -= kept.len();
-        Excerpt { text: kept.to_owned(), left_out: text.len() - kept.len() }
+        TextExcerpt { text: kept.to_owned(), left_out: text.len() - kept.len() }
     }
 
     /// Returns the beginnings of the first texts; a last item counts the others.
-    pub(crate) fn list(&mut self, texts: &[String]) -> Vec<Excerpt> {
-        let mut list: Vec<Excerpt> = texts.iter().take(LIST).map(|text| self.cut(text)).collect();
+    pub(crate) fn list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
+        let mut list: Vec<TextExcerpt> = texts.iter().take(LIST).map(|text| self.cut(text)).collect();
         if texts.len() > LIST {
-            list.push(Excerpt { text: format!("… and {} more", texts.len() - LIST), left_out: 0 });
+            list.push(TextExcerpt { text: format!("… and {} more", texts.len() - LIST), left_out: 0 });
         }
         list
     }
@@ -64,18 +64,18 @@ mod tests {
 
     #[test]
     fn texts_are_cut_between_letters_and_altogether() {
-        let cut = Shears::reading().cut(&"é".repeat(TEXT));
+        let cut = TextTruncator::reading().cut(&"é".repeat(TEXT));
         assert_eq!((cut.text.len(), cut.left_out), (TEXT, TEXT));
-        let mut shears = Shears { left: 4 * SHARE };
-        assert_eq!(shears.cut("aéé"), Excerpt { text: "aé".to_owned(), left_out: 2 });
-        assert_eq!(shears.cut("four"), Excerpt { text: "fou".to_owned(), left_out: 1 });
-        assert_eq!(Shears::counting().cut("b"), Excerpt { text: String::new(), left_out: 1 });
-        let mut shears = Shears::reading();
+        let mut shears = TextTruncator { left: 4 * SHARE };
+        assert_eq!(shears.cut("aéé"), TextExcerpt { text: "aé".to_owned(), left_out: 2 });
+        assert_eq!(shears.cut("four"), TextExcerpt { text: "fou".to_owned(), left_out: 1 });
+        assert_eq!(TextTruncator::counting().cut("b"), TextExcerpt { text: String::new(), left_out: 1 });
+        let mut shears = TextTruncator::reading();
         let huge = "x".repeat(1 << 20);
         let last = (0..10_000).map(|_| shears.cut(&huge).text.len()).last();
         assert!(last.is_some_and(|last| (1..100).contains(&last)), "{last:?}");
         assert_eq!(name(&"x".repeat(500)), format!("{}…", "x".repeat(200)));
-        let list = Shears::reading().list(&vec!["x".to_owned(); 60]);
+        let list = TextTruncator::reading().list(&vec!["x".to_owned(); 60]);
         assert_eq!((list.len(), list[10].text.as_str()), (11, "… and 50 more"));
     }
 }

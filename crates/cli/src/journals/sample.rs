@@ -3,15 +3,15 @@
 use journal::{Entry, Form, Record, Remote, Ruling, Step as PlanStep};
 use serde_json::json;
 
-use super::excerpt::Shears;
-use super::story::{Ending, Story};
-use super::tell::Teller;
+use super::excerpt::TextTruncator;
+use super::story::{JournalEnding, SessionTimeline};
+use super::tell::TimelineBuilder;
 
 /// Builds a timeline from entries and their milliseconds after the beginning.
-pub(crate) fn told(entries: Vec<(u64, Entry)>) -> Story {
-    let mut teller = Teller::new(Shears::reading());
+pub(crate) fn told(entries: Vec<(u64, Entry)>) -> SessionTimeline {
+    let mut teller = TimelineBuilder::new(TextTruncator::reading());
     records(entries).iter().for_each(|record| teller.take(record));
-    teller.end(Ending::Whole)
+    teller.end(JournalEnding::Whole)
 }
 
 /// Builds journal records from entries.
@@ -116,6 +116,6 @@ pub(crate) fn entries() -> Vec<(u64, Entry)> {
     ]
 }
 
-pub(crate) fn story() -> Story {
+pub(crate) fn story() -> SessionTimeline {
     told(entries())
 }

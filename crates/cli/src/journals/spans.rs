@@ -3,17 +3,17 @@
 use agent::RequestUserInput;
 use toolgate::ToolHandler;
 
-use super::story::{Call, Course, Story, What};
+use super::story::{TimelineCall, CallDecisions, SessionTimeline, TimelineEventKind};
 
 /// The party that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Waiting {
+pub(crate) enum WaitKind {
     Model,
     People,
     Tools,
 }
 
-impl Waiting {
+impl WaitKind {
     pub(crate) const ALL: [Self; 3] = [Self::Model, Self::People, Self::Tools];
 
     /// Returns the word for it.
@@ -28,8 +28,8 @@ impl Waiting {
 
 /// An interval of waiting, in milliseconds of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) waiting: Waiting,
+pub(crate) struct WaitSpan {
+    pub(crate) waiting: WaitKind,
     pub(crate) from: u64,
     pub(crate) to: u64,
     /// Index of the timeline event that it belongs to.
@@ -37,15 +37,15 @@ pub(crate) struct Span {
 }
 
 /// Returns all intervals of waiting in a session.
-pub(crate) fn spans(story: &Story) -> Vec<Span> {
+pub(crate) fn spans(story: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
     for (moment, told) in story.moments.iter().enumerate() {
-        let span = |(waiting, from, to)| Span { waiting, from, to, moment };
-        if let What::Usage(usage) = &told.what {
+        let span = |(waiting, from, to)| WaitSpan { waiting, from, to, moment };
+        if let TimelineEventKind::Usage(usage) = &told.what {
             let from = told.after.saturating_sub(usage.millis);
-            spans.push(span((Waiting::Model, from, told.after)));
+            spans.push(span((WaitKind::Model, from, told.after)));
         }
-        if let What::Call(call) = &told.what {
+        if let TimelineEventKind::Call(call) = &told.what {
             spans.extend(of_call(call, told.after, story.length).into_iter().map(span));
         }
     }
@@ -54,36 +54,36 @@ pub(crate) fn spans(story: &Story) -> Vec<Span> {
 }
 
 /// Returns the intervals of one call that began at `began`, in a session that ended at `over`.
-fn of_call(call: &Call, began: u64, over: u64) -> Vec<(Waiting, u64, u64)> {
+fn of_call(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u64)> {
     let (end, took) = call.answer.as_ref().map_or((over, u64::MAX), |answer| (answer.after, answer.took));
-    let Course { questions, attempts, .. } = &call.course;
+    let CallDecisions { questions, attempts, .. } = &call.course;
     let asked = questions.iter().map(|question| {
         let answered = question.decision.as_ref().map_or(end, |decision| decision.after);
-        (Waiting::People, question.asked, answered)
+        (WaitKind::People, question.asked, answered)
     });
     let tried = attempts.iter().enumerate().map(|(at, attempt)| {
         let from = attempt.after;
         let question = questions.iter().map(|question| question.asked).find(|asked| *asked > from);
         let next = attempts.get(at + 1).map(|attempt| attempt.after);
         // An answer may be recorded long after it was given.
-        (Waiting::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
+        (WaitKind::Tools, from, question.or(next).unwrap_or_else(|| end.min(from.saturating_add(took))))
     });
     if call.tool == RequestUserInput::NAME {
         // The recorded duration of this call excludes the wait for the user.
         let from = attempts.last().map_or(began, |attempt| attempt.after);
         let ran = call.answer.as_ref().map_or(0, |answer| answer.took);
         let answered = end.saturating_sub(ran).max(from);
-        return asked.chain([(Waiting::People, from, answered), (Waiting::Tools, answered, end)]).collect();
+        return asked.chain([(WaitKind::People, from, answered), (WaitKind::Tools, answered, end)]).collect();
     }
     let mut times: Vec<_> = asked.chain(tried).collect();
     if times.is_empty() {
-        times.push((Waiting::Tools, began.max(end.saturating_sub(took)), end));
+        times.push((WaitKind::Tools, began.max(end.saturating_sub(took)), end));
     }
     times
 }
 
 /// Returns the total milliseconds of waiting for `waiting`; overlapping intervals count once.
-pub(crate) fn lasted(spans: &[Span], waiting: Waiting) -> u64 {
+pub(crate) fn lasted(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
     let mut times: Vec<(u64, u64)> =
         spans.iter().filter(|span| span.waiting == waiting).map(|span| (span.from, span.to)).collect();
     times.sort_unstable();
@@ -107,7 +107,7 @@ mod tests {
         let story = sample::story();
         let spans = spans(&story);
         let told: Vec<_> = spans.iter().map(|span| (span.waiting, span.from, span.to)).collect();
-        use Waiting::{Model, People, Tools};
+        use WaitKind::{Model, People, Tools};
         assert_eq!(
             told,
             [
@@ -118,7 +118,7 @@ mod tests {
                 (Model, 6000, 7500),
             ]
         );
-        assert_eq!(Waiting::ALL.map(|waiting| lasted(&spans, waiting)), [3500, 3000, 603]);
+        assert_eq!(WaitKind::ALL.map(|waiting| lasted(&spans, waiting)), [3500, 3000, 603]);
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
             (60, attempt(2)),
             (90, sample::answered("a", None, 85, "")),
         ];
-        let times = |story: &Story| spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
+        let times = |story: &SessionTimeline| spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
         assert_eq!(times(&sample::told(entries.clone())), [(20, 50), (10, 20), (60, 90)]);
         entries.truncate(3);
         entries.push((70, Entry::End { why: String::new() }));
@@ -151,19 +151,19 @@ mod tests {
             (5000, sample::answered("a", None, 2, "{}")),
         ]);
         let told: Vec<_> = spans(&story).iter().map(|span| (span.waiting, span.from, span.to)).collect();
-        assert_eq!(told, [(Waiting::People, 10, 4998), (Waiting::Tools, 4998, 5000)]);
+        assert_eq!(told, [(WaitKind::People, 10, 4998), (WaitKind::Tools, 4998, 5000)]);
     }
 
     #[test]
     fn times_that_overlap_count_once() {
-        let span = |from, to| Span { waiting: Waiting::Tools, from, to, moment: 0 };
+        let span = |from, to| WaitSpan { waiting: WaitKind::Tools, from, to, moment: 0 };
         for (spans, expected) in [
             (vec![], 0),
             (vec![span(0, 10), span(10, 20)], 20),
             (vec![span(5, 10), span(0, 20), span(15, 30)], 30),
             (vec![span(0, u64::MAX), span(1, u64::MAX)], u64::MAX),
         ] {
-            assert_eq!(lasted(&spans, Waiting::Tools), expected);
+            assert_eq!(lasted(&spans, WaitKind::Tools), expected);
         }
     }
 }

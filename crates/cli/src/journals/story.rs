@@ -5,26 +5,26 @@ use std::path::Path;
 use journal::{JournalFault, Records, Ruling, Torn};
 use toolgate::wire::Words;
 
-use super::excerpt::{Excerpt, Shears};
-use super::tell::Teller;
+use super::excerpt::{TextExcerpt, TextTruncator};
+use super::tell::TimelineBuilder;
 
 /// Journal lines that are read at most.
 pub(crate) const MAX_LINES: usize = 200_000;
 
 /// The timeline of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
-    pub(crate) moments: Vec<Moment>,
+pub(crate) struct SessionTimeline {
+    pub(crate) moments: Vec<TimelineEvent>,
     /// The timestamp of the first line; empty if there is none.
     pub(crate) started: String,
     /// Milliseconds from beginning to end, without the time between turns.
     pub(crate) length: u64,
-    pub(crate) ending: Ending,
+    pub(crate) ending: JournalEnding,
 }
 
 /// The way the journal ends.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum JournalEnding {
     #[default]
     Whole,
     /// In the middle of a line.
@@ -37,34 +37,34 @@ pub(crate) enum Ending {
 
 /// One event of the timeline.
 #[derive(Debug)]
-pub(crate) struct Moment {
+pub(crate) struct TimelineEvent {
     /// The sequence number of its record.
     pub(crate) seq: u64,
     /// Milliseconds after the beginning, without the time between turns.
     pub(crate) after: u64,
-    pub(crate) what: What,
+    pub(crate) what: TimelineEventKind,
 }
 
 /// The kind of an event, with its details.
 #[derive(Debug)]
-pub(crate) enum What {
-    Session(Box<Setting>),
+pub(crate) enum TimelineEventKind {
+    Session(Box<SessionSettings>),
     Prompt {
-        text: Excerpt,
+        text: TextExcerpt,
         images: usize,
     },
-    Said(Vec<Speech>),
-    Call(Box<Call>),
-    Plan(Vec<Step>),
-    Diff(Excerpt),
-    Usage(Usage),
+    Said(Vec<ModelSpeech>),
+    Call(Box<TimelineCall>),
+    Plan(Vec<TimelinePlanStep>),
+    Diff(TextExcerpt),
+    Usage(RequestUsage),
     Compacted {
-        summary: Excerpt,
+        summary: TextExcerpt,
         dropped: u64,
     },
-    Interrupted(Excerpt),
-    Notice(Excerpt),
-    End(Excerpt),
+    Interrupted(TextExcerpt),
+    Notice(TextExcerpt),
+    End(TextExcerpt),
     /// A record about a call that does not exist: its kind, and the call's id.
     Stray {
         kind: &'static str,
@@ -76,9 +76,9 @@ pub(crate) enum What {
 
 /// The settings under which a session began or resumed.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct SessionSettings {
     pub(crate) version: String,
-    pub(crate) cwd: Excerpt,
+    pub(crate) cwd: TextExcerpt,
     pub(crate) model: String,
     pub(crate) wire: String,
     pub(crate) sandbox: String,
@@ -88,51 +88,51 @@ pub(crate) struct Setting {
 
 /// A piece of the model's message.
 #[derive(Debug)]
-pub(crate) enum Speech {
-    Text(Excerpt),
-    Thought(Excerpt),
+pub(crate) enum ModelSpeech {
+    Text(TextExcerpt),
+    Thought(TextExcerpt),
     Other(String),
 }
 
 /// A call with its decisions and answer.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct TimelineCall {
     pub(crate) tool: String,
     /// The server, and its name for the tool.
     pub(crate) remote: Option<(String, String)>,
-    pub(crate) arguments: Excerpt,
-    pub(crate) effects: Vec<Excerpt>,
-    pub(crate) course: Course,
-    pub(crate) answer: Option<Answer>,
+    pub(crate) arguments: TextExcerpt,
+    pub(crate) effects: Vec<TextExcerpt>,
+    pub(crate) course: CallDecisions,
+    pub(crate) answer: Option<TimelineAnswer>,
 }
 
 /// The decisions about a call, and its attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
-    pub(crate) verdicts: Vec<Verdict>,
-    pub(crate) questions: Vec<Question>,
-    pub(crate) attempts: Vec<Attempt>,
+pub(crate) struct CallDecisions {
+    pub(crate) verdicts: Vec<TimelineVerdict>,
+    pub(crate) questions: Vec<TimelineQuestion>,
+    pub(crate) attempts: Vec<TimelineAttempt>,
 }
 
 /// The policy's verdict.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct TimelineVerdict {
     pub(crate) ruling: Ruling,
-    pub(crate) why: Vec<Excerpt>,
+    pub(crate) why: Vec<TextExcerpt>,
     pub(crate) by: String,
 }
 
 /// A question to the user.
 #[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) why: Vec<Excerpt>,
+pub(crate) struct TimelineQuestion {
+    pub(crate) why: Vec<TextExcerpt>,
     pub(crate) asked: u64,
-    pub(crate) decision: Option<Decision>,
+    pub(crate) decision: Option<TimelineDecision>,
 }
 
 /// The user's decision.
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub(crate) struct TimelineDecision {
     pub(crate) word: String,
     pub(crate) by: String,
     pub(crate) after: u64,
@@ -140,7 +140,7 @@ pub(crate) struct Decision {
 
 /// One attempt to run a call.
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct TimelineAttempt {
     pub(crate) number: u64,
     pub(crate) after: u64,
     pub(crate) enforcement: String,
@@ -148,27 +148,27 @@ pub(crate) struct Attempt {
 
 /// The answer to the model.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TimelineAnswer {
     pub(crate) after: u64,
     pub(crate) success: bool,
     pub(crate) error: Option<String>,
     pub(crate) took: u64,
-    pub(crate) text: Excerpt,
+    pub(crate) text: TextExcerpt,
     pub(crate) pictures: usize,
     /// The path of the full output, and its size in bytes.
-    pub(crate) spilled: Option<(Excerpt, u64)>,
+    pub(crate) spilled: Option<(TextExcerpt, u64)>,
 }
 
 /// A step of a plan.
 #[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) step: Excerpt,
+pub(crate) struct TimelinePlanStep {
+    pub(crate) step: TextExcerpt,
     pub(crate) status: String,
 }
 
 /// The cost of a request to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub(crate) struct RequestUsage {
     pub(crate) input: u64,
     pub(crate) cached: u64,
     pub(crate) output: u64,
@@ -176,27 +176,27 @@ pub(crate) struct Usage {
     pub(crate) millis: u64,
 }
 
-impl Story {
+impl SessionTimeline {
     /// Reads a journal up to the first line that is damaged.
-    pub(crate) fn read(path: &Path, shears: Shears) -> Result<Self, JournalFault> {
+    pub(crate) fn read(path: &Path, shears: TextTruncator) -> Result<Self, JournalFault> {
         let mut records = Records::open(path)?;
-        let mut teller = Teller::new(shears);
+        let mut teller = TimelineBuilder::new(shears);
         for record in records.by_ref().take(MAX_LINES) {
             match record {
                 Ok(record) => teller.take(&record),
-                Err(fault) => return Ok(teller.end(Ending::Broken(told(&fault)))),
+                Err(fault) => return Ok(teller.end(JournalEnding::Broken(told(&fault)))),
             }
         }
         let ending = match (records.torn(), records.next()) {
-            (Some(torn), _) => Ending::Torn(torn),
-            (None, None) => Ending::Whole,
-            (None, Some(_)) => Ending::TooLong,
+            (Some(torn), _) => JournalEnding::Torn(torn),
+            (None, None) => JournalEnding::Whole,
+            (None, Some(_)) => JournalEnding::TooLong,
         };
         Ok(teller.end(ending))
     }
 
     /// Returns the calls in order.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (&Moment, &Call)> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
         self.moments.iter().filter_map(|moment| Some((moment, moment.call()?)))
     }
 
@@ -206,10 +206,10 @@ impl Story {
     }
 
     /// Returns the number of requests to the model, and their total usage.
-    pub(crate) fn usage(&self) -> (u64, Usage) {
-        let mut sum = (0, Usage::default());
+    pub(crate) fn usage(&self) -> (u64, RequestUsage) {
+        let mut sum = (0, RequestUsage::default());
         for moment in &self.moments {
-            if let What::Usage(usage) = &moment.what {
+            if let TimelineEventKind::Usage(usage) = &moment.what {
                 sum.0 += 1;
                 sum.1.add(usage);
             }
@@ -218,19 +218,19 @@ impl Story {
     }
 }
 
-impl Moment {
+impl TimelineEvent {
     /// Returns the call if this event is one.
-    pub(crate) fn call(&self) -> Option<&Call> {
-        if let What::Call(call) = &self.what { Some(call) } else { None }
+    pub(crate) fn call(&self) -> Option<&TimelineCall> {
+        if let TimelineEventKind::Call(call) = &self.what { Some(call) } else { None }
     }
 
     /// Reports whether this event is a prompt.
     pub(crate) fn is_prompt(&self) -> bool {
-        matches!(self.what, What::Prompt { .. })
+        matches!(self.what, TimelineEventKind::Prompt { .. })
     }
 }
 
-impl Usage {
+impl RequestUsage {
     /// Adds the usage of another request.
     pub(crate) fn add(&mut self, other: &Self) {
         for (sum, more) in [
@@ -245,7 +245,7 @@ impl Usage {
     }
 }
 
-impl Call {
+impl TimelineCall {
     /// Reports whether the call was answered with success.
     pub(crate) fn is_well(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.success)
@@ -254,7 +254,7 @@ impl Call {
     /// Returns the milliseconds that the user took to answer questions about the call.
     pub(crate) fn waited(&self) -> u64 {
         let took =
-            |question: &Question| Some(question.decision.as_ref()?.after.saturating_sub(question.asked));
+            |question: &TimelineQuestion| Some(question.decision.as_ref()?.after.saturating_sub(question.asked));
         self.course.questions.iter().filter_map(took).fold(0, u64::saturating_add)
     }
 
@@ -268,15 +268,15 @@ impl Call {
     }
 }
 
-impl Answer {
+impl TimelineAnswer {
     /// Returns the kind of error; `None` if the call succeeded.
     pub(crate) fn fault(&self) -> Option<&str> {
         if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
     }
 }
 
-impl Speech {
-    pub(super) fn of(words: &Words, shears: &mut Shears) -> Self {
+impl ModelSpeech {
+    pub(super) fn of(words: &Words, shears: &mut TextTruncator) -> Self {
         match words {
             Words::Text(text) => Self::Text(shears.cut(text)),
             Words::Thought(text) => Self::Thought(shears.cut(text)),

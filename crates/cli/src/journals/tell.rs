@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use journal::{Entry, Record};
 
-use super::clock::{Clock, Passed};
-use super::excerpt::{Shears, name};
+use super::clock::{SessionClock, ElapsedKind};
+use super::excerpt::{TextTruncator, name};
 use super::story::{
-    Answer, Attempt, Call, Course, Decision, Ending, Moment, Question, Setting, Speech, Step, Story, Usage,
-    Verdict, What,
+    TimelineAnswer, TimelineAttempt, TimelineCall, CallDecisions, TimelineDecision, JournalEnding, TimelineEvent, TimelineQuestion, SessionSettings, ModelSpeech, TimelinePlanStep, SessionTimeline, RequestUsage,
+    TimelineVerdict, TimelineEventKind,
 };
 
 /// Plan steps, message pieces, and records about one call that are kept at most.
@@ -16,57 +16,57 @@ const MOST: usize = 100;
 
 /// Builds a timeline, record by record.
 #[derive(Debug)]
-pub(super) struct Teller {
-    shears: Shears,
-    clock: Clock,
-    story: Story,
+pub(super) struct TimelineBuilder {
+    shears: TextTruncator,
+    clock: SessionClock,
+    story: SessionTimeline,
     /// Calls without an answer: the index of each in the timeline.
     open: HashMap<String, usize>,
 }
 
-impl Teller {
-    pub(super) fn new(shears: Shears) -> Self {
-        Self { shears, clock: Clock::default(), story: Story::default(), open: HashMap::new() }
+impl TimelineBuilder {
+    pub(super) fn new(shears: TextTruncator) -> Self {
+        Self { shears, clock: SessionClock::default(), story: SessionTimeline::default(), open: HashMap::new() }
     }
 
     pub(super) fn take(&mut self, record: &Record) {
         // A prompt during a running call does not end the turn.
         let is_next = matches!(record.entry, Entry::Prompt { .. }) && self.open.is_empty();
         let goes_on = matches!(record.entry, Entry::Session { .. });
-        let passed = if is_next || goes_on { Passed::Idle } else { Passed::Working };
+        let passed = if is_next || goes_on { ElapsedKind::Idle } else { ElapsedKind::Working };
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
         if self.story.started.is_empty() {
             self.story.started = name(&record.at);
         }
         if let Some(what) = self.what(&record.entry, after) {
-            self.story.moments.push(Moment { seq: record.seq, after, what });
+            self.story.moments.push(TimelineEvent { seq: record.seq, after, what });
         }
         if let Entry::Call { id, .. } = &record.entry {
             self.open.insert(name(id), self.story.moments.len() - 1);
         }
     }
 
-    pub(super) fn end(mut self, ending: Ending) -> Story {
+    pub(super) fn end(mut self, ending: JournalEnding) -> SessionTimeline {
         self.story.ending = ending;
         self.story
     }
 
     /// Returns the event for a record; `None` if the record belongs to a call.
-    fn what(&mut self, entry: &Entry, after: u64) -> Option<What> {
+    fn what(&mut self, entry: &Entry, after: u64) -> Option<TimelineEventKind> {
         let shears = &mut self.shears;
         Some(match entry {
-            Entry::Session { .. } => What::Session(Box::new(setting(entry, shears)?)),
-            Entry::Prompt { text, images } => What::Prompt { text: shears.cut(text), images: images.len() },
+            Entry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
+            Entry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.cut(text), images: images.len() },
             Entry::Said { items, .. } => {
                 let words = toolgate::wire::words(items);
                 if words.is_empty() {
                     // The message contains only calls, which have records of their own.
                     return None;
                 }
-                What::Said(words.iter().take(MOST).map(|words| Speech::of(words, shears)).collect())
+                TimelineEventKind::Said(words.iter().take(MOST).map(|words| ModelSpeech::of(words, shears)).collect())
             }
-            Entry::Call { .. } => What::Call(Box::new(call(entry, shears)?)),
+            Entry::Call { .. } => TimelineEventKind::Call(Box::new(call(entry, shears)?)),
             Entry::Intent { call, .. }
             | Entry::Verdict { call, .. }
             | Entry::Asked { call, .. }
@@ -76,33 +76,33 @@ impl Teller {
             Entry::Kept { call, path, sha256, bytes } => {
                 let text =
                     format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
-                What::Notice(shears.cut(&text))
+                TimelineEventKind::Notice(shears.cut(&text))
             }
             Entry::Plan { steps } => {
                 let step =
-                    |step: &journal::Step| Step { step: shears.cut(&step.step), status: name(&step.status) };
-                What::Plan(steps.iter().take(MOST).map(step).collect())
+                    |step: &journal::Step| TimelinePlanStep { step: shears.cut(&step.step), status: name(&step.status) };
+                TimelineEventKind::Plan(steps.iter().take(MOST).map(step).collect())
             }
-            Entry::Diff { text } => What::Diff(shears.cut(text)),
-            Entry::Usage { .. } => What::Usage(usage(entry)?),
+            Entry::Diff { text } => TimelineEventKind::Diff(shears.cut(text)),
+            Entry::Usage { .. } => TimelineEventKind::Usage(usage(entry)?),
             Entry::Compacted { summary, dropped } => {
-                What::Compacted { summary: shears.cut(summary), dropped: *dropped }
+                TimelineEventKind::Compacted { summary: shears.cut(summary), dropped: *dropped }
             }
             // Its facts have records of their own: the last message, the interruption, the error.
             Entry::Turn { .. } | Entry::Added { .. } => return None,
-            Entry::Agent { path, of } => What::Notice(shears.cut(&format!("the agent {path} of {of}"))),
-            Entry::Interrupted { why } => What::Interrupted(shears.cut(why)),
-            Entry::Notice { text } => What::Notice(shears.cut(text)),
-            Entry::End { why } => What::End(shears.cut(why)),
-            Entry::Unknown(value) => What::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
+            Entry::Agent { path, of } => TimelineEventKind::Notice(shears.cut(&format!("the agent {path} of {of}"))),
+            Entry::Interrupted { why } => TimelineEventKind::Interrupted(shears.cut(why)),
+            Entry::Notice { text } => TimelineEventKind::Notice(shears.cut(text)),
+            Entry::End { why } => TimelineEventKind::End(shears.cut(why)),
+            Entry::Unknown(value) => TimelineEventKind::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
         })
     }
 
     /// Adds a record to its call. A record about an unknown call becomes an event of its own.
-    fn about(&mut self, id: &str, entry: &Entry, after: u64) -> Option<What> {
-        let stray = || Some(What::Stray { kind: kind(entry), call: name(id) });
+    fn about(&mut self, id: &str, entry: &Entry, after: u64) -> Option<TimelineEventKind> {
+        let stray = || Some(TimelineEventKind::Stray { kind: kind(entry), call: name(id) });
         let Some(at) = self.open.get(&name(id)).copied() else { return stray() };
-        let Some(Moment { what: What::Call(call), .. }) = self.story.moments.get_mut(at) else {
+        let Some(TimelineEvent { what: TimelineEventKind::Call(call), .. }) = self.story.moments.get_mut(at) else {
             return stray();
         };
         if let Entry::Answered { .. } = entry {
@@ -115,24 +115,24 @@ impl Teller {
     }
 }
 
-impl Call {
-    fn hear(&mut self, entry: &Entry, after: u64, shears: &mut Shears) {
+impl TimelineCall {
+    fn hear(&mut self, entry: &Entry, after: u64, shears: &mut TextTruncator) {
         let course = &mut self.course;
         match entry {
             Entry::Intent { effects, .. } => self.effects = shears.list(effects),
             Entry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
-                course.verdicts.push(Verdict { ruling: *verdict, why: shears.list(why), by: name(by) });
+                course.verdicts.push(TimelineVerdict { ruling: *verdict, why: shears.list(why), by: name(by) });
             }
             Entry::Asked { why, .. } if course.questions.len() < MOST => {
-                course.questions.push(Question { why: shears.list(why), asked: after, decision: None });
+                course.questions.push(TimelineQuestion { why: shears.list(why), asked: after, decision: None });
             }
             Entry::Decided { decision, by, .. } => {
                 if let Some(question) = course.questions.last_mut() {
-                    question.decision = Some(Decision { word: name(decision), by: name(by), after });
+                    question.decision = Some(TimelineDecision { word: name(decision), by: name(by), after });
                 }
             }
             Entry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
-                course.attempts.push(Attempt { number: *number, after, enforcement: name(enforcement) });
+                course.attempts.push(TimelineAttempt { number: *number, after, enforcement: name(enforcement) });
             }
             // Not about a call, or beyond the limit.
             _ => {}
@@ -140,28 +140,28 @@ impl Call {
     }
 }
 
-fn setting(entry: &Entry, shears: &mut Shears) -> Option<Setting> {
+fn setting(entry: &Entry, shears: &mut TextTruncator) -> Option<SessionSettings> {
     let Entry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else { return None };
     let [version, model, wire, sandbox, approval] =
         [version, model, wire, sandbox, approval].map(|text| name(text));
-    Some(Setting { version, cwd: shears.cut(cwd), model, wire, sandbox, approval, resumed: *resumed })
+    Some(SessionSettings { version, cwd: shears.cut(cwd), model, wire, sandbox, approval, resumed: *resumed })
 }
 
-fn call(entry: &Entry, shears: &mut Shears) -> Option<Call> {
+fn call(entry: &Entry, shears: &mut TextTruncator) -> Option<TimelineCall> {
     let Entry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
-    Some(Call {
+    Some(TimelineCall {
         tool: name(tool),
         remote: remote.as_ref().map(|remote| (name(&remote.server), name(&remote.tool))),
         arguments: shears.cut(arguments),
         effects: Vec::new(),
-        course: Course::default(),
+        course: CallDecisions::default(),
         answer: None,
     })
 }
 
-fn answer(entry: &Entry, after: u64, shears: &mut Shears) -> Option<Answer> {
+fn answer(entry: &Entry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
     let Entry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else { return None };
-    Some(Answer {
+    Some(TimelineAnswer {
         after,
         success: *success,
         error: error.as_deref().map(name),
@@ -172,12 +172,12 @@ fn answer(entry: &Entry, after: u64, shears: &mut Shears) -> Option<Answer> {
     })
 }
 
-fn usage(entry: &Entry) -> Option<Usage> {
+fn usage(entry: &Entry) -> Option<RequestUsage> {
     let Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = *entry else {
         return None;
     };
     let (input, cached, output) = (input_tokens, cached_tokens, output_tokens);
-    Some(Usage { input, cached, output, bytes: request_bytes, millis: model_ms })
+    Some(RequestUsage { input, cached, output, bytes: request_bytes, millis: model_ms })
 }
 
 fn kind(entry: &Entry) -> &'static str {
@@ -198,13 +198,13 @@ mod tests {
     use super::*;
     use crate::journals::sample;
 
-    fn kinds(story: &Story) -> Vec<(u64, &'static str)> {
-        let kind = |what: &What| match what {
-            What::Session(_) => "session",
-            What::Prompt { .. } => "prompt",
-            What::Call(call) if call.answer.is_some() => "answered call",
-            What::Call(_) => "call",
-            What::Stray { kind, .. } => kind,
+    fn kinds(story: &SessionTimeline) -> Vec<(u64, &'static str)> {
+        let kind = |what: &TimelineEventKind| match what {
+            TimelineEventKind::Session(_) => "session",
+            TimelineEventKind::Prompt { .. } => "prompt",
+            TimelineEventKind::Call(call) if call.answer.is_some() => "answered call",
+            TimelineEventKind::Call(_) => "call",
+            TimelineEventKind::Stray { kind, .. } => kind,
             _ => "another",
         };
         story.moments.iter().map(|moment| (moment.after, kind(&moment.what))).collect()

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use journal::{JournalFault, SessionId};
 
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 
 /// The word for the newest session.
 const LAST: &str = "last";
@@ -15,62 +15,62 @@ const NAMED: usize = 3;
 
 /// A resolved session and the path of its journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Meant {
+pub(crate) struct ResolvedSession {
     /// The session's name, or the file as the user named it.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
 }
 
-impl Meant {
+impl ResolvedSession {
     fn of(directory: &Path, id: &SessionId) -> Self {
         Self { name: id.to_string(), path: directory.join(id.file_name()) }
     }
 }
 
 /// Returns the directory of the journals.
-pub(crate) fn directory() -> Result<PathBuf, Fault> {
-    let missing = || Fault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
-    Dirs::from_env()?.sessions.ok_or_else(missing)
+pub(crate) fn directory() -> Result<PathBuf, CliFault> {
+    let missing = || CliFault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
+    UserDirs::from_env()?.sessions.ok_or_else(missing)
 }
 
 /// Resolves `word`: the beginning of a session's name, `last`, or a file.
-pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<Meant, Fault> {
+pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<ResolvedSession, CliFault> {
     let text = word.to_string_lossy();
     // Session names contain neither slash nor dot.
     if text.contains(['/', '.']) {
-        return Ok(Meant { name: text.into_owned(), path: PathBuf::from(word) });
+        return Ok(ResolvedSession { name: text.into_owned(), path: PathBuf::from(word) });
     }
     if text == LAST {
         let newest = names(directory)?.into_iter().next();
-        return newest.map(|id| Meant::of(directory, &id)).ok_or_else(|| none(directory));
+        return newest.map(|id| ResolvedSession::of(directory, &id)).ok_or_else(|| none(directory));
     }
-    journal::find(directory, &text).map(|id| Meant::of(directory, &id)).map_err(|fault| match fault {
+    journal::find(directory, &text).map(|id| ResolvedSession::of(directory, &id)).map_err(|fault| match fault {
         JournalFault::NoSession { .. } => unknown(directory, &text, &fault),
-        fault => Fault::usage(fault.to_string()),
+        fault => CliFault::usage(fault.to_string()),
     })
 }
 
 /// Returns all sessions, newest first.
-pub(crate) fn all(directory: &Path) -> Result<Vec<Meant>, Fault> {
-    Ok(names(directory)?.iter().map(|id| Meant::of(directory, id)).collect())
+pub(crate) fn all(directory: &Path) -> Result<Vec<ResolvedSession>, CliFault> {
+    Ok(names(directory)?.iter().map(|id| ResolvedSession::of(directory, id)).collect())
 }
 
 /// Builds the error for a directory without sessions.
-pub(crate) fn none(directory: &Path) -> Fault {
-    Fault::usage(format!("there are no sessions in `{}` yet", directory.display()))
+pub(crate) fn none(directory: &Path) -> CliFault {
+    CliFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
 
-fn names(directory: &Path) -> Result<Vec<SessionId>, Fault> {
-    journal::names(directory).map_err(|fault| Fault::failed(fault.to_string()))
+fn names(directory: &Path) -> Result<Vec<SessionId>, CliFault> {
+    journal::names(directory).map_err(|fault| CliFault::failed(fault.to_string()))
 }
 
-fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> Fault {
+fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {
     let ids = names(directory).unwrap_or_default();
     let near: Vec<&str> = nearest(word, &ids).into_iter().map(SessionId::as_str).collect();
     if near.is_empty() {
         return none(directory);
     }
-    Fault::usage(fault.to_string()).hint(format!(
+    CliFault::usage(fault.to_string()).hint(format!(
         "did you mean {}? `toolgate log` lists them, and `last` is the newest",
         near.join(" or ")
     ))

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::histogram::{Histogram, Point};
-use super::read::Trace;
-use super::span::{Attribute, Fact, Span, Work};
+use super::histogram::{OtlpHistogram, HistogramPoint};
+use super::read::SessionTrace;
+use super::span::{SpanAttribute, AttributeValue, TraceSpan, SpanWork};
 
 /// Numbers of OTLP's enumerations.
 const INTERNAL: u8 = 1;
@@ -17,7 +17,7 @@ const TRACE_ID: usize = 16;
 const SPAN_ID: usize = 8;
 
 /// Builds a request to `v1/traces` with some spans of `trace`.
-pub(super) fn traces(service: &str, trace: &Trace, spans: &[Span]) -> Value {
+pub(super) fn traces(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -> Value {
     let spans: Vec<Value> = spans.iter().map(|one| span(&trace.session, one)).collect();
     json!({ "resourceSpans": [{
         "resource": resource(service, trace),
@@ -27,9 +27,9 @@ pub(super) fn traces(service: &str, trace: &Trace, spans: &[Span]) -> Value {
 
 /// Builds a request to `v1/metrics`. Counts are cumulative: the metrics of a resumed session replace those sent
 /// before.
-pub(super) fn metrics(service: &str, trace: &Trace, histograms: &[Histogram]) -> Value {
+pub(super) fn metrics(service: &str, trace: &SessionTrace, histograms: &[OtlpHistogram]) -> Value {
     let (from, to) = trace.whole().map_or((0, 0), |whole| (whole.from, whole.to));
-    let metric = |histogram: &Histogram| {
+    let metric = |histogram: &OtlpHistogram| {
         let points: Vec<Value> =
             histogram.points.iter().map(|one| point(one, histogram.bounds, (from, to))).collect();
         json!({
@@ -45,7 +45,7 @@ pub(super) fn metrics(service: &str, trace: &Trace, histograms: &[Histogram]) ->
     }] })
 }
 
-fn span(session: &str, span: &Span) -> Value {
+fn span(session: &str, span: &TraceSpan) -> Value {
     let mut json = json!({
         "traceId": id::<TRACE_ID>(session, "trace"),
         "spanId": span_id(session, span.line),
@@ -64,7 +64,7 @@ fn span(session: &str, span: &Span) -> Value {
     json
 }
 
-fn point(point: &Point, bounds: &[f64], (from, to): (u64, u64)) -> Value {
+fn point(point: &HistogramPoint, bounds: &[f64], (from, to): (u64, u64)) -> Value {
     let buckets: Vec<String> = point.buckets.iter().map(u64::to_string).collect();
     json!({
         "attributes": attributes(&point.attributes),
@@ -78,10 +78,10 @@ fn point(point: &Point, bounds: &[f64], (from, to): (u64, u64)) -> Value {
 }
 
 /// Describes the sender. Each session is its own service instance, so that its counts are not mixed with another's.
-fn resource(service: &str, trace: &Trace) -> Value {
+fn resource(service: &str, trace: &SessionTrace) -> Value {
     let version = match trace.whole().map(|whole| &whole.work) {
-        Some(Work::Session(setting)) => setting.version.as_str(),
-        Some(Work::Request { .. } | Work::Call(_) | Work::Question { .. }) | None => "",
+        Some(SpanWork::Session(setting)) => setting.version.as_str(),
+        Some(SpanWork::Request { .. } | SpanWork::Call(_) | SpanWork::Question { .. }) | None => "",
     };
     let known = [
         ("service.name", service.into()),
@@ -95,10 +95,10 @@ fn scope() -> Value {
     json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn attributes(known: &[Attribute]) -> Vec<Value> {
-    let value = |fact: &Fact| match fact {
-        Fact::Text(text) => json!({ "stringValue": text }),
-        Fact::Count(count) => json!({ "intValue": count.to_string() }),
+fn attributes(known: &[SpanAttribute]) -> Vec<Value> {
+    let value = |fact: &AttributeValue| match fact {
+        AttributeValue::Text(text) => json!({ "stringValue": text }),
+        AttributeValue::Count(count) => json!({ "intValue": count.to_string() }),
     };
     known.iter().map(|(key, fact)| json!({ "key": key, "value": value(fact) })).collect()
 }

@@ -1,6 +1,6 @@
 //! Histograms of tokens and durations, as the OpenTelemetry GenAI conventions define them.
 
-use super::span::{Attribute, Span, Work, operation};
+use super::span::{SpanAttribute, TraceSpan, SpanWork, operation};
 
 /// The bucket bounds of the conventions.
 const TOKENS: [f64; 14] = [
@@ -27,18 +27,18 @@ const KINDS: usize = 500;
 
 /// A histogram of one measured quantity.
 #[derive(Debug)]
-pub(super) struct Histogram {
+pub(super) struct OtlpHistogram {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) bounds: &'static [f64],
     /// One point for each set of attributes.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<HistogramPoint>,
 }
 
 /// The counts for one set of attributes.
 #[derive(Debug)]
-pub(super) struct Point {
-    pub(super) attributes: Vec<Attribute>,
+pub(super) struct HistogramPoint {
+    pub(super) attributes: Vec<SpanAttribute>,
     pub(super) sum: f64,
     pub(super) count: u64,
     /// Counts per bucket: values up to each bound and above the previous one; the last counts values above all
@@ -47,14 +47,14 @@ pub(super) struct Point {
 }
 
 /// Builds the histograms of some spans; a histogram without values is omitted.
-pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
-    let new = |name, unit, bounds| Histogram { name, unit, bounds, points: Vec::new() };
+pub(super) fn of(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
+    let new = |name, unit, bounds| OtlpHistogram { name, unit, bounds, points: Vec::new() };
     let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKENS);
     let mut requests = new("gen_ai.client.operation.duration", "s", &SECONDS);
     let mut calls = new("gen_ai.execute_tool.duration", "s", &SECONDS);
     for span in spans {
         match &span.work {
-            Work::Request { model, usage } => {
+            SpanWork::Request { model, usage } => {
                 let mut kind = vec![operation("chat")];
                 kind.extend(model.attributes());
                 requests.add(kind.clone(), seconds(usage.millis));
@@ -66,25 +66,25 @@ pub(super) fn of(spans: &[Span]) -> Vec<Histogram> {
                     }
                 }
             }
-            Work::Call(call) => {
+            SpanWork::Call(call) => {
                 let kind = call.identity().into_iter().chain(span.fault()).collect();
                 calls.add(kind, seconds(call.ran(span.to.saturating_sub(span.from))));
             }
-            Work::Session(_) | Work::Question { .. } => {}
+            SpanWork::Session(_) | SpanWork::Question { .. } => {}
         }
     }
     [tokens, requests, calls].into_iter().filter(|histogram| !histogram.points.is_empty()).collect()
 }
 
-impl Histogram {
+impl OtlpHistogram {
     /// Counts a value. Beyond the limit of attribute sets, only the operation is kept.
-    fn add(&mut self, mut attributes: Vec<Attribute>, value: f64) {
+    fn add(&mut self, mut attributes: Vec<SpanAttribute>, value: f64) {
         if self.points.len() >= KINDS && self.place(&attributes).is_none() {
             attributes.truncate(1);
         }
         let at = self.place(&attributes).unwrap_or(self.points.len());
         if at == self.points.len() {
-            self.points.push(Point {
+            self.points.push(HistogramPoint {
                 attributes,
                 sum: 0.0,
                 count: 0,
@@ -97,7 +97,7 @@ impl Histogram {
         point.buckets[self.bounds.partition_point(|bound| *bound < value)] += 1;
     }
 
-    fn place(&self, kind: &[Attribute]) -> Option<usize> {
+    fn place(&self, kind: &[SpanAttribute]) -> Option<usize> {
         self.points.iter().position(|point| point.attributes == kind)
     }
 }
@@ -108,12 +108,12 @@ fn seconds(millis: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::span::Fact;
+    use super::super::span::AttributeValue;
     use super::*;
 
     #[test]
     fn a_value_counts_up_to_its_bound() {
-        let mut histogram = Histogram { name: "", unit: "", bounds: &[1.0, 4.0], points: Vec::new() };
+        let mut histogram = OtlpHistogram { name: "", unit: "", bounds: &[1.0, 4.0], points: Vec::new() };
         for value in [0.0, 1.0, 1.5, 4.0, 4.5] {
             histogram.add(vec![operation("chat")], value);
         }
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn a_model_that_makes_up_names_makes_up_no_end_of_kinds() {
-        let mut histogram = Histogram { name: "", unit: "", bounds: &[], points: Vec::new() };
+        let mut histogram = OtlpHistogram { name: "", unit: "", bounds: &[], points: Vec::new() };
         for number in 0..KINDS + 9 {
-            let tool = ("gen_ai.tool.name", Fact::Text(format!("tool{number}")));
+            let tool = ("gen_ai.tool.name", AttributeValue::Text(format!("tool{number}")));
             histogram.add(vec![operation("execute_tool"), tool], 1.0);
         }
         assert_eq!((histogram.points.len(), histogram.points[KINDS].count), (KINDS + 1, 9));

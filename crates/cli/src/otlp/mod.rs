@@ -15,10 +15,10 @@ use std::time::Duration;
 use agent::OtlpCollector;
 use serde_json::Value;
 
-use self::read::Trace;
-use self::settings::Settings;
-use crate::fault::Fault;
-use crate::journals::which::Meant;
+use self::read::SessionTrace;
+use self::settings::ExporterSettings;
+use crate::fault::CliFault;
+use crate::journals::which::ResolvedSession;
 use crate::screen::{self, FAINT};
 
 /// Spans in one request: a few hundred kilobytes, where collectors accept megabytes.
@@ -29,13 +29,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Sends the session `meant` to the collector at `url`, and prints the number of spans.
-pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
-    let settings = Settings::of(&variable).at(url);
-    let collector = settings.collector().map_err(Fault::usage)?;
-    let trace = Trace::read(&meant.path).map_err(|fault| Fault::usage(fault.to_string()))?;
+pub(crate) fn export(meant: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
+    let settings = ExporterSettings::of(&variable).at(url);
+    let collector = settings.collector().map_err(CliFault::usage)?;
+    let trace = SessionTrace::read(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let host = collector.host();
     crate::commands::block_alone(async {
-        let unsent = |why| Fault::failed(format!("the session was not sent to {host}: {why}"));
+        let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
         send(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
     screen::text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
@@ -48,7 +48,7 @@ pub(crate) fn export(meant: &Meant, url: &str) -> Result<ExitCode, Fault> {
 /// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
 /// time is limited, and a failure does not affect the session.
 pub(crate) async fn report(journal: &Path) {
-    let settings = Settings::of(&variable);
+    let settings = ExporterSettings::of(&variable);
     if settings.endpoint.is_empty() {
         return;
     }
@@ -60,19 +60,19 @@ pub(crate) async fn report(journal: &Path) {
     }
 }
 
-async fn reported(settings: &Settings, journal: PathBuf) -> Result<(), String> {
+async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
     let collector = settings.collector()?;
     #[expect(
         clippy::disallowed_methods,
         reason = "no call: it reads our own file, and the program does not wait for it"
     )]
-    let read = tokio::task::spawn_blocking(move || Trace::read(&journal)).await;
+    let read = tokio::task::spawn_blocking(move || SessionTrace::read(&journal)).await;
     let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
     let sent = send(&collector, &settings.service, &trace).await;
     sent.map_err(|why| format!("{}: {why}", collector.host()))
 }
 
-async fn send(collector: &OtlpCollector, service: &str, trace: &Trace) -> Result<(), String> {
+async fn send(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {
     for spans in trace.spans.chunks(BATCH) {
         let body = encode::traces(service, trace, spans).to_string();
         taken(&collector.post("v1/traces", body, PATIENCE).await?)?;

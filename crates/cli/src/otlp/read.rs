@@ -6,9 +6,9 @@ use std::path::Path;
 use journal::{Entry, JournalFault, Record, Records};
 use toolgate::wire::Dialect;
 
-use super::span::{Call, Model, Setting, Span, WHOLE, Work};
+use super::span::{TraceCall, TraceModel, TraceSettings, TraceSpan, WHOLE, SpanWork};
 use crate::journals::excerpt::name;
-use crate::journals::story::{MAX_LINES, Usage, told};
+use crate::journals::story::{MAX_LINES, RequestUsage, told};
 
 /// The end reason of a failed session, both in the journal and in the span.
 const FAILED: &str = "failed";
@@ -17,19 +17,19 @@ const UNANSWERED: &str = "unanswered";
 
 /// The spans of one session.
 #[derive(Debug)]
-pub(super) struct Trace {
+pub(super) struct SessionTrace {
     pub(super) session: String,
     /// The session's own span comes first.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<TraceSpan>,
     /// The reason why the trace is incomplete.
     pub(super) cut: Option<String>,
 }
 
-impl Trace {
+impl SessionTrace {
     /// Reads a journal up to the first damaged line. The session's name is that of its file.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
-        let (mut reader, mut cut) = (Reader::default(), None);
+        let (mut reader, mut cut) = (TraceBuilder::default(), None);
         for (record, before) in Records::open(path)?.zip(0..) {
             match record {
                 Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
@@ -44,57 +44,57 @@ impl Trace {
     }
 
     /// Returns the span of the whole session.
-    pub(super) fn whole(&self) -> Option<&Span> {
+    pub(super) fn whole(&self) -> Option<&TraceSpan> {
         self.spans.first()
     }
 }
 
 /// Builds spans, record by record.
 #[derive(Debug, Default)]
-struct Reader {
-    spans: Vec<Span>,
+struct TraceBuilder {
+    spans: Vec<TraceSpan>,
     /// Positions of unanswered calls and questions, by the call's id.
-    calls: HashMap<String, Open>,
+    calls: HashMap<String, OpenCallSpan>,
     questions: HashMap<String, usize>,
-    model: Model,
+    model: TraceModel,
     /// The time of the last record.
     last: u64,
 }
 
 /// A call without an answer.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenCallSpan {
     at: usize,
     /// The time at which the program died during the call, if it did.
     cut: Option<u64>,
 }
 
-impl Reader {
+impl TraceBuilder {
     fn take(&mut self, record: &Record) {
         let at = journal::millis(&record.at).unwrap_or(self.last);
         if self.spans.is_empty() {
-            self.push(WHOLE, None, (at, at), Work::Session(Setting::default()));
+            self.push(WHOLE, None, (at, at), SpanWork::Session(TraceSettings::default()));
         }
         match &record.entry {
             Entry::Session { .. } => self.begins(&record.entry),
             Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
-                let usage = Usage {
+                let usage = RequestUsage {
                     input: *input_tokens,
                     cached: *cached_tokens,
                     output: *output_tokens,
                     bytes: *request_bytes,
                     millis: *model_ms,
                 };
-                let work = Work::Request { model: self.model.clone(), usage };
+                let work = SpanWork::Request { model: self.model.clone(), usage };
                 self.push(record.seq, Some(WHOLE), (at.saturating_sub(*model_ms), at), work);
             }
             Entry::Call { id, tool, remote, .. } => {
                 let server = remote.as_ref().map(|remote| name(&remote.server));
                 let (id, tool) = (name(id), name(tool));
-                self.calls.insert(id.clone(), Open { at: self.spans.len(), cut: None });
+                self.calls.insert(id.clone(), OpenCallSpan { at: self.spans.len(), cut: None });
                 let call =
-                    Call { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
-                self.push(record.seq, Some(WHOLE), (at, at), Work::Call(call));
+                    TraceCall { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
+                self.push(record.seq, Some(WHOLE), (at, at), SpanWork::Call(call));
             }
             Entry::Verdict { call, verdict, .. } => {
                 self.call(call, |call| call.ruling = Some(*verdict));
@@ -130,33 +130,33 @@ impl Reader {
     /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
     fn begins(&mut self, entry: &Entry) {
         let Entry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
-        self.model = Model { name: name(model), provider: provider(wire) };
+        self.model = TraceModel { name: name(model), provider: provider(wire) };
         let [version, sandbox, approval] = [version, sandbox, approval].map(|text| name(text));
-        let setting = Setting { model: self.model.clone(), version, sandbox, approval };
+        let setting = TraceSettings { model: self.model.clone(), version, sandbox, approval };
         for open in self.calls.values_mut() {
             open.cut.get_or_insert(self.last);
         }
         if let Some(whole) = self.spans.first_mut() {
-            (whole.work, whole.error) = (Work::Session(setting), None);
+            (whole.work, whole.error) = (SpanWork::Session(setting), None);
         }
     }
 
-    fn push(&mut self, line: u64, parent: Option<u64>, (from, to): (u64, u64), work: Work) {
-        self.spans.push(Span { line, parent, from, to, error: None, work });
+    fn push(&mut self, line: u64, parent: Option<u64>, (from, to): (u64, u64), work: SpanWork) {
+        self.spans.push(TraceSpan { line, parent, from, to, error: None, work });
     }
 
     /// Applies `does` to a call without an answer.
-    fn call(&mut self, id: &str, does: impl FnOnce(&mut Call)) {
+    fn call(&mut self, id: &str, does: impl FnOnce(&mut TraceCall)) {
         let open = self.calls.get(&name(id));
-        if let Some(Span { work: Work::Call(call), .. }) = open.and_then(|open| self.spans.get_mut(open.at)) {
+        if let Some(TraceSpan { work: SpanWork::Call(call), .. }) = open.and_then(|open| self.spans.get_mut(open.at)) {
             does(call);
         }
     }
 
     fn asked(&mut self, id: &str, line: u64, at: u64) {
         let Some(span) = self.calls.get(&name(id)).and_then(|open| self.spans.get(open.at)) else { return };
-        let Work::Call(call) = &span.work else { return };
-        let (parent, work) = (span.line, Work::Question { tool: call.tool.clone(), decision: None });
+        let SpanWork::Call(call) = &span.work else { return };
+        let (parent, work) = (span.line, SpanWork::Question { tool: call.tool.clone(), decision: None });
         self.questions.insert(name(id), self.spans.len());
         self.push(line, Some(parent), (at, at), work);
     }
@@ -168,7 +168,7 @@ impl Reader {
         };
         question.to = at.max(question.from);
         let waited = question.to - question.from;
-        if let Work::Question { decision, .. } = &mut question.work {
+        if let SpanWork::Question { decision, .. } = &mut question.work {
             *decision = word.map(name);
         }
         self.call(id, |call| call.waited = call.waited.saturating_add(waited));
@@ -190,9 +190,9 @@ impl Reader {
     }
 
     /// Returns all spans. Open spans end with the last record, and the session's span encloses all others.
-    fn end(mut self) -> Vec<Span> {
-        let open: Vec<(String, Open)> = self.calls.drain().collect();
-        for (id, Open { at, cut }) in open {
+    fn end(mut self) -> Vec<TraceSpan> {
+        let open: Vec<(String, OpenCallSpan)> = self.calls.drain().collect();
+        for (id, OpenCallSpan { at, cut }) in open {
             let to = cut.unwrap_or(self.last);
             if let Some(question) = self.questions.remove(&id).and_then(|at| self.spans.get_mut(at)) {
                 question.to = to.max(question.from);
@@ -222,17 +222,17 @@ fn provider(wire: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::super::histogram;
-    use super::super::span::{Attribute, Fact};
+    use super::super::span::{SpanAttribute, AttributeValue};
     use super::*;
     use crate::journals::sample;
 
     /// Formats a line for each span, with times relative to the first.
     fn shown(entries: Vec<(u64, Entry)>) -> String {
-        let mut reader = Reader::default();
+        let mut reader = TraceBuilder::default();
         sample::records(entries).iter().for_each(|record| reader.take(record));
         let spans = reader.end();
         let began = spans[0].from;
-        let line = |span: &Span| {
+        let line = |span: &TraceSpan| {
             let parent = span.parent.map(|parent| format!(" in {parent}")).unwrap_or_default();
             let error = span.error.as_deref().map(|error| format!(" {error}")).unwrap_or_default();
             let (from, to) = (span.from - began, span.to - began);
@@ -259,13 +259,13 @@ mod tests {
 
     #[test]
     fn all_that_is_known_is_numbers_names_and_our_own_words() {
-        let mut reader = Reader::default();
+        let mut reader = TraceBuilder::default();
         sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
-        let line = |(key, fact): Attribute| match fact {
-            Fact::Text(text) => format!("{key}={text} "),
-            Fact::Count(count) => format!("{key}={count} "),
+        let line = |(key, fact): SpanAttribute| match fact {
+            AttributeValue::Text(text) => format!("{key}={text} "),
+            AttributeValue::Count(count) => format!("{key}={count} "),
         };
-        let told = |span: &Span| span.attributes("s").into_iter().map(line).collect::<String>();
+        let told = |span: &TraceSpan| span.attributes("s").into_iter().map(line).collect::<String>();
         let told: Vec<String> = reader.end().iter().take(5).map(told).collect();
         let expected = [
             "gen_ai.operation.name=invoke_agent gen_ai.agent.name=toolgate gen_ai.provider.name=openai gen_ai.request.model=gpt-5 \
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn calls_take_as_long_as_stats_says() {
-        let mut reader = Reader::default();
+        let mut reader = TraceBuilder::default();
         sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
         let histograms = histogram::of(&reader.end());
         let sums = |at: usize| histograms[at].points.iter().map(|point| point.sum).collect::<Vec<_>>();

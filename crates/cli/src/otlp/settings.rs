@@ -7,14 +7,14 @@ const SERVICE: &str = "toolgate";
 
 /// The collector and the service name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct ExporterSettings {
     /// The collector's URL; empty if there is none.
     pub(super) endpoint: String,
     headers: Vec<(String, String)>,
     pub(super) service: String,
 }
 
-impl Settings {
+impl ExporterSettings {
     /// Reads the settings from environment variables.
     pub(super) fn of(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).map(|value| value.trim().to_owned()).unwrap_or_default();
@@ -64,10 +64,10 @@ mod tests {
     #[test]
     fn the_standard_variables_are_read() {
         let of = |rows: &[(&str, &str)]| {
-            Settings::of(&|name| Some(rows.iter().find(|(known, _)| *known == name)?.1.to_owned()))
+            ExporterSettings::of(&|name| Some(rows.iter().find(|(known, _)| *known == name)?.1.to_owned()))
         };
         let nothing =
-            Settings { endpoint: String::new(), headers: Vec::new(), service: "toolgate".to_owned() };
+            ExporterSettings { endpoint: String::new(), headers: Vec::new(), service: "toolgate".to_owned() };
         assert_eq!(of(&[]), nothing);
         assert_eq!(of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " "), ("OTEL_SERVICE_NAME", "")]), nothing);
         let all = of(&[

@@ -2,7 +2,7 @@
 
 use journal::Ruling;
 
-use crate::journals::story::Usage;
+use crate::journals::story::RequestUsage;
 
 /// The line number of the session's own span: journal lines begin with one.
 pub(super) const WHOLE: u64 = 0;
@@ -11,7 +11,7 @@ const AGENT: &str = "toolgate";
 
 /// A span of a session.
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct TraceSpan {
     /// The journal line that identifies it, and that of its parent.
     pub(super) line: u64,
     pub(super) parent: Option<u64>,
@@ -20,22 +20,22 @@ pub(super) struct Span {
     pub(super) to: u64,
     /// The kind of error, if it failed.
     pub(super) error: Option<String>,
-    pub(super) work: Work,
+    pub(super) work: SpanWork,
 }
 
 /// The work that a span covers.
 #[derive(Debug)]
-pub(super) enum Work {
-    Session(Setting),
-    Request { model: Model, usage: Usage },
-    Call(Call),
+pub(super) enum SpanWork {
+    Session(TraceSettings),
+    Request { model: TraceModel, usage: RequestUsage },
+    Call(TraceCall),
     Question { tool: String, decision: Option<String> },
 }
 
 /// The last settings of a session.
 #[derive(Debug, Default)]
-pub(super) struct Setting {
-    pub(super) model: Model,
+pub(super) struct TraceSettings {
+    pub(super) model: TraceModel,
     pub(super) version: String,
     pub(super) sandbox: String,
     pub(super) approval: String,
@@ -43,14 +43,14 @@ pub(super) struct Setting {
 
 /// The model and its provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Model {
+pub(super) struct TraceModel {
     pub(super) name: String,
     pub(super) provider: &'static str,
 }
 
 /// A tool call.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct TraceCall {
     pub(super) id: String,
     pub(super) tool: String,
     /// The server, if it is one of a server's tools.
@@ -64,41 +64,41 @@ pub(super) struct Call {
 }
 
 /// An attribute of a span.
-pub(super) type Attribute = (&'static str, Fact);
+pub(super) type SpanAttribute = (&'static str, AttributeValue);
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fact {
+pub(super) enum AttributeValue {
     Text(String),
     Count(u64),
 }
 
-impl Span {
+impl TraceSpan {
     /// Returns the span's name.
     pub(super) fn name(&self) -> String {
         match &self.work {
-            Work::Session(_) => format!("invoke_agent {AGENT}"),
-            Work::Request { model, .. } => format!("chat {}", model.name),
-            Work::Call(call) => format!("execute_tool {}", call.tool),
-            Work::Question { tool, .. } => format!("ask {tool}"),
+            SpanWork::Session(_) => format!("invoke_agent {AGENT}"),
+            SpanWork::Request { model, .. } => format!("chat {}", model.name),
+            SpanWork::Call(call) => format!("execute_tool {}", call.tool),
+            SpanWork::Question { tool, .. } => format!("ask {tool}"),
         }
     }
 
     /// Reports whether another program did the work.
     pub(super) fn is_elsewhere(&self) -> bool {
         match &self.work {
-            Work::Request { .. } => true,
-            Work::Session(_) | Work::Call(_) | Work::Question { .. } => false,
+            SpanWork::Request { .. } => true,
+            SpanWork::Session(_) | SpanWork::Call(_) | SpanWork::Question { .. } => false,
         }
     }
 
     /// Returns the attributes; `session` is the session's name.
-    pub(super) fn attributes(&self, session: &str) -> Vec<Attribute> {
+    pub(super) fn attributes(&self, session: &str) -> Vec<SpanAttribute> {
         let mut known = match &self.work {
-            Work::Session(setting) => setting.attributes(),
-            Work::Request { model, usage } => requested(model, usage),
-            Work::Call(call) => call.attributes(),
-            Work::Question { tool, decision } => {
+            SpanWork::Session(setting) => setting.attributes(),
+            SpanWork::Request { model, usage } => requested(model, usage),
+            SpanWork::Call(call) => call.attributes(),
+            SpanWork::Question { tool, decision } => {
                 let decision = decision.as_deref().map(|word| ("toolgate.decision", word.into()));
                 [("gen_ai.tool.name", tool.as_str().into())].into_iter().chain(decision).collect()
             }
@@ -109,13 +109,13 @@ impl Span {
     }
 
     /// Returns the error attribute, if it failed.
-    pub(super) fn fault(&self) -> Option<Attribute> {
+    pub(super) fn fault(&self) -> Option<SpanAttribute> {
         Some(("error.type", self.error.as_deref()?.into()))
     }
 }
 
-impl Setting {
-    fn attributes(&self) -> Vec<Attribute> {
+impl TraceSettings {
+    fn attributes(&self) -> Vec<SpanAttribute> {
         let mut known = vec![operation("invoke_agent"), ("gen_ai.agent.name", AGENT.into())];
         known.extend(self.model.attributes());
         known.push(("gen_ai.agent.version", self.version.as_str().into()));
@@ -125,20 +125,20 @@ impl Setting {
     }
 }
 
-impl Model {
-    pub(super) fn attributes(&self) -> [Attribute; 2] {
+impl TraceModel {
+    pub(super) fn attributes(&self) -> [SpanAttribute; 2] {
         [("gen_ai.provider.name", self.provider.into()), ("gen_ai.request.model", self.name.as_str().into())]
     }
 }
 
-impl Call {
-    fn attributes(&self) -> Vec<Attribute> {
+impl TraceCall {
+    fn attributes(&self) -> Vec<SpanAttribute> {
         let mut known = self.identity();
         known.push(("gen_ai.tool.call.id", self.id.as_str().into()));
         known.extend(self.server.as_deref().map(|server| ("toolgate.server", server.into())));
         known.extend(self.ruling.map(|ruling| ("toolgate.verdict", word(ruling).into())));
         known.extend(self.enforcement.as_deref().map(|how| ("toolgate.enforcement", how.into())));
-        known.extend(self.answer.map(|(bytes, _)| ("toolgate.answer.bytes", Fact::Count(bytes))));
+        known.extend(self.answer.map(|(bytes, _)| ("toolgate.answer.bytes", AttributeValue::Count(bytes))));
         known
     }
 
@@ -154,7 +154,7 @@ impl Call {
     }
 
     /// Returns the attributes that identify the tool; they are equal for all of its calls.
-    pub(super) fn identity(&self) -> Vec<Attribute> {
+    pub(super) fn identity(&self) -> Vec<SpanAttribute> {
         // A tool of a server comes from outside the agent.
         let kind = if self.server.is_some() { "extension" } else { "function" };
         vec![
@@ -166,11 +166,11 @@ impl Call {
 }
 
 /// Returns the attribute that names one of the conventions' operations.
-pub(super) fn operation(name: &str) -> Attribute {
+pub(super) fn operation(name: &str) -> SpanAttribute {
     ("gen_ai.operation.name", name.into())
 }
 
-fn requested(model: &Model, usage: &Usage) -> Vec<Attribute> {
+fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
     let mut known = vec![operation("chat")];
     known.extend(model.attributes());
     let counts = [
@@ -181,7 +181,7 @@ fn requested(model: &Model, usage: &Usage) -> Vec<Attribute> {
     ];
     // Zero means that the provider reports no count.
     known.extend(
-        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, Fact::Count(count))),
+        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, AttributeValue::Count(count))),
     );
     known
 }
@@ -194,7 +194,7 @@ fn word(ruling: Ruling) -> &'static str {
     }
 }
 
-impl From<&str> for Fact {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }

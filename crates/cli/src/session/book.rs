@@ -8,22 +8,22 @@ use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
-use super::model::Chosen;
-use crate::compose::Composed;
-use crate::fault::Fault;
+use super::model::ChosenModel;
+use crate::compose::ComposedTools;
+use crate::fault::CliFault;
 
 /// Newest sessions that are searched for the last one in a directory.
 const LOOKED_AT: usize = 200;
 
 /// An open journal with its session id and recorder.
-pub(super) struct Book {
+pub(super) struct OpenJournal {
     pub(super) id: SessionId,
     pub(super) recorder: Arc<JournalRecorder>,
     pub(super) resumed: Option<ResumedSession>,
 }
 
 /// The settings in the first record of a session.
-pub(super) struct About {
+pub(super) struct SessionHeader {
     cwd: String,
     model: String,
     dialect: Dialect,
@@ -31,9 +31,9 @@ pub(super) struct About {
     approval: &'static str,
 }
 
-impl About {
+impl SessionHeader {
     /// Collects the settings from `composed` and `chosen`.
-    pub(super) fn of(composed: &Composed, chosen: Option<&Chosen>) -> Self {
+    pub(super) fn of(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
         Self {
             cwd: composed.cwd().display().to_string(),
             model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
@@ -44,16 +44,16 @@ impl About {
     }
 }
 
-impl Book {
+impl OpenJournal {
     /// Opens a journal in `sessions`: that of `resume`, or a new one.
     pub(super) fn open(
         sessions: Option<PathBuf>,
         new: SessionId,
         resume: Option<&str>,
-        about: About,
-    ) -> Result<Self, Fault> {
+        about: SessionHeader,
+    ) -> Result<Self, CliFault> {
         let sessions = sessions.ok_or_else(|| {
-            Fault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
+            CliFault::usage("there is no directory for the journal: neither HOME nor TOOLGATE_HOME is set")
         })?;
         let redactor = Redactor::new(secrets()).map_err(|fault| unwritten(&fault))?;
         let (id, journal, earlier) = match resume {
@@ -67,12 +67,12 @@ impl Book {
                 let Reopened { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
                 let earlier =
-                    resumed(&records, about.dialect).map_err(|fault| Fault::failed(fault.to_string()))?;
+                    resumed(&records, about.dialect).map_err(|fault| CliFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
             }
         };
         let recorder = JournalRecorder::new(journal);
-        let About { cwd, model, dialect, sandbox, approval } = about;
+        let SessionHeader { cwd, model, dialect, sandbox, approval } = about;
         recorder
             .write(&Entry::Session {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -96,13 +96,13 @@ pub(crate) fn close(recorder: &JournalRecorder, why: &str) -> Result<(), Journal
 }
 
 /// Finds the session that `prefix` names; `last` is the newest one in `cwd`.
-fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, Fault> {
+fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionId, CliFault> {
     if prefix == "last" {
         let listed = journal::list(sessions, LOOKED_AT).map_err(|fault| unread(&fault))?;
         // Sessions of subagents are not what the user did last.
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
-            Fault::usage(format!("no session worked in `{cwd}` lately"))
+            CliFault::usage(format!("no session worked in `{cwd}` lately"))
                 .hint("`toolgate log` lists them; --resume takes the start of an ID")
         });
     }
@@ -116,11 +116,11 @@ fn secrets() -> impl Iterator<Item = (String, String)> {
         .filter(|(name, _)| is_secret_name(name))
 }
 
-fn unwritten(fault: &JournalFault) -> Fault {
-    Fault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
+fn unwritten(fault: &JournalFault) -> CliFault {
+    CliFault::failed(format!("the journal cannot be written, so nothing is done: {fault}"))
 }
 
-fn unread(fault: &JournalFault) -> Fault {
-    let told = Fault::usage(format!("the session cannot be resumed: {fault}"));
+fn unread(fault: &JournalFault) -> CliFault {
+    let told = CliFault::usage(format!("the session cannot be resumed: {fault}"));
     if let JournalFault::InUse { .. } = fault { told.busy() } else { told }
 }

@@ -14,7 +14,7 @@ const ENDING: &str = "claim";
 const LONGEST: u64 = 4096;
 
 /// A locked directory for a worktree.
-pub(super) struct Claim {
+pub(super) struct WorktreeLock {
     /// The repository that the worktree belongs to.
     of: PathBuf,
     at: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Claim {
     lock: Mutex<Option<File>>,
 }
 
-impl Claim {
+impl WorktreeLock {
     /// Locks the directory `at` for a worktree of the repository `of`.
     pub(super) fn stake(of: &Path, at: PathBuf) -> io::Result<Self> {
         let file = at.with_extension(ENDING);
@@ -96,22 +96,22 @@ mod tests {
     #[test]
     fn what_nobody_holds_any_more_is_found_and_what_somebody_holds_is_not() {
         let home = tempfile::tempdir().unwrap();
-        let claim = |name: &str| Claim::stake(Path::new("/repository"), home.path().join(name)).unwrap();
+        let claim = |name: &str| WorktreeLock::stake(Path::new("/repository"), home.path().join(name)).unwrap();
         let (left, held) = (claim("left"), claim("held"));
         for claim in [&left, &held] {
             std::fs::create_dir_all(claim.at().join("sub")).unwrap();
         }
         drop(left);
-        let found = Claim::abandoned(home.path());
+        let found = WorktreeLock::abandoned(home.path());
         let places: Vec<(&Path, &Path)> = found.iter().map(|claim| (claim.of(), claim.at())).collect();
         assert_eq!(places, [(Path::new("/repository"), home.path().join("left").as_path())]);
-        assert!(Claim::abandoned(home.path()).is_empty(), "somebody has it now");
+        assert!(WorktreeLock::abandoned(home.path()).is_empty(), "somebody has it now");
         found[0].clear().unwrap();
         assert!(!found[0].is_held() && held.is_held());
         drop(found);
         assert!(!home.path().join("left").exists() && home.path().join("held").exists());
         assert!(
-            Claim::stake(Path::new("/repository"), home.path().join("held")).is_ok(),
+            WorktreeLock::stake(Path::new("/repository"), home.path().join("held")).is_ok(),
             "the name is the caller's"
         );
     }

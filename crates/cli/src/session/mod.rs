@@ -21,23 +21,23 @@ use journal::SessionId;
 use toolgate::mcp::{Means, Servers};
 use toolgate::{Hook, Observer, ToolHandler, Toolgate};
 
-use crate::compose::Composed;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::compose::ComposedTools;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::servers;
-use crate::turns::Turns;
+use crate::turns::TurnDiffRecorder;
 pub(crate) use book::close;
-use book::{About, Book};
-pub(crate) use model::Chosen;
-pub(crate) use worktrees::Worktrees;
+use book::{SessionHeader, OpenJournal};
+pub(crate) use model::ChosenModel;
+pub(crate) use worktrees::WorktreePool;
 
 /// The parts of a session.
-pub(crate) struct Wanted {
+pub(crate) struct SessionSpec {
     /// The tools, with their observers and approver.
-    pub(crate) composed: Composed,
-    pub(crate) dirs: Dirs,
+    pub(crate) composed: ComposedTools,
+    pub(crate) dirs: UserDirs,
     /// Without a model, the session offers tools only.
-    pub(crate) model: Option<Chosen>,
+    pub(crate) model: Option<ChosenModel>,
     /// The id of a new session.
     pub(crate) new: SessionId,
     /// The prefix of the session to resume, or `last`.
@@ -55,7 +55,7 @@ pub(crate) struct Wanted {
 }
 
 /// An assembled session.
-pub(crate) struct Made {
+pub(crate) struct AssembledSession {
     pub(crate) id: SessionId,
     pub(crate) recorder: Arc<JournalRecorder>,
     pub(crate) toolgate: Toolgate,
@@ -67,7 +67,7 @@ pub(crate) struct Made {
     pub(crate) agents: Option<Arc<SessionAgents>>,
 }
 
-impl Made {
+impl AssembledSession {
     /// Ends everything that still runs, agents first.
     pub(crate) async fn closed(
         toolgate: &Toolgate,
@@ -88,10 +88,10 @@ impl Made {
 }
 
 /// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
-pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
-    let about = About::of(&wanted.composed, wanted.model.as_ref());
+pub(crate) fn make(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
+    let about = SessionHeader::of(&wanted.composed, wanted.model.as_ref());
     let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
-    let book = Book::open(sessions, wanted.new.clone(), resume.as_deref(), about)?;
+    let book = OpenJournal::open(sessions, wanted.new.clone(), resume.as_deref(), about)?;
     let recorder = Arc::clone(&book.recorder);
     put_together(wanted, book).inspect_err(|_| {
         if resume.is_none() {
@@ -100,8 +100,8 @@ pub(crate) fn make(wanted: Wanted) -> Result<Made, Fault> {
     })
 }
 
-fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
-    let Wanted { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
+fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSession, CliFault> {
+    let SessionSpec { composed, dirs, model, limits, instructions, watch, person, means, agents, .. } = wanted;
     let gauge = Arc::<ContextMeter>::default();
     let composed = match &model {
         Some(chosen) => {
@@ -142,12 +142,12 @@ fn put_together(wanted: Wanted, book: Book) -> Result<Made, Fault> {
         AgentSession::new(setup, book.resumed).map_err(unwritten)
     });
     let session = session.transpose()?;
-    Ok(Made { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
+    Ok(AssembledSession { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
 }
 
 /// Converts an error of the journal to a command's error.
-pub(crate) fn unwritten(fault: journal::JournalFault) -> Fault {
-    Fault::failed(AgentFault::from(fault).to_string())
+pub(crate) fn unwritten(fault: journal::JournalFault) -> CliFault {
+    CliFault::failed(AgentFault::from(fault).to_string())
 }
 
 /// Names of the tools that manage other agents.
@@ -155,7 +155,7 @@ const AGENT_TOOLS: [&str; 6] =
     [SpawnAgent::NAME, SendInput::NAME, ResumeAgent::NAME, WaitForAgents::NAME, CloseAgent::NAME, ListAgents::NAME];
 
 /// Adds the tools that manage other agents.
-fn with_agents(composed: Composed, agents: &Arc<SessionAgents>) -> Composed {
+fn with_agents(composed: ComposedTools, agents: &Arc<SessionAgents>) -> ComposedTools {
     composed
         .tool(SpawnAgent(Arc::clone(agents)))
         .tool(SendInput(Arc::clone(agents)))
@@ -167,11 +167,11 @@ fn with_agents(composed: Composed, agents: &Arc<SessionAgents>) -> Composed {
 
 /// Adds the tools that only a session can have.
 fn with_own_tools(
-    composed: Composed,
+    composed: ComposedTools,
     person: Option<Arc<dyn UserPrompter>>,
     gauge: &Arc<ContextMeter>,
     state: Option<&Path>,
-) -> Composed {
+) -> ComposedTools {
     let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
     let Some(state) = state else { return composed };
     let memories = Arc::new(MemoryStore::new(state, composed.cwd()));
@@ -184,11 +184,11 @@ fn with_own_tools(
 /// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
 /// snapshot takes a while, and only calls have to wait for it.
 fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, BaselineReady) {
-    let shared = Arc::new(std::sync::Mutex::new(None::<Turns>));
+    let shared = Arc::new(std::sync::Mutex::new(None::<TurnDiffRecorder>));
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
     let looking = tokio::task::spawn_blocking(move || {
-        let turns = Turns::begin(&toolgate, state.as_deref());
+        let turns = TurnDiffRecorder::begin(&toolgate, state.as_deref());
         *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turns);
     });
     let changed = move || {

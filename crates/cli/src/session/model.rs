@@ -6,43 +6,43 @@ use std::sync::Arc;
 use agent::{ModelEndpoint, TurnLimits, ModelBackend, ScriptedBackend};
 use toolgate::wire::{Dialect, Reasoning};
 
-use crate::args::ModelFlags;
+use crate::args::ModelArgs;
 use crate::commands::script_server::script;
-use crate::compose::Api;
-use crate::fault::Fault;
+use crate::compose::ToolFormApi;
+use crate::fault::CliFault;
 
 /// The name of a scripted model.
 const SCRIPTED: &str = "script";
 
 /// A model with its name and API.
 #[derive(Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenModel {
     pub(crate) model: Arc<dyn ModelBackend>,
     pub(crate) name: String,
     pub(crate) reasoning: Reasoning,
     /// The API in front of it.
-    pub(crate) api: Api,
+    pub(crate) api: ToolFormApi,
 }
 
 /// The location of a model, as far as it is given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Whereabouts {
+pub(crate) struct ModelLocation {
     pub(crate) wire: Option<Dialect>,
     pub(crate) base_url: Option<String>,
     /// A script that replaces the model.
     pub(crate) script: Option<PathBuf>,
 }
 
-impl Whereabouts {
+impl ModelLocation {
     /// Reads the location from the command line.
-    pub(crate) fn of(flags: &ModelFlags) -> Self {
+    pub(crate) fn of(flags: &ModelArgs) -> Self {
         let wire = flags.wire.map(|wire| wire.dialect());
         Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
     }
 }
 
 /// Reads the limits of a model's work from the command line.
-pub(crate) fn limits(flags: &ModelFlags) -> TurnLimits {
+pub(crate) fn limits(flags: &ModelArgs) -> TurnLimits {
     let built_in = TurnLimits::default();
     let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
     let context = flags.context.unwrap_or(built_in.context);
@@ -50,16 +50,16 @@ pub(crate) fn limits(flags: &ModelFlags) -> TurnLimits {
 }
 
 /// Chooses the model for `asked`; `configured` is its name in the configuration.
-pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Chosen, Fault> {
+pub(crate) fn chosen(asked: &ModelLocation, configured: Option<&str>) -> Result<ChosenModel, CliFault> {
     let name = configured.map(str::to_owned);
     if let Some(file) = &asked.script {
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
         let model = Arc::new(ScriptedBackend::new(dialect, script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
-        return Ok(Chosen { model, name, reasoning: Reasoning::None, api: Api::of(dialect, None) });
+        return Ok(ChosenModel { model, name, reasoning: Reasoning::None, api: ToolFormApi::of(dialect, None) });
     }
     let name = name.ok_or_else(|| {
-        Fault::usage("no model is named")
+        CliFault::usage("no model is named")
             .hint("--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none")
     })?;
     let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
@@ -67,19 +67,19 @@ pub(crate) fn chosen(asked: &Whereabouts, configured: Option<&str>) -> Result<Ch
     let own = asked.base_url.clone().or_else(|| std::env::var(base_variable(dialect)).ok());
     if key.is_none() && own.is_none() {
         let wrong = format!("there is no key for {name}: {} is not set", dialect.key_variable());
-        return Err(Fault::usage(wrong)
+        return Err(CliFault::usage(wrong)
             .hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
     let base = own.as_deref().unwrap_or_else(|| provider(dialect));
-    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(Fault::usage)?;
-    let api = Api::of(dialect, own.as_deref());
-    Ok(Chosen { model: Arc::new(model), reasoning: reasoning(&name), name, api })
+    let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(CliFault::usage)?;
+    let api = ToolFormApi::of(dialect, own.as_deref());
+    Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning(&name), name, api })
 }
 
 /// Domains of OpenAI's own API.
 const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
 
-impl Api {
+impl ToolFormApi {
     /// Returns the API for `dialect` at `base`, or at the provider's own address.
     pub(crate) fn of(dialect: Dialect, base: Option<&str>) -> Self {
         match (dialect, base) {

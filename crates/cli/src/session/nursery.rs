@@ -15,19 +15,19 @@ use toolgate::{
     Approver, BoxFuture, CallId, Gate, Processes, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
 };
 
-use super::words::Words;
-use super::worktree::{Git, Worktree};
-use super::{AGENT_TOOLS, Chosen, Made, Wanted, Worktrees, close, make};
-use crate::args::Place;
-use crate::compose::{Composed, compose_in};
-use crate::config::{Config, Dirs, Sandbox, Setting, Source};
-use crate::fault::Fault;
+use super::words::LastMessage;
+use super::worktree::{GitRunner, Worktree};
+use super::{AGENT_TOOLS, ChosenModel, AssembledSession, SessionSpec, WorktreePool, close, make};
+use crate::args::WorkspaceArgs;
+use crate::compose::{ComposedTools, compose_in};
+use crate::config::{Config, UserDirs, SandboxMode, SourcedValue, SettingSource};
+use crate::fault::CliFault;
 
 /// The parts from which sessions of subagents are made, taken from the first session.
-pub(crate) struct Nursery {
-    pub(crate) place: Place,
-    pub(crate) dirs: Dirs,
-    pub(crate) chosen: Chosen,
+pub(crate) struct SubagentSessions {
+    pub(crate) place: WorkspaceArgs,
+    pub(crate) dirs: UserDirs,
+    pub(crate) chosen: ChosenModel,
     pub(crate) limits: TurnLimits,
     pub(crate) instructions: Option<String>,
     /// The approver of the first session.
@@ -38,13 +38,13 @@ pub(crate) struct Nursery {
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
     pub(crate) processes: Arc<Processes>,
     /// The sessions by the path of their agent, with working directory and gate.
-    pub(crate) known: Mutex<HashMap<Vec<String>, Known>>,
-    pub(crate) worktrees: Worktrees,
+    pub(crate) known: Mutex<HashMap<Vec<String>, KnownSession>>,
+    pub(crate) worktrees: WorktreePool,
 }
 
 /// A session that may start others.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownSession {
     /// Working directory.
     cwd: PathBuf,
     /// Permissions.
@@ -55,21 +55,21 @@ pub(crate) struct Known {
     handle: Option<SessionHandle>,
 }
 
-impl Nursery {
+impl SubagentSessions {
     /// Returns the agents of the first session.
     pub(crate) fn root(self: Arc<Self>) -> Arc<SessionAgents> {
         SessionAgents::root(self, AgentLimits::default())
     }
 
     /// Registers a session with its working directory and gate.
-    pub(crate) fn knows(&self, path: Vec<String>, made: &Made) {
+    pub(crate) fn knows(&self, path: Vec<String>, made: &AssembledSession) {
         let router = made.toolgate.router();
         let (cwd, gate) = (router.place().cwd.clone(), router.gate().clone());
-        let known = Known { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
+        let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
         self.known().insert(path, known);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<String>, KnownSession>> {
         // A map is consistent between any two statements.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +77,7 @@ impl Nursery {
     async fn made(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let above = self.known().get(&parent).cloned();
-        let Known { cwd, gate, session, .. } = above.ok_or("whoever started it is not there any more")?;
+        let KnownSession { cwd, gate, session, .. } = above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == AgentWorkspace::Shared {
             let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting(gate);
             return self.raised(rearing, composed, &session, None);
@@ -96,7 +96,7 @@ impl Nursery {
         };
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
         // The diff is stored for the parent session.
-        let desk = Desk { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
+        let desk = AgentWorktree { worktree: Arc::clone(&worktree), kept: Spill::new(state.join("outputs"), &cwd) };
         let raised = match self.filled(&rearing, &worktree, is_new).await {
             Ok(()) => self
                 .composed(&rearing, &rearing.bounds, worktree.cwd())
@@ -119,15 +119,15 @@ impl Nursery {
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
         let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.top())?;
-        let toolgate = composed.build().map_err(Fault::sentence)?;
+        let toolgate = composed.build().map_err(CliFault::sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
     /// Composes the tools of an agent that works in `cwd`. The configuration is that of the first session, wherever
     /// the agent works, so its restrictions apply there too.
-    fn composed(&self, rearing: &SubagentSpec, bounds: &AgentRestrictions, cwd: &Path) -> Result<Composed, String> {
+    fn composed(&self, rearing: &SubagentSpec, bounds: &AgentRestrictions, cwd: &Path) -> Result<ComposedTools, String> {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
-        let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(Fault::sentence)?;
+        let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(CliFault::sentence)?;
         if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
             let first = composed.cwd().to_owned();
             composed = composed.moved(cwd).mirrored(&first, cwd);
@@ -141,7 +141,7 @@ impl Nursery {
         Ok(match &self.approver {
             Some(approver) => {
                 let first = self.known().get(&[][..]).and_then(|first| first.handle.clone());
-                let bubbling = Bubbling { approver: Arc::clone(approver), path: rearing.path.clone(), first };
+                let bubbling = ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
                 composed.asking(Arc::new(bubbling))
             }
             None => composed,
@@ -151,16 +151,16 @@ impl Nursery {
     fn raised(
         &self,
         rearing: SubagentSpec,
-        composed: Composed,
+        composed: ComposedTools,
         of: &str,
-        desk: Option<Desk>,
+        desk: Option<AgentWorktree>,
     ) -> Result<SubagentSession, String> {
         let SubagentSpec { path, role, resume, budget, agents, .. } = rearing;
-        let words = Arc::new(Words::default());
-        let made = make(Wanted {
+        let words = Arc::new(LastMessage::default());
+        let made = make(SessionSpec {
             composed,
             dirs: self.dirs.clone(),
-            model: Some(Chosen {
+            model: Some(ChosenModel {
                 model: budget.share(Arc::clone(&self.chosen.model)),
                 ..self.chosen.clone()
             }),
@@ -173,7 +173,7 @@ impl Nursery {
             means: Means::default(),
             agents,
         })
-        .map_err(Fault::sentence)?;
+        .map_err(CliFault::sentence)?;
         self.knows(path.clone(), &made);
         let whose = Entry::Agent { path: path.join("/"), of: of.to_owned() };
         made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
@@ -186,9 +186,9 @@ impl Nursery {
         let there = |name: &&String| starts_others || !AGENT_TOOLS.contains(&name.as_str());
         let lists = self.only.iter().chain(&bounds.tools);
         let lists = lists.map(|list| list.iter().filter(there).cloned().collect());
-        config.tools.only.extend(lists.map(|value| Setting { value, source: Source::Flag("spawn_agent") }));
+        config.tools.only.extend(lists.map(|value| SourcedValue { value, source: SettingSource::Flag("spawn_agent") }));
         if bounds.read_only {
-            config.sandbox.value = Sandbox::ReadOnly;
+            config.sandbox.value = SandboxMode::ReadOnly;
             // The effects of server tools are unknown.
             config.servers.clear();
         }
@@ -199,14 +199,14 @@ impl Nursery {
         let directory = state.join("worktrees");
         crate::private::directory(&directory).map_err(|error| error.to_string())?;
         let but_from = self.known().values().flat_map(|known| known.gate.writable().to_vec()).collect();
-        let git = Git { processes: Arc::clone(&self.processes), but_from };
+        let git = GitRunner { processes: Arc::clone(&self.processes), but_from };
         git.sweep(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
         Worktree::make(git, cwd, directory.join(name)).await
     }
 }
 
-impl RaisesAgents for Nursery {
+impl RaisesAgents for SubagentSessions {
     fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
         Box::pin(self.made(rearing))
     }
@@ -218,14 +218,14 @@ impl RaisesAgents for Nursery {
 }
 
 /// The worktree of an agent, and the store for its diff.
-struct Desk {
+struct AgentWorktree {
     worktree: Arc<Worktree>,
     kept: Spill,
 }
 
 /// Converts an assembled session to the form that the agent driver needs.
-fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<SubagentSession, String> {
-    let Made { id, recorder, toolgate, servers, session, .. } = made;
+fn raised(made: AssembledSession, words: Arc<LastMessage>, desk: Option<AgentWorktree>) -> Result<SubagentSession, String> {
+    let AssembledSession { id, recorder, toolgate, servers, session, .. } = made;
     let session = session.ok_or("an agent has no model; this is a bug")?;
     let gate = toolgate.router().gate().clone();
     let desk = desk.map(Arc::new);
@@ -241,7 +241,7 @@ fn raised(made: Made, words: Arc<Words>, desk: Option<Desk>) -> Result<SubagentS
     let close = Box::new(move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
             // The driver closes the agents that this one started.
-            Made::closed(&toolgate, servers, None).await;
+            AssembledSession::closed(&toolgate, servers, None).await;
             if let Err(fault) = close(&recorder, "closed") {
                 tracing::warn!(%fault, "the end of an agent could not be written down");
             }
@@ -267,14 +267,14 @@ fn told(instructions: Option<&str>, role: Option<&str>) -> String {
 }
 
 /// Approver that forwards questions to the first session's approver, with the agent's path.
-struct Bubbling {
+struct ForwardingApprover {
     approver: Arc<dyn Approver>,
     path: Vec<String>,
     /// The first session, which is interrupted if the user aborts a question of its agents.
     first: Option<SessionHandle>,
 }
 
-impl Approver for Bubbling {
+impl Approver for ForwardingApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let mut question = question.clone();

@@ -6,16 +6,16 @@ use agent::{SessionEvent, SessionObserver};
 
 /// The text of the current or last response.
 #[derive(Default)]
-pub(crate) struct Words(Mutex<String>);
+pub(crate) struct LastMessage(Mutex<String>);
 
-impl Words {
+impl LastMessage {
     /// Returns the text.
     pub(crate) fn last(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl SessionObserver for Words {
+impl SessionObserver for LastMessage {
     fn saw(&self, seen: SessionEvent<'_>) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match seen {

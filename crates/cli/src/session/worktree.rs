@@ -9,7 +9,7 @@ use agent::WorktreeDiff;
 use exec::errand::Ran;
 use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
 
-use super::claim::Claim;
+use super::claim::WorktreeLock;
 
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(60);
@@ -51,9 +51,9 @@ const NOT_TEXT: [&str; 6] =
 
 /// A worktree of an agent.
 pub(super) struct Worktree {
-    git: Git,
+    git: GitRunner,
     /// The lock on its directory, with the path of its repository.
-    claim: Claim,
+    claim: WorktreeLock,
     /// The commit that it began as.
     base: String,
     /// The agent's working directory in it.
@@ -66,7 +66,7 @@ pub(super) struct Worktree {
 
 impl Worktree {
     /// Creates a worktree at `at` of the repository that contains `cwd`. It has no files yet.
-    pub(super) async fn make(git: Git, cwd: &Path, at: PathBuf) -> Result<Self, String> {
+    pub(super) async fn make(git: GitRunner, cwd: &Path, at: PathBuf) -> Result<Self, String> {
         let top = git
             .run(cwd, &["rev-parse", "--show-toplevel"])
             .await
@@ -76,7 +76,7 @@ impl Worktree {
         // Uncommitted changes are left out: a commit of them would expose files that may not be read.
         let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
         let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
-        let claim = Claim::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
+        let claim = WorktreeLock::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
         let place = claim.at().to_string_lossy().into_owned();
         let cwd = claim.at().join(below);
         let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
@@ -216,13 +216,13 @@ fn settings() -> Vec<(String, String)> {
 
 /// Runs git.
 #[derive(Clone)]
-pub(super) struct Git {
+pub(super) struct GitRunner {
     pub(super) processes: Arc<Processes>,
     /// Directories that models may write: git is not taken from there.
     pub(super) but_from: Vec<PathBuf>,
 }
 
-impl Git {
+impl GitRunner {
     fn own<'a>(&'a self, argv: &'a [&'a str], env: &'a [(String, String)], directory: &'a Path) -> Own<'a> {
         Own { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
     }
@@ -236,7 +236,7 @@ impl Git {
     }
 
     /// Removes a locked worktree: with git, or directly if git fails.
-    async fn clear(&self, claim: &Claim) {
+    async fn clear(&self, claim: &WorktreeLock) {
         let place = claim.at().to_string_lossy().into_owned();
         let args = ["worktree", "remove", "--force", "--force", &place];
         if let Err(why) = self.run(claim.of(), &args).await {
@@ -249,7 +249,7 @@ impl Git {
 
     /// Removes the worktrees in `directory` that killed processes have left.
     pub(super) async fn sweep(&self, directory: &Path) {
-        for claim in Claim::abandoned(directory) {
+        for claim in WorktreeLock::abandoned(directory) {
             self.clear(&claim).await;
         }
     }

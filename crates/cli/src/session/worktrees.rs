@@ -11,9 +11,9 @@ const KEPT: usize = 12;
 
 /// Worktrees by the paths of their agents, oldest first.
 #[derive(Default)]
-pub(crate) struct Worktrees(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
+pub(crate) struct WorktreePool(Mutex<Vec<(Vec<String>, Arc<Worktree>)>>);
 
-impl Worktrees {
+impl WorktreePool {
     fn lock(&self) -> MutexGuard<'_, Vec<(Vec<String>, Arc<Worktree>)>> {
         // A list is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,13 +14,13 @@ use testkit::Workspace;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A workspace, a home, and a script that replaces the model.
-pub(crate) struct Desk {
+pub(crate) struct AcpFixture {
     pub(crate) workspace: Workspace,
     pub(crate) home: TempDir,
     script: PathBuf,
 }
 
-impl Desk {
+impl AcpFixture {
     /// Creates the fixture; each turn is the items of a response.
     pub(crate) fn with(turns: &[Value]) -> Self {
         let (workspace, home) = (Workspace::new(), tempfile::tempdir().unwrap());
@@ -51,8 +51,8 @@ impl Desk {
     }
 
     /// Starts the agent and initializes the connection.
-    pub(crate) fn editor(&self, more: &[&str]) -> Editor {
-        let mut editor = Editor::start(self.home.path(), &self.args(more));
+    pub(crate) fn editor(&self, more: &[&str]) -> TestEditor {
+        let mut editor = TestEditor::start(self.home.path(), &self.args(more));
         let said = json!({"protocolVersion": 1, "clientCapabilities": {"terminal": true}});
         let answer = editor.ask("initialize", &said);
         assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
@@ -60,14 +60,14 @@ impl Desk {
     }
 
     /// Opens a new session in the workspace.
-    pub(crate) fn session(&self, editor: &mut Editor) -> String {
+    pub(crate) fn session(&self, editor: &mut TestEditor) -> String {
         let answer = editor.ask("session/new", &json!({"cwd": self.workspace.path(), "mcpServers": []}));
         answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 }
 
 /// A running agent, and its messages.
-pub(crate) struct Editor {
+pub(crate) struct TestEditor {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Value>,
@@ -76,7 +76,7 @@ pub(crate) struct Editor {
     pub(crate) updates: Vec<Value>,
 }
 
-impl Editor {
+impl TestEditor {
     fn start(home: &Path, args: &[String]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(args)
@@ -188,7 +188,7 @@ impl Editor {
     }
 }
 
-impl Drop for Editor {
+impl Drop for TestEditor {
     fn drop(&mut self) {
         drop(self.to.take());
         if let Ok(None) = self.child.try_wait() {

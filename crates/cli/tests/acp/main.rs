@@ -10,7 +10,7 @@ mod editor;
 use std::fs;
 use std::path::Path;
 
-use editor::{Desk, call, patch, say};
+use editor::{AcpFixture, call, patch, say};
 use serde_json::{Value, json};
 use testkit::python;
 
@@ -24,7 +24,7 @@ fn selected(option: &str) -> Value {
 #[test]
 fn a_prompt_streams_what_is_said_and_done_and_ends() {
     let steps = json!([{"id": "1", "description": "look", "status": "in_progress"}]);
-    let desk = Desk::with(&[
+    let desk = AcpFixture::with(&[
         json!([{"type": "message", "text": "Looking."}, {"type": "function_call", "name": "update_plan", "arguments": {"steps": steps}}]),
         call("read_file", &json!({"path": "a.txt", "start_line": 2})),
         say("It says two."),
@@ -55,7 +55,7 @@ fn a_prompt_streams_what_is_said_and_done_and_ends() {
 
 #[test]
 fn a_patch_is_a_diff_of_whole_files() {
-    let desk = Desk::with(&[
+    let desk = AcpFixture::with(&[
         patch(
             "*** Update File: a.txt\n@@\n-two\n+three\n*** Add File: new/b.txt\n+new\n*** Delete File: old.txt\n",
         ),
@@ -82,7 +82,7 @@ fn a_patch_is_a_diff_of_whole_files() {
 
 #[test]
 fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
-    let desk = Desk::with(&[patch("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), say("done")]);
+    let desk = AcpFixture::with(&[patch("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), say("done")]);
     desk.workspace.file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
@@ -95,7 +95,7 @@ fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
 #[test]
 fn a_shell_that_is_not_offered_can_be_called() {
     let item = json!({"type": "local_shell_call", "action": {"command": ["echo", "by another name"]}});
-    let desk = Desk::with(&[json!([item]), call("shell", &json!({"command": ["echo", "x"]})), say("done")]);
+    let desk = AcpFixture::with(&[json!([item]), call("shell", &json!({"command": ["echo", "x"]})), say("done")]);
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
     let id = editor.prompt(&session, "go");
@@ -108,7 +108,7 @@ fn a_shell_that_is_not_offered_can_be_called() {
 #[test]
 fn a_patch_through_a_shell_is_a_diff_too() {
     let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
-    let desk = Desk::with(&[call("exec_command", &json!({"cmd": script})), say("done")]);
+    let desk = AcpFixture::with(&[call("exec_command", &json!({"cmd": script})), say("done")]);
     desk.workspace.file("a.txt", "one\n");
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
@@ -123,7 +123,7 @@ fn a_patch_through_a_shell_is_a_diff_too() {
 fn a_command_is_seen_while_it_runs() {
     let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second";
     let desk =
-        Desk::with(&[call("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), say("done")]);
+        AcpFixture::with(&[call("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), say("done")]);
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
     let id = editor.prompt(&session, "go");
@@ -140,7 +140,7 @@ fn a_command_is_seen_while_it_runs() {
 
 #[test]
 fn what_has_to_be_asked_is_asked_and_either_answer_holds() {
-    let desk = Desk::with(&[
+    let desk = AcpFixture::with(&[
         patch("*** Update File: a.txt\n@@\n-one\n+two\n"),
         call("exec_command", &json!({"cmd": "touch made"})),
         say("done"),
@@ -175,7 +175,7 @@ fn what_has_to_be_asked_is_asked_and_either_answer_holds() {
 #[test]
 fn an_answer_that_was_not_offered_is_a_no() {
     let touch = |name: &str| call("exec_command", &json!({"cmd": format!("touch {name}")}));
-    let desk = Desk::with(&[touch("a"), touch("b"), say("done")]);
+    let desk = AcpFixture::with(&[touch("a"), touch("b"), say("done")]);
     let mut editor = desk.editor(&["--approval", "untrusted"]);
     let session = desk.session(&mut editor);
     let id = editor.prompt(&session, "go");
@@ -191,7 +191,7 @@ fn an_answer_that_was_not_offered_is_a_no() {
 #[test]
 fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
     let long = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
-    let desk = Desk::with(&[long, call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
+    let desk = AcpFixture::with(&[long, call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
     let id = editor.prompt(&session, "go");
@@ -214,7 +214,7 @@ fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
 
 #[test]
 fn modes_only_tighten_and_hold_from_the_next_call_on() {
-    let desk = Desk::with(&[call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
+    let desk = AcpFixture::with(&[call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
     let mut editor = desk.editor(&[]);
     let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": []}));
     let modes = &answer["result"]["modes"];
@@ -238,7 +238,7 @@ fn a_session_is_loaded_with_all_that_was_said() {
         {"type": "message", "text": "Looking."},
         {"type": "function_call", "name": "read_file", "arguments": {"path": "a.txt"}},
     ]);
-    let desk = Desk::with(&[said, say("One.")]);
+    let desk = AcpFixture::with(&[said, say("One.")]);
     desk.workspace.file("a.txt", "one\n");
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
@@ -281,7 +281,7 @@ fn a_session_is_loaded_with_all_that_was_said() {
 
 #[test]
 fn servers_of_the_editor_are_servers_of_the_session() {
-    let desk = Desk::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
+    let desk = AcpFixture::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
     desk.workspace.file("a.txt", "from the server\n");
     let mut editor = desk.editor(&[]);
     // A confined server can reach it there, wherever the checkout lies.
@@ -300,7 +300,7 @@ fn an_editor_that_leaves_ends_what_runs_and_the_journal_says_so() {
     let asking = call("exec_command", &json!({"cmd": "touch made"}));
     let running = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
     for (turn, more) in [(asking, &["--approval", "untrusted"][..]), (running, &[])] {
-        let desk = Desk::with(&[turn]);
+        let desk = AcpFixture::with(&[turn]);
         let mut editor = desk.editor(more);
         let session = desk.session(&mut editor);
         editor.prompt(&session, "go");
@@ -320,7 +320,7 @@ fn an_editor_that_leaves_ends_what_runs_and_the_journal_says_so() {
 
 #[test]
 fn what_is_wrong_is_answered_and_survived() {
-    let desk = Desk::with(&[say("hello")]);
+    let desk = AcpFixture::with(&[say("hello")]);
     let mut editor = desk.editor(&[]);
     let session = desk.session(&mut editor);
     for (line, code) in [
@@ -361,7 +361,7 @@ fn what_is_wrong_is_answered_and_survived() {
 
 #[test]
 fn nothing_is_done_before_the_editor_says_who_it_is_and_a_newer_one_is_told_what_is_spoken() {
-    let desk = Desk::with(&[]);
+    let desk = AcpFixture::with(&[]);
     let ran = |lines: &str| {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(desk.args(&[]))
@@ -384,7 +384,7 @@ fn nothing_is_done_before_the_editor_says_who_it_is_and_a_newer_one_is_told_what
 
 #[test]
 fn the_official_sdk_drives_it() {
-    let desk = Desk::with(&[
+    let desk = AcpFixture::with(&[
         json!([
             {"type": "message", "text": "Patching."},
             {"type": "custom_tool_call", "name": "apply_patch",

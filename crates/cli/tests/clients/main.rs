@@ -82,7 +82,7 @@ fn codex_with_a_scripted_model() {
         "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
         "arguments": json!({"path": "a.txt"}).to_string(),
     });
-    let model = model::Scripted::start(vec![call, model::message("that is all")]);
+    let model = model::ScriptedModel::start(vec![call, model::message("that is all")]);
     let provider = format!(
         "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
         model.address()

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// Answers each request with one item, in order.
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedModel {
     address: SocketAddr,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<TimedRequest>>>,
 }
 
 /// A request with the times of its arrival and its answer.
-struct Heard {
+struct TimedRequest {
     body: Value,
     came: Instant,
     answered: Instant,
@@ -27,11 +27,11 @@ pub(crate) fn message(text: &str) -> Value {
     json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
 }
 
-impl Scripted {
+impl ScriptedModel {
     pub(crate) fn start(items: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Arc::<Mutex<Vec<Heard>>>::default();
+        let heard = Arc::<Mutex<Vec<TimedRequest>>>::default();
         let (kept, items) = (Arc::clone(&heard), Arc::new(Mutex::new(items.into_iter())));
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -48,7 +48,7 @@ impl Scripted {
                         let came = Instant::now();
                         let item = items.lock().unwrap().next();
                         let events = events(&item.unwrap_or_else(|| message("over")));
-                        kept.lock().unwrap().push(Heard { body, came, answered: Instant::now() });
+                        kept.lock().unwrap().push(TimedRequest { body, came, answered: Instant::now() });
                         answer(&stream, "200 OK", "text/event-stream", &events);
                     }
                 });

@@ -2,7 +2,7 @@
 
 /// One attack, or one operation that must keep working.
 #[derive(Clone, Copy)]
-pub(crate) struct Case {
+pub(crate) struct AttackCase {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     /// Runs on the host, as the user, before the case.
@@ -14,22 +14,22 @@ pub(crate) struct Case {
     pub(crate) run: &'static str,
     /// Runs unconfined, if `run` itself would do harm there.
     pub(crate) control: Option<&'static str>,
-    pub(crate) sees: Sees,
+    pub(crate) sees: BreachSign,
     /// Text that the output must contain, confined or not.
     pub(crate) works: &'static str,
     pub(crate) code: Option<i32>,
     /// A command that must succeed on the host afterwards.
     pub(crate) lands: &'static str,
-    pub(crate) ends: Ends,
+    pub(crate) ends: RunEnd,
     /// For namespaces, landlock, seccomp.
-    pub(crate) expect: [Expect; 3],
+    pub(crate) expect: [ExpectedOutcome; 3],
     /// The expectations for root, if they differ.
-    pub(crate) as_root: Option<[Expect; 3]>,
+    pub(crate) as_root: Option<[ExpectedOutcome; 3]>,
 }
 
 /// The sign that an attack succeeded. In addition, any change of the host's state is a breach.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sees {
+pub(crate) enum BreachSign {
     /// The host's state has changed: a file outside, a hit on a socket, the victim.
     Host,
     /// The output contains this text.
@@ -52,7 +52,7 @@ pub(crate) enum Sees {
 
 /// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum RunEnd {
     ByItself,
     /// `toolgate` gets this signal once `$WS/lock` is held.
     Signal(i32),
@@ -60,7 +60,7 @@ pub(crate) enum Ends {
 
 /// The expected result.
 #[derive(Clone, Copy)]
-pub(crate) enum Expect {
+pub(crate) enum ExpectedOutcome {
     Holds,
     /// The tier cannot prevent it, for this reason.
     Gap(&'static str),
@@ -70,9 +70,9 @@ pub(crate) enum Expect {
     Not(&'static str),
 }
 
-pub(crate) const LET: Sees = Sees::Text("LET");
+pub(crate) const LET: BreachSign = BreachSign::Text("LET");
 
-const BASE: Case = Case {
+const BASE: AttackCase = AttackCase {
     id: "",
     title: "",
     setup: "",
@@ -80,18 +80,18 @@ const BASE: Case = Case {
     flags: &[],
     run: "",
     control: None,
-    sees: Sees::Host,
+    sees: BreachSign::Host,
     works: "",
     code: None,
     lands: "",
-    ends: Ends::ByItself,
-    expect: [Expect::Holds; 3],
+    ends: RunEnd::ByItself,
+    expect: [ExpectedOutcome::Holds; 3],
     as_root: None,
 };
 
 /// An attack that must not change the host.
-pub(crate) const fn host(id: &'static str, title: &'static str, run: &'static str) -> Case {
-    Case { id, title, run, ..BASE }
+pub(crate) const fn host(id: &'static str, title: &'static str, run: &'static str) -> AttackCase {
+    AttackCase { id, title, run, ..BASE }
 }
 
 /// An attack after which the output must not contain `text`.
@@ -100,13 +100,13 @@ pub(crate) const fn text(
     title: &'static str,
     text: &'static str,
     run: &'static str,
-) -> Case {
-    Case { id, title, run, sees: Sees::Text(text), ..BASE }
+) -> AttackCase {
+    AttackCase { id, title, run, sees: BreachSign::Text(text), ..BASE }
 }
 
 /// An attack by a probe: the kernel must refuse it.
-pub(crate) const fn call(id: &'static str, title: &'static str, run: &'static str) -> Case {
-    Case { id, title, run, sees: LET, ..BASE }
+pub(crate) const fn call(id: &'static str, title: &'static str, run: &'static str) -> AttackCase {
+    AttackCase { id, title, run, sees: LET, ..BASE }
 }
 
 /// An operation that must keep working: the output contains `works`.
@@ -115,11 +115,11 @@ pub(crate) const fn good(
     title: &'static str,
     works: &'static str,
     run: &'static str,
-) -> Case {
-    Case { id, title, run, works, sees: Sees::Nothing, ..BASE }
+) -> AttackCase {
+    AttackCase { id, title, run, works, sees: BreachSign::Nothing, ..BASE }
 }
 
-impl Case {
+impl AttackCase {
     pub(crate) const fn setup(self, setup: &'static str) -> Self {
         Self { setup, ..self }
     }
@@ -136,7 +136,7 @@ impl Case {
         Self { control: Some(control), ..self }
     }
 
-    pub(crate) const fn sees(self, sees: Sees) -> Self {
+    pub(crate) const fn sees(self, sees: BreachSign) -> Self {
         Self { sees, ..self }
     }
 
@@ -153,14 +153,14 @@ impl Case {
     }
 
     pub(crate) const fn signal(self, signal: i32) -> Self {
-        Self { ends: Ends::Signal(signal), ..self }
+        Self { ends: RunEnd::Signal(signal), ..self }
     }
 
-    pub(crate) const fn expect(self, expect: [Expect; 3]) -> Self {
+    pub(crate) const fn expect(self, expect: [ExpectedOutcome; 3]) -> Self {
         Self { expect, ..self }
     }
 
-    pub(crate) const fn as_root(self, expect: [Expect; 3]) -> Self {
+    pub(crate) const fn as_root(self, expect: [ExpectedOutcome; 3]) -> Self {
         Self { as_root: Some(expect), ..self }
     }
 

@@ -38,10 +38,10 @@ mod writes;
 
 use std::collections::BTreeSet;
 
-use crate::suite::case::{Case, Expect};
+use crate::suite::case::{AttackCase, ExpectedOutcome};
 
 /// Returns every case in the order of the matrix.
-pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
+pub(crate) fn all() -> impl Iterator<Item = &'static AttackCase> {
     let tables = [
         writes::CASES,
         metadata::CASES,
@@ -72,7 +72,7 @@ pub(crate) fn check() -> Result<(), String> {
     let twice: Vec<&str> = all().map(|case| case.id).filter(|id| !ids.insert(*id)).collect();
     let silent = all().filter(|case| {
         let rows = [Some(case.expect), case.as_root].into_iter().flatten().flatten();
-        rows.into_iter().any(|expect| matches!(expect, Expect::Gap(why) | Expect::Not(why) if why.len() < 10))
+        rows.into_iter().any(|expect| matches!(expect, ExpectedOutcome::Gap(why) | ExpectedOutcome::Not(why) if why.len() < 10))
     });
     let silent: Vec<&str> = silent.map(|case| case.id).collect();
     if ids.len() < ENOUGH || !twice.is_empty() || !silent.is_empty() {
@@ -81,21 +81,21 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-const HOLDS: Expect = Expect::Holds;
-const PATHLESS: Expect = Expect::Gap("a filter of system calls knows no paths");
-const NO_NAMESPACES: Expect = Expect::Gap("without namespaces the host's processes and IPC are in sight");
+const HOLDS: ExpectedOutcome = ExpectedOutcome::Holds;
+const PATHLESS: ExpectedOutcome = ExpectedOutcome::Gap("a filter of system calls knows no paths");
+const NO_NAMESPACES: ExpectedOutcome = ExpectedOutcome::Gap("without namespaces the host's processes and IPC are in sight");
 
 /// A path decides: namespaces and Landlock hold it.
-const PATHS: [Expect; 3] = [HOLDS, HOLDS, PATHLESS];
+const PATHS: [ExpectedOutcome; 3] = [HOLDS, HOLDS, PATHLESS];
 /// Landlock does not mediate metadata changes.
-const META: [Expect; 3] =
-    [HOLDS, Expect::Gap("Landlock does not see changes of modes, owners, times and attributes"), PATHLESS];
+const META: [ExpectedOutcome; 3] =
+    [HOLDS, ExpectedOutcome::Gap("Landlock does not see changes of modes, owners, times and attributes"), PATHLESS];
 /// Landlock only ever adds rights below a directory.
-const INNER: [Expect; 3] =
-    [HOLDS, Expect::Gap("Landlock cannot take away what lies in a writable directory"), PATHLESS];
+const INNER: [ExpectedOutcome; 3] =
+    [HOLDS, ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory"), PATHLESS];
 /// Landlock only ever adds read rights below a directory.
-const HIDDEN: [Expect; 3] =
-    [HOLDS, Expect::Gap("Landlock cannot hide what lies in a readable directory"), PATHLESS];
+const HIDDEN: [ExpectedOutcome; 3] =
+    [HOLDS, ExpectedOutcome::Gap("Landlock cannot hide what lies in a readable directory"), PATHLESS];
 /// Only a mount namespace keeps it from the host.
-const PRIVATE: [Expect; 3] =
-    [HOLDS, Expect::Gap("without a mount namespace there is no private view"), PATHLESS];
+const PRIVATE: [ExpectedOutcome; 3] =
+    [HOLDS, ExpectedOutcome::Gap("without a mount namespace there is no private view"), PATHLESS];

@@ -5,14 +5,14 @@ use std::fs;
 
 use crate::suite::case::host;
 use crate::suite::run::{sandboxed, simply, unconfined};
-use crate::suite::tier::Tier;
-use crate::suite::world::{User, World};
+use crate::suite::tier::CaseTier;
+use crate::suite::world::{CaseUser, CaseWorld};
 
-type Check = fn(Tier, User) -> Result<(), String>;
+type LayerCheck = fn(CaseTier, CaseUser) -> Result<(), String>;
 
 /// Returns the checks of the layers of `tier`.
-pub(crate) fn all(tier: Tier) -> impl Iterator<Item = (&'static str, Check)> {
-    let every: &[(&str, Check)] = &[
+pub(crate) fn all(tier: CaseTier) -> impl Iterator<Item = (&'static str, LayerCheck)> {
+    let every: &[(&str, LayerCheck)] = &[
         ("no new privileges", |tier, user| status(tier, user, "NoNewPrivs", "1")),
         ("a seccomp filter", |tier, user| status(tier, user, "Seccomp", "2")),
         ("no effective capabilities", |tier, user| status(tier, user, "CapEff", NONE)),
@@ -25,9 +25,9 @@ pub(crate) fn all(tier: Tier) -> impl Iterator<Item = (&'static str, Check)> {
         ("the filter answers", filter_answers),
         ("the filter has no gate for i386", no_i386),
     ];
-    let landlock: &[(&str, Check)] =
+    let landlock: &[(&str, LayerCheck)] =
         &[("a landlock domain", landlocked), ("writes outside are refused", landlock_refuses)];
-    let namespaces: &[(&str, Check)] = &[
+    let namespaces: &[(&str, LayerCheck)] = &[
         ("a user namespace", |_, user| namespace(user, "user")),
         ("a mount namespace", |_, user| namespace(user, "mnt")),
         ("a process namespace", |_, user| namespace(user, "pid")),
@@ -40,16 +40,16 @@ pub(crate) fn all(tier: Tier) -> impl Iterator<Item = (&'static str, Check)> {
         ("protection that outlives another run", outlives),
     ];
     let (landlock, namespaces) = match tier {
-        Tier::Namespaces => (landlock, namespaces),
-        Tier::Landlock => (landlock, &[][..]),
-        Tier::Seccomp => (&[][..], &[][..]),
+        CaseTier::Namespaces => (landlock, namespaces),
+        CaseTier::Landlock => (landlock, &[][..]),
+        CaseTier::Seccomp => (&[][..], &[][..]),
     };
     [every, landlock, namespaces].concat().into_iter()
 }
 
 const NONE: &str = "0000000000000000";
 
-fn said(tier: Tier, user: User, script: &'static str) -> Result<String, String> {
+fn said(tier: CaseTier, user: CaseUser, script: &'static str) -> Result<String, String> {
     let (_world, ran) = simply(tier, user, &[], script);
     match ran.output.split_once("@ran\n") {
         Some((_, said)) => Ok(said.trim().to_owned()),
@@ -61,20 +61,20 @@ fn same(is: &str, should: &str) -> Result<(), String> {
     if is == should { Ok(()) } else { Err(format!("it is `{is}`, not `{should}`")) }
 }
 
-fn status(tier: Tier, user: User, field: &str, should: &str) -> Result<(), String> {
+fn status(tier: CaseTier, user: CaseUser, field: &str, should: &str) -> Result<(), String> {
     let text = said(tier, user, "cat /proc/self/status")?;
     let fields: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(":\t")).collect();
     same(fields.get(field).copied().unwrap_or("nothing"), should)
 }
 
 /// Only a process with capabilities can remove them from the set; without capabilities the set grants nothing.
-fn bounding(tier: Tier, user: User) -> Result<(), String> {
-    if tier == Tier::Namespaces || user == User::Root { status(tier, user, "CapBnd", NONE) } else { Ok(()) }
+fn bounding(tier: CaseTier, user: CaseUser) -> Result<(), String> {
+    if tier == CaseTier::Namespaces || user == CaseUser::Root { status(tier, user, "CapBnd", NONE) } else { Ok(()) }
 }
 
-fn namespace(user: User, name: &str) -> Result<(), String> {
+fn namespace(user: CaseUser, name: &str) -> Result<(), String> {
     let host = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
-    let inside = said(Tier::Namespaces, user, "cd /proc/self/ns && ls -l")?;
+    let inside = said(CaseTier::Namespaces, user, "cd /proc/self/ns && ls -l")?;
     let inside = inside.lines().find_map(|line| line.split_once(&format!("{name} -> "))).map(|(_, at)| at);
     match inside {
         Some(inside) if host.to_str() != Some(inside) => Ok(()),
@@ -82,7 +82,7 @@ fn namespace(user: User, name: &str) -> Result<(), String> {
     }
 }
 
-fn descriptors(tier: Tier, user: User) -> Result<(), String> {
+fn descriptors(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     // The shell that lists them has its own descriptor of the directory.
     same(
         &said(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
@@ -90,12 +90,12 @@ fn descriptors(tier: Tier, user: User) -> Result<(), String> {
     )
 }
 
-fn no_cores(tier: Tier, user: User) -> Result<(), String> {
+fn no_cores(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     same(&said(tier, user, "ulimit -Hc")?, "0")
 }
 
 /// A filter answers before the kernel looks at an argument.
-fn filter_answers(tier: Tier, user: User) -> Result<(), String> {
+fn filter_answers(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let unfiltered = unconfined(
         user,
         &format!("{} probe try settimeofday", crate::suite::world::ground().probe.display()),
@@ -105,13 +105,13 @@ fn filter_answers(tier: Tier, user: User) -> Result<(), String> {
     if text.contains("refused") { Ok(()) } else { Err(text) }
 }
 
-fn no_i386(tier: Tier, user: User) -> Result<(), String> {
+fn no_i386(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let text = said(tier, user, "$P int80 getpid; echo ended $?")?;
     if text.contains("LET") { Err(text) } else { Ok(()) }
 }
 
 /// A process can be in 16 Landlock domains: if it can enter fewer, it was in some already.
-fn landlocked(tier: Tier, user: User) -> Result<(), String> {
+fn landlocked(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let unconfined =
         unconfined(user, &format!("{} probe domains", crate::suite::world::ground().probe.display()));
     same(unconfined.trim(), "16")?;
@@ -120,13 +120,13 @@ fn landlocked(tier: Tier, user: User) -> Result<(), String> {
 }
 
 /// Without namespaces, only Landlock prevents it.
-fn landlock_refuses(tier: Tier, user: User) -> Result<(), String> {
+fn landlock_refuses(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let text = said(tier, user, "$P create $OUT/new; $P create $WS/new")?;
-    let refused = if tier == Tier::Namespaces { "refused EROFS\nLET" } else { "refused EACCES\nLET" };
+    let refused = if tier == CaseTier::Namespaces { "refused EROFS\nLET" } else { "refused EACCES\nLET" };
     same(&text, refused)
 }
 
-fn read_only(tier: Tier, user: User) -> Result<(), String> {
+fn read_only(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let (world, ran) = simply(tier, user, &[], "cat /proc/self/mounts");
     let ours = world.path("ws").display().to_string();
     let private = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
@@ -146,21 +146,21 @@ fn read_only(tier: Tier, user: User) -> Result<(), String> {
     if writable.is_empty() { Ok(()) } else { Err(format!("writable mounts: {writable:?}")) }
 }
 
-fn few_processes(tier: Tier, user: User) -> Result<(), String> {
+fn few_processes(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let text = said(tier, user, "set -- /proc/[0-9]*; echo $#")?;
     if text.parse::<u32>().is_ok_and(|count| count <= 4) { Ok(()) } else { Err(text) }
 }
 
 /// The existence of its descriptors is visible, but not their targets.
-fn mute_init(tier: Tier, user: User) -> Result<(), String> {
+fn mute_init(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let script = "cat /proc/1/environ /proc/1/maps 2>/dev/null | wc -c; readlink /proc/1/fd/* /proc/1/root /proc/1/cwd | wc -l";
     same(&said(tier, user, script)?.replace('\n', " "), "0 0")
 }
 
 /// Missing paths are held by empty directories in the workspace. They are removed with the run, or with the next one.
-fn placeholders_go(tier: Tier, user: User) -> Result<(), String> {
+fn placeholders_go(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let case = host("", "", "exec 9>lock; flock 9; sleep 5").signal(9);
-    let world = World::new(user, &case);
+    let world = CaseWorld::new(user, &case);
     let left = |when: &str| {
         let names = [".claude", ".agents"].map(|name| world.path("ws").join(name));
         let left = names.iter().filter(|path| path.exists()).count();
@@ -175,14 +175,14 @@ fn placeholders_go(tier: Tier, user: User) -> Result<(), String> {
 }
 
 /// Protection must not depend on placeholders of another run, which removes them when it ends.
-fn outlives(tier: Tier, user: User) -> Result<(), String> {
+fn outlives(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let first = host("", "", "exec 9>lock; flock 9; sleep 0.4");
     let second = host(
         "",
         "",
         "sleep 0.6; mkdir .claude; echo x > .claude/x; git init -q .; git config core.fsmonitor x",
     );
-    let world = World::new(user, &first);
+    let world = CaseWorld::new(user, &first);
     std::thread::scope(|scope| {
         scope.spawn(|| world.run(&first, &sandboxed(&world, &first, tier)));
         world.wait_until_locked(|| false);

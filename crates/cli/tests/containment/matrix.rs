@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::suite::case::{Case, Expect};
+use crate::suite::case::{AttackCase, ExpectedOutcome};
 use crate::suite::cases;
-use crate::suite::run::Outcome;
-use crate::suite::tier::Tier;
-use crate::suite::world::User;
+use crate::suite::run::CaseOutcome;
+use crate::suite::tier::CaseTier;
+use crate::suite::world::CaseUser;
 
 /// The result of a case in a tier, for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum MatrixCell {
     Holds,
     Refused,
     /// An expected gap.
@@ -26,19 +26,19 @@ pub(crate) enum Cell {
     NotRun,
 }
 
-impl Cell {
-    pub(crate) fn of(expected: Expect, outcome: &Outcome) -> Self {
+impl MatrixCell {
+    pub(crate) fn of(expected: ExpectedOutcome, outcome: &CaseOutcome) -> Self {
         match (expected, outcome) {
-            (_, Outcome::Inert(_)) => Self::Inert,
-            (Expect::Not(_), _) => Self::NotRun,
-            (Expect::Refuses, Outcome::Refused(_)) => Self::Refused,
-            (Expect::Refuses, Outcome::Held) => Self::Broken,
-            (Expect::Gap(_), Outcome::Held) => Self::Closed,
-            (Expect::Gap(why), Outcome::Breached(_) | Outcome::Broken(_)) => Self::Gap(why),
-            (Expect::Holds, Outcome::Held) => Self::Holds,
-            (Expect::Holds | Expect::Refuses, Outcome::Breached(_)) => Self::Breach,
-            (Expect::Holds | Expect::Gap(_), Outcome::Refused(_)) => Self::Broken,
-            (Expect::Holds | Expect::Refuses, Outcome::Broken(_)) => Self::Broken,
+            (_, CaseOutcome::Inert(_)) => Self::Inert,
+            (ExpectedOutcome::Not(_), _) => Self::NotRun,
+            (ExpectedOutcome::Refuses, CaseOutcome::Refused(_)) => Self::Refused,
+            (ExpectedOutcome::Refuses, CaseOutcome::Held) => Self::Broken,
+            (ExpectedOutcome::Gap(_), CaseOutcome::Held) => Self::Closed,
+            (ExpectedOutcome::Gap(why), CaseOutcome::Breached(_) | CaseOutcome::Broken(_)) => Self::Gap(why),
+            (ExpectedOutcome::Holds, CaseOutcome::Held) => Self::Holds,
+            (ExpectedOutcome::Holds | ExpectedOutcome::Refuses, CaseOutcome::Breached(_)) => Self::Breach,
+            (ExpectedOutcome::Holds | ExpectedOutcome::Gap(_), CaseOutcome::Refused(_)) => Self::Broken,
+            (ExpectedOutcome::Holds | ExpectedOutcome::Refuses, CaseOutcome::Broken(_)) => Self::Broken,
         }
     }
 
@@ -56,12 +56,12 @@ impl Cell {
     }
 }
 
-type Column = (Tier, User);
-static NOTES: Mutex<BTreeMap<(&str, Tier, User), Cell>> = Mutex::new(BTreeMap::new());
+type MatrixColumn = (CaseTier, CaseUser);
+static NOTES: Mutex<BTreeMap<(&str, CaseTier, CaseUser), MatrixCell>> = Mutex::new(BTreeMap::new());
 /// With fewer cases, a table adds nothing to the lines above it.
 const FEW: usize = 20;
 
-pub(crate) fn note(case: &'static Case, tier: Tier, user: User, cell: Cell) {
+pub(crate) fn note(case: &'static AttackCase, tier: CaseTier, user: CaseUser, cell: MatrixCell) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).insert((case.id, tier, user), cell);
 }
 
@@ -71,15 +71,15 @@ pub(crate) fn print() {
     if notes.len() < FEW {
         return;
     }
-    let columns: Vec<Column> =
-        Tier::ALL.iter().flat_map(|&tier| User::all().iter().map(move |&user| (tier, user))).collect();
+    let columns: Vec<MatrixColumn> =
+        CaseTier::ALL.iter().flat_map(|&tier| CaseUser::all().iter().map(move |&user| (tier, user))).collect();
     let head: String = columns
         .iter()
         .map(|(tier, user)| format!("{:<12}", format!("{}:{}", &tier.name()[..4], user.name())))
         .collect();
     println!("{:<64}{head}", "case");
     for case in cases::all() {
-        let cells: Vec<Option<&Cell>> =
+        let cells: Vec<Option<&MatrixCell>> =
             columns.iter().map(|&(tier, user)| notes.get(&(case.id, tier, user))).collect();
         if cells.iter().all(Option::is_none) {
             continue;
@@ -91,17 +91,17 @@ pub(crate) fn print() {
     }
     println!();
     for (tier, user) in columns {
-        let of = |(key, _): &(&(&str, Tier, User), &Cell)| key.1 == tier && key.2 == user;
+        let of = |(key, _): &(&(&str, CaseTier, CaseUser), &MatrixCell)| key.1 == tier && key.2 == user;
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         notes.iter().filter(of).for_each(|(_, cell)| *counts.entry(cell.word()).or_default() += 1);
         let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
         println!("{:>10} as {:<7} {}", tier.name(), user.name(), counts.join(", "));
     }
     println!("\ngaps:");
-    for tier in Tier::ALL {
+    for tier in CaseTier::ALL {
         let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for ((id, at, _), cell) in notes.iter() {
-            if let (Cell::Gap(why), true) = (cell, *at == tier) {
+            if let (MatrixCell::Gap(why), true) = (cell, *at == tier) {
                 let ids = gaps.entry(why).or_default();
                 if !ids.contains(id) {
                     ids.push(id);

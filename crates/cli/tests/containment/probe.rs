@@ -17,11 +17,11 @@ mod victim;
 use std::ffi::CString;
 
 /// The error number of a failed system call.
-pub(crate) type Errno = i32;
-pub(crate) type Tried = Result<(), Errno>;
+pub(crate) type ProbeErrno = i32;
+pub(crate) type ProbeResult = Result<(), ProbeErrno>;
 
 /// The function of a probe.
-type Probe = fn(&Args<'_>) -> Tried;
+type ProbeFn = fn(&Args<'_>) -> ProbeResult;
 
 pub(crate) struct Args<'a>(&'a [String]);
 
@@ -66,7 +66,7 @@ pub(crate) fn main(args: &[String]) -> ! {
     }
 }
 
-fn name_of(errno: Errno) -> String {
+fn name_of(errno: ProbeErrno) -> String {
     let name = match errno {
         libc::EPERM => "EPERM",
         libc::EACCES => "EACCES",
@@ -81,7 +81,7 @@ fn name_of(errno: Errno) -> String {
 }
 
 /// Makes a system call. Pointers are passed as numbers.
-pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, Errno> {
+pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, ProbeErrno> {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
     // SAFETY: every caller passes addresses of values that live until the call returns, and lengths that are theirs;
@@ -95,7 +95,7 @@ pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, Errno> {
 }
 
 /// Makes a system call whose result value does not matter.
-pub(crate) fn attempt(number: i64, args: &[usize]) -> Tried {
+pub(crate) fn attempt(number: i64, args: &[usize]) -> ProbeResult {
     raw(number, args).map(drop)
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn poke(address: usize, value: u32) {
 
 /// Makes a system call through the 32-bit gate.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn int80(number: u32, args: [u32; 3]) -> Result<usize, Errno> {
+pub(crate) fn int80(number: u32, args: [u32; 3]) -> Result<usize, ProbeErrno> {
     let done: i64;
     // SAFETY: the gate clobbers what is named here; the arguments are numbers, or addresses below 4 GiB.
     unsafe {
@@ -149,6 +149,6 @@ pub(crate) fn int80(number: u32, args: [u32; 3]) -> Result<usize, Errno> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn int80(_number: u32, _args: [u32; 3]) -> Result<usize, Errno> {
+pub(crate) fn int80(_number: u32, _args: [u32; 3]) -> Result<usize, ProbeErrno> {
     Err(libc::ENOSYS)
 }

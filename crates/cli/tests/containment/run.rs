@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::suite::case::{Case, Ends, Sees};
-use crate::suite::tier::Tier;
-use crate::suite::watch::Watch;
-use crate::suite::world::{User, World, ground};
+use crate::suite::case::{AttackCase, RunEnd, BreachSign};
+use crate::suite::tier::CaseTier;
+use crate::suite::watch::HostStateWatch;
+use crate::suite::world::{CaseUser, CaseWorld, ground};
 
 /// Time after which a run counts as hung, and after which its leftovers must be gone.
 const HUNG: Duration = Duration::from_secs(15);
@@ -27,7 +27,7 @@ const NO_SANDBOX: [i32; 2] = [2, 125];
 
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CaseOutcome {
     /// The attack failed.
     Held,
     /// The attack succeeded, with this evidence.
@@ -41,54 +41,54 @@ pub(crate) enum Outcome {
 }
 
 /// The output and exit code of a program that was run for a case.
-pub(crate) struct Ran {
+pub(crate) struct CaseRun {
     pub(crate) output: String,
     pub(crate) code: Option<i32>,
     hung: bool,
 }
 
 /// Runs `case` in `tier`, unless it shows nothing even unconfined.
-pub(crate) fn confined(case: &Case, tier: Tier, user: User) -> Outcome {
+pub(crate) fn confined(case: &AttackCase, tier: CaseTier, user: CaseUser) -> CaseOutcome {
     if let Some(why) = inert(case, user) {
-        return Outcome::Inert(why);
+        return CaseOutcome::Inert(why);
     }
-    let world = World::new(user, case);
-    let before = Watch::new(&world, case);
+    let world = CaseWorld::new(user, case);
+    let before = HostStateWatch::new(&world, case);
     let ran = world.run(case, &sandboxed(&world, case, tier));
     judge(case, world, &before, &ran)
 }
 
 /// Returns the reason why `case` proves nothing for `user` here, if any. Determined once.
-pub(crate) fn inert(case: &Case, user: User) -> Option<String> {
-    static KNOWN: Mutex<BTreeMap<(&str, User), Option<String>>> = Mutex::new(BTreeMap::new());
+pub(crate) fn inert(case: &AttackCase, user: CaseUser) -> Option<String> {
+    static KNOWN: Mutex<BTreeMap<(&str, CaseUser), Option<String>>> = Mutex::new(BTreeMap::new());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(why) = known().get(&(case.id, user)) {
         return why.clone();
     }
     let why = match control(case, user) {
-        (Outcome::Breached(_), _) => None,
-        (Outcome::Held, _) if case.sees == Sees::Nothing => None,
+        (CaseOutcome::Breached(_), _) => None,
+        (CaseOutcome::Held, _) if case.sees == BreachSign::Nothing => None,
         (outcome, ran) => Some(format!("{outcome:?} when not confined: {}", ran.output.trim())),
     };
     known().insert((case.id, user), why.clone());
     why
 }
 
-fn control(case: &Case, user: User) -> (Outcome, Ran) {
-    let world = World::new(user, case);
-    let before = Watch::new(&world, case);
+fn control(case: &AttackCase, user: CaseUser) -> (CaseOutcome, CaseRun) {
+    let world = CaseWorld::new(user, case);
+    let before = HostStateWatch::new(&world, case);
     let script = case.control.unwrap_or(case.run);
     let argv = vec!["/bin/bash".to_owned(), "-c".to_owned(), script_of(&world, script)];
     let ran = world.run(case, &argv);
     (judge(case, world, &before, &ran), ran)
 }
 
-fn script_of(world: &World, script: &str) -> String {
+fn script_of(world: &CaseWorld, script: &str) -> String {
     format!("echo {RAN}; {}{script}", world.variables())
 }
 
 /// Returns the command line of `toolgate` for `case`.
-pub(crate) fn sandboxed(world: &World, case: &Case, tier: Tier) -> Vec<String> {
+pub(crate) fn sandboxed(world: &CaseWorld, case: &AttackCase, tier: CaseTier) -> Vec<String> {
     let mut argv = vec![ground().toolgate.display().to_string(), "sandbox".to_owned()];
     argv.extend(["--tier".to_owned(), tier.name().to_owned()]);
     if !case.flags.contains(&"--require") {
@@ -100,9 +100,9 @@ pub(crate) fn sandboxed(world: &World, case: &Case, tier: Tier) -> Vec<String> {
     argv
 }
 
-impl World {
+impl CaseWorld {
     /// Runs `argv` in the workspace, inside the case's wrapper.
-    pub(crate) fn run(&self, case: &Case, argv: &[String]) -> Ran {
+    pub(crate) fn run(&self, case: &AttackCase, argv: &[String]) -> CaseRun {
         let mut command = if case.wrap.is_empty() {
             self.user.command(Path::new(&argv[0]))
         } else {
@@ -118,13 +118,13 @@ impl World {
         let mut child = command.spawn().unwrap();
         // The command holds the other end of the pipe.
         drop(command);
-        if let Ends::Signal(signal) = case.ends {
+        if let RunEnd::Signal(signal) = case.ends {
             self.wait_until_locked(|| child.try_wait().unwrap().is_some());
             let signal = Signal::from_named_raw(signal).unwrap();
             let _dead = kill_process(Pid::from_child(&child), signal);
         }
         let status = wait(&mut child);
-        Ran { output: rest_of(read), code: status.and_then(|status| status.code()), hung: status.is_none() }
+        CaseRun { output: rest_of(read), code: status.and_then(|status| status.code()), hung: status.is_none() }
     }
 
     /// Waits for a process that holds `ws/lock`, or for the end of the one that should.
@@ -177,10 +177,10 @@ fn rest_of(mut read: PipeReader) -> String {
 }
 
 /// Determines the outcome from the host's state.
-fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
-    let mut seen = before.changes(&Watch::new(&world, case));
+fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: &CaseRun) -> CaseOutcome {
+    let mut seen = before.changes(&HostStateWatch::new(&world, case));
     seen.extend(world.sockets.hits());
-    if case.sees == Sees::Nothing {
+    if case.sees == BreachSign::Nothing {
         // The case is meant to make permitted changes.
         seen.clear();
     }
@@ -194,60 +194,60 @@ fn judge(case: &Case, mut world: World, before: &Watch, ran: &Ran) -> Outcome {
     let said = ran.output.trim();
     // A hung run was killed, so its leftovers prove nothing.
     if ran.hung {
-        return Outcome::Broken(format!("it does not end: {said}; {}", seen.join("; ")));
+        return CaseOutcome::Broken(format!("it does not end: {said}; {}", seen.join("; ")));
     }
     if !seen.is_empty() {
-        return Outcome::Breached(seen.join("; "));
+        return CaseOutcome::Breached(seen.join("; "));
     }
     if !ran.output.contains(RAN) {
         return match ran.code {
-            Some(code) if NO_SANDBOX.contains(&code) => Outcome::Refused(said.to_owned()),
-            code => Outcome::Broken(format!("the command was not run, exit code {code:?}: {said}")),
+            Some(code) if NO_SANDBOX.contains(&code) => CaseOutcome::Refused(said.to_owned()),
+            code => CaseOutcome::Broken(format!("the command was not run, exit code {code:?}: {said}")),
         };
     }
     if !ran.output.contains(case.works) {
-        return Outcome::Broken(format!("`{}` is not in: {said}", case.works));
+        return CaseOutcome::Broken(format!("`{}` is not in: {said}", case.works));
     }
     if !case.lands.is_empty() && !world.says(case.lands) {
-        return Outcome::Broken(format!("`{}` does not hold on the host", case.lands));
+        return CaseOutcome::Broken(format!("`{}` does not hold on the host", case.lands));
     }
     match case.code {
         Some(code) if ran.code != Some(code) => {
-            Outcome::Broken(format!("exit code {:?}, not {code}", ran.code))
+            CaseOutcome::Broken(format!("exit code {:?}, not {code}", ran.code))
         }
-        _ => Outcome::Held,
+        _ => CaseOutcome::Held,
     }
 }
 
 /// Looks for the case's own sign of success.
-fn evidence(case: &Case, world: &World, ran: &Ran) -> Option<String> {
+fn evidence(case: &AttackCase, world: &CaseWorld, ran: &CaseRun) -> Option<String> {
     match case.sees {
-        Sees::Host | Sees::Nothing => None,
-        Sees::Text(text) => {
+        BreachSign::Host | BreachSign::Nothing => None,
+        BreachSign::Text(text) => {
             ran.output.contains(text).then(|| format!("it printed `{text}`: {}", ran.output.trim()))
         }
-        Sees::Made(path) => made(Path::new(&world.expand(path))),
-        Sees::Setuid(path) => {
+        BreachSign::Made(path) => made(Path::new(&world.expand(path))),
+        BreachSign::Setuid(path) => {
             let path = world.expand(path);
             let mode = fs::symlink_metadata(&path).map_or(0, |meta| meta.permissions().mode());
             (mode & 0o6000 != 0).then(|| format!("{path} has mode {mode:o}"))
         }
-        Sees::Git => {
+        BreachSign::Git => {
             let dirs = ". sub new m bare.git a/b/c/d/e/f $OUT/repo";
             let git =
                 "git status; git log -1; git diff; git commit --allow-empty -qm x; git rebase --continue";
             world.on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
             world.path("out/PWN").exists().then(|| "the user's git ran what was left".to_owned())
         }
-        Sees::Replaced => {
+        BreachSign::Replaced => {
             let shown = world.says("git log -1 --format=%s | grep -q evil");
             shown.then(|| "the user's git shows another commit".to_owned())
         }
-        Sees::Fsck => {
+        BreachSign::Fsck => {
             world.on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
             world.path("out/damaged").exists().then(|| "the repository is damaged".to_owned())
         }
-        Sees::Held => world.stays_locked().then(|| "a process outlived the run".to_owned()),
+        BreachSign::Held => world.stays_locked().then(|| "a process outlived the run".to_owned()),
     }
 }
 
@@ -259,20 +259,20 @@ fn made(path: &Path) -> Option<String> {
 
 /// Runs `script` in `tier` without a wrapper or further settings.
 pub(crate) fn simply(
-    tier: Tier,
-    user: User,
+    tier: CaseTier,
+    user: CaseUser,
     flags: &'static [&'static str],
     script: &'static str,
-) -> (World, Ran) {
+) -> (CaseWorld, CaseRun) {
     let case = crate::suite::case::host("", "", script).flags(flags);
-    let world = World::new(user, &case);
+    let world = CaseWorld::new(user, &case);
     let argv = sandboxed(&world, &case, tier);
     let ran = world.run(&case, &argv);
     (world, ran)
 }
 
 /// Runs a script unconfined as `user`.
-pub(crate) fn unconfined(user: User, script: &str) -> String {
+pub(crate) fn unconfined(user: CaseUser, script: &str) -> String {
     let mut shell: Command = user.command(Path::new("/bin/bash"));
     let output = shell.arg("-c").arg(script).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

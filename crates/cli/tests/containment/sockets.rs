@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-pub(crate) struct Sockets {
+pub(crate) struct HostSockets {
     tcp: [Option<TcpListener>; 2],
     udp: [Option<UdpSocket>; 2],
     streams: Vec<(&'static str, UnixListener)>,
@@ -21,7 +21,7 @@ pub(crate) struct Sockets {
     nonce: String,
 }
 
-impl Sockets {
+impl HostSockets {
     pub(crate) fn new(dir: &Path, nonce: &str, portal: bool) -> Self {
         let tcp = ["127.0.0.1:0", "[::1]:0"].map(|at| TcpListener::bind(at).ok());
         let udp = ["127.0.0.1:0", "[::1]:0"].map(|at| UdpSocket::bind(at).ok());
@@ -109,7 +109,7 @@ impl Sockets {
     }
 }
 
-impl Drop for Sockets {
+impl Drop for HostSockets {
     fn drop(&mut self) {
         for path in &self.paths {
             let _gone = fs::remove_file(path);

@@ -13,11 +13,11 @@ mod world;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use case::{Case, Expect};
-use matrix::Cell;
-use run::Outcome;
-use tier::Tier;
-use world::User;
+use case::{AttackCase, ExpectedOutcome};
+use matrix::MatrixCell;
+use run::CaseOutcome;
+use tier::CaseTier;
+use world::CaseUser;
 
 /// The reason for skipping a case whose attack does nothing here even unconfined, e.g. because a device is missing.
 const INERT: &str = "the attack finds nothing to attack on this machine";
@@ -30,8 +30,8 @@ pub(crate) fn main() {
     }
     testkit::restore_signals();
     let mut trials = vec![Trial::test("the table is sound", || Ok(cases::check()?))];
-    for tier in Tier::ALL {
-        for &user in User::all() {
+    for tier in CaseTier::ALL {
+        for &user in CaseUser::all() {
             trials.extend(layers::all(tier).map(|(name, check)| {
                 let name = format!("{}::{}::layer {name}", tier.name(), user.name());
                 Trial::test(name, move || Ok(check(tier, user)?))
@@ -49,23 +49,23 @@ pub(crate) fn main() {
 }
 
 /// Runs one case, and compares its outcome with the table.
-fn trial(case: &'static Case, tier: Tier, user: User) -> Result<Completion, Failed> {
+fn trial(case: &'static AttackCase, tier: CaseTier, user: CaseUser) -> Result<Completion, Failed> {
     let expected = tier.expects(case, user);
-    if let Expect::Not(why) = expected {
-        matrix::note(case, tier, user, Cell::NotRun);
+    if let ExpectedOutcome::Not(why) = expected {
+        matrix::note(case, tier, user, MatrixCell::NotRun);
         return Ok(Completion::ignored_with(why));
     }
     let outcome = run::confined(case, tier, user);
-    let cell = Cell::of(expected, &outcome);
+    let cell = MatrixCell::of(expected, &outcome);
     matrix::note(case, tier, user, cell);
     match (cell, outcome) {
-        (Cell::Inert, Outcome::Inert(why)) => {
+        (MatrixCell::Inert, CaseOutcome::Inert(why)) => {
             let name = format!("containment {}::{}::{}", tier.name(), user.name(), case.id);
             testkit::not_run(&name, INERT);
             Ok(Completion::ignored_with(format!("inert: {why}")))
         }
-        (Cell::Holds | Cell::Refused | Cell::Gap(_), _) => Ok(Completion::Completed),
-        (Cell::Closed, _) => Err("the table lists this as a gap, and it holds".into()),
+        (MatrixCell::Holds | MatrixCell::Refused | MatrixCell::Gap(_), _) => Ok(Completion::Completed),
+        (MatrixCell::Closed, _) => Err("the table lists this as a gap, and it holds".into()),
         (_, outcome) => Err(format!("{outcome:?}\n  {}", case.run).into()),
     }
 }

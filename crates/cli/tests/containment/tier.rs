@@ -1,16 +1,16 @@
 //! The tiers of the sandbox under test.
 
-use crate::suite::case::{Case, Expect};
-use crate::suite::world::User;
+use crate::suite::case::{AttackCase, ExpectedOutcome};
+use crate::suite::world::CaseUser;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Tier {
+pub(crate) enum CaseTier {
     Namespaces,
     Landlock,
     Seccomp,
 }
 
-impl Tier {
+impl CaseTier {
     pub(crate) const ALL: [Self; 3] = [Self::Namespaces, Self::Landlock, Self::Seccomp];
 
     pub(crate) fn name(self) -> &'static str {
@@ -22,8 +22,8 @@ impl Tier {
     }
 
     /// Returns the expected result of `case`.
-    pub(crate) fn expects(self, case: &Case, user: User) -> Expect {
-        let all = case.as_root.filter(|_| user == User::Root).unwrap_or(case.expect);
+    pub(crate) fn expects(self, case: &AttackCase, user: CaseUser) -> ExpectedOutcome {
+        let all = case.as_root.filter(|_| user == CaseUser::Root).unwrap_or(case.expect);
         match self {
             Self::Namespaces => all[0],
             Self::Landlock => all[1],

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::suite::case::{Case, Ends, Sees};
-use crate::suite::world::World;
+use crate::suite::case::{AttackCase, RunEnd, BreachSign};
+use crate::suite::world::CaseWorld;
 
 /// Names in a workspace that are never written.
 const PROTECTED: &[&str] = &[
@@ -31,13 +31,13 @@ const WORDS: &[&str] = &["COMMIT_EDITMSG", "ORIG_HEAD", "description"];
 const STAYS: &[&str] = &["objects/info"];
 
 /// The state of files and of the victim at one time.
-pub(crate) struct Watch {
+pub(crate) struct HostStateWatch {
     files: BTreeMap<PathBuf, String>,
     victim: Option<String>,
 }
 
-impl Watch {
-    pub(crate) fn new(world: &World, case: &Case) -> Self {
+impl HostStateWatch {
+    pub(crate) fn new(world: &CaseWorld, case: &AttackCase) -> Self {
         let mut files = BTreeMap::new();
         let roots: Vec<PathBuf> = values(case, "--writable", world).collect();
         for entry in fs::read_dir(&world.dir).unwrap() {
@@ -52,18 +52,18 @@ impl Watch {
         look(&world.path("ws/.env"), &[], &mut files);
         for root in roots.iter().chain([&world.path("ws")]) {
             // A missing path is held by a placeholder directory, which a killed run cannot remove.
-            if case.ends != Ends::ByItself {
+            if case.ends != RunEnd::ByItself {
                 continue;
             }
             PROTECTED.iter().for_each(|name| look(&root.join(name), &[], &mut files));
             look(&root.join(".ssh"), &[], &mut files);
             // Then git's own behaviour is checked instead.
-            if case.sees != Sees::Git {
+            if case.sees != BreachSign::Git {
                 git(&root.join(".git"), &mut files);
             }
         }
         values(case, "--read-only", world).for_each(|path| look(&path, &roots, &mut files));
-        if case.sees != Sees::Git {
+        if case.sees != BreachSign::Git {
             git(&world.path("ws/sub/.git"), &mut files);
         }
         let victim = world.victim.as_ref().map(|victim| {
@@ -101,7 +101,7 @@ impl Watch {
 }
 
 /// Returns the paths that `case` gives for `flag`.
-fn values(case: &Case, flag: &str, world: &World) -> impl Iterator<Item = PathBuf> {
+fn values(case: &AttackCase, flag: &str, world: &CaseWorld) -> impl Iterator<Item = PathBuf> {
     let pairs = case.flags.windows(2).filter(move |pair| pair[0] == flag);
     pairs.map(|pair| PathBuf::from(world.expand(pair[1])))
 }

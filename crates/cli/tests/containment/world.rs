@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
-use crate::suite::case::Case;
-use crate::suite::sockets::Sockets;
+use crate::suite::case::AttackCase;
+use crate::suite::sockets::HostSockets;
 
 /// The user that runs a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum User {
+pub(crate) enum CaseUser {
     Root,
     /// Uid 65534, started by root.
     Nobody,
@@ -26,7 +26,7 @@ pub(crate) enum User {
     Caller,
 }
 
-impl User {
+impl CaseUser {
     /// Returns the users that can be tested here.
     pub(crate) fn all() -> &'static [Self] {
         if rustix::process::geteuid().is_root() { &[Self::Root, Self::Nobody] } else { &[Self::Caller] }
@@ -57,19 +57,19 @@ impl User {
 const NOBODY: u32 = 65534;
 
 /// The parent directory of all worlds of this process, and their shared programs.
-pub(crate) struct Ground {
+pub(crate) struct SharedGround {
     pub(crate) path: PathBuf,
     pub(crate) toolgate: PathBuf,
     pub(crate) probe: PathBuf,
 }
 
-static GROUND: OnceLock<Ground> = OnceLock::new();
+static GROUND: OnceLock<SharedGround> = OnceLock::new();
 
 /// Creates the ground: not below `/tmp`, which is private in a sandbox, and accessible to the unprivileged user.
-pub(crate) fn ground() -> &'static Ground {
+pub(crate) fn ground() -> &'static SharedGround {
     GROUND.get_or_init(|| {
-        let above = match User::all() {
-            [User::Caller] => testkit::seen_place(),
+        let above = match CaseUser::all() {
+            [CaseUser::Caller] => testkit::seen_place(),
             _ => PathBuf::from("/var/lib"),
         };
         let path = above.join(format!("toolgate-test-{}", std::process::id()));
@@ -91,7 +91,7 @@ pub(crate) fn ground() -> &'static Ground {
         let toolgate = program("toolgate", &toolgate);
         let probe = program("containment", &std::env::current_exe().unwrap());
         template(&path.join("template"));
-        Ground { path, toolgate, probe }
+        SharedGround { path, toolgate, probe }
     })
 }
 
@@ -107,7 +107,7 @@ fn template(at: &Path) {
     fs::create_dir_all(at).unwrap();
     fs::write(at.join("w"), "w\n").unwrap();
     let git = |args: &[&str]| {
-        let mut git = User::Caller.command(Path::new("git"));
+        let mut git = CaseUser::Caller.command(Path::new("git"));
         let git = git.args(args).current_dir(at).env("HOME", at).env("GIT_CONFIG_NOSYSTEM", "1");
         let done = git.output().unwrap();
         assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -125,35 +125,35 @@ fn template(at: &Path) {
 }
 
 /// The host environment of one case.
-pub(crate) struct World {
+pub(crate) struct CaseWorld {
     pub(crate) dir: PathBuf,
-    pub(crate) user: User,
-    pub(crate) sockets: Sockets,
-    pub(crate) victim: Option<Victim>,
+    pub(crate) user: CaseUser,
+    pub(crate) sockets: HostSockets,
+    pub(crate) victim: Option<VictimProcess>,
     terminal: Option<HostTerminal>,
     pub(crate) nonce: String,
 }
 
-impl World {
-    pub(crate) fn new(user: User, case: &Case) -> Self {
+impl CaseWorld {
+    pub(crate) fn new(user: CaseUser, case: &AttackCase) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = ground().path.join(number.to_string());
         files(&dir, case);
         let nonce = format!("tgc-{}-{number}", std::process::id());
-        let sockets = Sockets::new(&dir, &nonce, case.mentions("portal"));
-        if case.mentions("$SUID") && user == User::Nobody {
+        let sockets = HostSockets::new(&dir, &nonce, case.mentions("portal"));
+        if case.mentions("$SUID") && user == CaseUser::Nobody {
             let suid = dir.join("suid");
             fs::copy(&ground().probe, &suid).unwrap();
         }
-        if user == User::Nobody {
+        if user == CaseUser::Nobody {
             give(&dir);
         }
-        if case.mentions("$SUID") && user == User::Nobody {
+        if case.mentions("$SUID") && user == CaseUser::Nobody {
             lchown(dir.join("suid"), Some(0), Some(0)).unwrap();
             fs::set_permissions(dir.join("suid"), fs::Permissions::from_mode(0o4755)).unwrap();
         }
-        let victim = case.mentions("$V").then(|| Victim::new(user, &nonce));
+        let victim = case.mentions("$V").then(|| VictimProcess::new(user, &nonce));
         let terminal = if case.mentions("$PTY") { HostTerminal::open(user) } else { None };
         let world = Self { dir, user, sockets, victim, terminal, nonce };
         if !case.setup.is_empty() {
@@ -218,7 +218,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for CaseWorld {
     fn drop(&mut self) {
         let _gone = fs::remove_dir_all(&self.dir);
         // Removes the files that cases leave elsewhere.
@@ -266,7 +266,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Creates the files that `case` mentions: most cases need few.
-fn files(dir: &Path, case: &Case) {
+fn files(dir: &Path, case: &AttackCase) {
     let at_home = case.mentions("$H") || case.mentions("home");
     for (name, text) in FILES.iter().filter(|(name, _)| at_home || !name.starts_with("home/")) {
         write(&dir.join(name), text);
@@ -316,11 +316,11 @@ struct HostTerminal {
 
 impl HostTerminal {
     /// `None` on a machine without terminals.
-    fn open(user: User) -> Option<Self> {
+    fn open(user: CaseUser) -> Option<Self> {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
         unlockpt(&controller).ok()?;
         let path = ptsname(&controller, Vec::new()).ok()?.into_string().ok()?;
-        if user == User::Nobody {
+        if user == CaseUser::Nobody {
             lchown(&path, Some(NOBODY), Some(NOBODY)).ok()?;
         }
         Some(Self { path, _controller: controller })
@@ -328,15 +328,15 @@ impl HostTerminal {
 }
 
 /// A process of the same user with secrets in its environment, its memory and a shared segment.
-pub(crate) struct Victim {
+pub(crate) struct VictimProcess {
     child: Child,
     address: String,
     shm: String,
     out: BufReader<std::process::ChildStdout>,
 }
 
-impl Victim {
-    fn new(user: User, nonce: &str) -> Self {
+impl VictimProcess {
+    fn new(user: CaseUser, nonce: &str) -> Self {
         let mut command = user.command(&ground().probe);
         let command =
             command.args(["probe", "victim", nonce]).env("OPENAI_API_KEY", "sk-victim").process_group(0);
@@ -365,7 +365,7 @@ impl Victim {
     }
 }
 
-impl Drop for Victim {
+impl Drop for VictimProcess {
     fn drop(&mut self) {
         let _dead = self.child.kill();
         let _reaped = self.child.wait();

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
 
-use crate::machine::{Machine, toolgate};
-use crate::process::{Ended, NOBODY, Program, Running, User, quoted};
-use crate::workload::{Beside, Home, Output, Place, Streams, Workload};
+use crate::machine::{TestMachine, toolgate};
+use crate::process::{ProgramResult, NOBODY, TestProgram, RunningProgram, ProgramUser, quoted};
+use crate::workload::{ConcurrentRun, WorkloadHome, OutputCheck, WorkspaceLocation, StandardStreams, Workload};
 
 /// The tier of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tier {
+pub(crate) enum TrialTier {
     Namespaces,
     Landlock,
 }
 
-impl Tier {
+impl TrialTier {
     pub(crate) const ALL: [Self; 2] = [Self::Namespaces, Self::Landlock];
 
     pub(crate) fn name(self) -> &'static str {
@@ -58,7 +58,7 @@ const BASHRC: &str = "echo the bashrc was read; echo the bashrc was read >&2\n";
 
 /// The result of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct TrialResult {
     said: Vec<String>,
     /// The files in the workspace afterwards.
     names: BTreeSet<String>,
@@ -68,13 +68,13 @@ struct Seen {
 ///
 /// # Panics
 /// If it fails; the message contains the command that reproduces it.
-pub(crate) fn prove(machine: &Machine, workload: &Workload, tier: Tier, user: User) {
+pub(crate) fn prove(machine: &TestMachine, workload: &Workload, tier: TrialTier, user: ProgramUser) {
     let told = control(machine, workload, user);
     let told = told.unwrap_or_else(|fault| panic!("it does not even work without the sandbox: {fault}"));
-    let seen = Bench::new(machine, workload, Some(tier), user).attempt();
+    let seen = WorkloadTrial::new(machine, workload, Some(tier), user).attempt();
     let seen = seen.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(seen.names, told.names, "what is in the workspace afterwards, and without the sandbox");
-    if workload.setting.output == Output::Same {
+    if workload.setting.output == OutputCheck::Same {
         assert_eq!(seen.said, told.said, "what it prints, and what it prints without the sandbox");
     }
 }
@@ -85,61 +85,61 @@ fn without_warning(output: &str) -> String {
     output.split_inclusive('\n').filter(|line| !is_warning(line)).collect()
 }
 
-type Told = Arc<OnceLock<Result<Seen, String>>>;
+type ControlResult = Arc<OnceLock<Result<TrialResult, String>>>;
 
 /// Runs a workload without the sandbox, once for each user.
-fn control(machine: &Machine, workload: &Workload, user: User) -> Result<Seen, String> {
-    static TOLD: Mutex<Option<HashMap<(&str, User), Told>>> = Mutex::new(None);
+fn control(machine: &TestMachine, workload: &Workload, user: ProgramUser) -> Result<TrialResult, String> {
+    static TOLD: Mutex<Option<HashMap<(&str, ProgramUser), ControlResult>>> = Mutex::new(None);
     let mut table = TOLD.lock().unwrap();
-    let told: Told = Arc::clone(table.get_or_insert_default().entry((workload.name, user)).or_default());
+    let told: ControlResult = Arc::clone(table.get_or_insert_default().entry((workload.name, user)).or_default());
     drop(table);
-    told.get_or_init(|| Bench::new(machine, workload, None, user).attempt()).clone()
+    told.get_or_init(|| WorkloadTrial::new(machine, workload, None, user).attempt()).clone()
 }
 
-struct Bench<'a> {
-    machine: &'a Machine,
+struct WorkloadTrial<'a> {
+    machine: &'a TestMachine,
     workload: &'a Workload,
     /// `None` means unconfined.
-    tier: Option<Tier>,
-    user: User,
+    tier: Option<TrialTier>,
+    user: ProgramUser,
     base: TempDir,
     workspace: PathBuf,
     /// Keeps a workspace outside the base directory.
     _elsewhere: Option<TempDir>,
 }
 
-impl<'a> Bench<'a> {
-    fn new(machine: &'a Machine, workload: &'a Workload, tier: Option<Tier>, user: User) -> Self {
+impl<'a> WorkloadTrial<'a> {
+    fn new(machine: &'a TestMachine, workload: &'a Workload, tier: Option<TrialTier>, user: ProgramUser) -> Self {
         let base = directory_of(user, &machine.room);
         let elsewhere =
-            matches!(workload.setting.place, Place::Tmp).then(|| directory_of(user, "/tmp".as_ref()));
+            matches!(workload.setting.place, WorkspaceLocation::Tmp).then(|| directory_of(user, "/tmp".as_ref()));
         let home = base.path().join("home");
         let workspace = match workload.setting.place {
-            Place::At(path) => base.path().join(path),
-            Place::Tmp => elsewhere.as_ref().unwrap().path().to_owned(),
+            WorkspaceLocation::At(path) => base.path().join(path),
+            WorkspaceLocation::Tmp => elsewhere.as_ref().unwrap().path().to_owned(),
         };
         for directory in [&home, &workspace] {
             fs::create_dir_all(directory).unwrap();
         }
         fs::write(home.join(".gitconfig"), GITCONFIG).unwrap();
         fs::write(home.join(".bashrc"), BASHRC).unwrap();
-        if user == User::Nobody {
+        if user == ProgramUser::Nobody {
             give(base.path());
         }
         Self { machine, workload, tier, user, base, workspace, _elsewhere: elsewhere }
     }
 
-    fn attempt(mut self) -> Result<Seen, String> {
+    fn attempt(mut self) -> Result<TrialResult, String> {
         let seen = self.steps();
         if std::env::var_os("TOOLGATE_KEEP").is_some() {
             self.base.disable_cleanup(true);
         }
-        let tier = self.tier.map_or("not confined", Tier::name);
+        let tier = self.tier.map_or("not confined", TrialTier::name);
         let who = format!("{} ({tier}, {})", self.workload.name, self.user.name());
         seen.map_err(|fault| format!("{who}: {fault}\nbase: {}", self.base.path().display()))
     }
 
-    fn steps(&self) -> Result<Seen, String> {
+    fn steps(&self) -> Result<TrialResult, String> {
         self.person("before", self.workload.before)?;
         let mut said = Vec::new();
         for (number, script) in self.workload.runs.iter().enumerate() {
@@ -161,14 +161,14 @@ impl<'a> Bench<'a> {
         }
         self.person("after", self.workload.after)?;
         let names = self.names()?;
-        Ok(Seen { said, names })
+        Ok(TrialResult { said, names })
     }
 
-    fn beside(&self) -> Result<Option<(Program, Running)>, String> {
+    fn beside(&self) -> Result<Option<(TestProgram, RunningProgram)>, String> {
         let program = match self.workload.beside {
-            Beside::Nothing => return Ok(None),
-            Beside::Run(script) => self.run(script),
-            Beside::Person(script) => self.program(self.bash(script)),
+            ConcurrentRun::Nothing => return Ok(None),
+            ConcurrentRun::Run(script) => self.run(script),
+            ConcurrentRun::Person(script) => self.program(self.bash(script)),
         };
         let running = program.start()?;
         Ok(Some((program, running)))
@@ -182,10 +182,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Builds the command of a script, confined if the trial is.
-    fn run(&self, script: &str) -> Program {
+    fn run(&self, script: &str) -> TestProgram {
         let setting = self.workload.setting;
         let mut argv: Vec<String> = setting.wrapper.iter().map(|word| (*word).to_owned()).collect();
-        if let Streams::Terminal(talk) = setting.streams {
+        if let StandardStreams::Terminal(talk) = setting.streams {
             argv.extend(["python3".to_owned(), self.machine.shelf.at("terminal.py"), talk.len().to_string()]);
             argv.extend(talk.iter().flat_map(|(wait, send)| [(*wait).to_owned(), (*send).to_owned()]));
         }
@@ -198,9 +198,9 @@ impl<'a> Bench<'a> {
         argv.extend(self.bash(script));
         let mut program = self.program(argv);
         match setting.streams {
-            Streams::Input(input) => program.input = input,
-            Streams::File => program.output = Some(self.base.path().join("output.txt")),
-            Streams::Pipes | Streams::Terminal(_) => {}
+            StandardStreams::Input(input) => program.input = input,
+            StandardStreams::File => program.output = Some(self.base.path().join("output.txt")),
+            StandardStreams::Pipes | StandardStreams::Terminal(_) => {}
         }
         program
     }
@@ -210,7 +210,7 @@ impl<'a> Bench<'a> {
             ("BASE", self.base.path().display().to_string()),
             ("WS", self.workspace.display().to_string()),
             ("SHELF", self.machine.shelf.at("")),
-            ("TIER", self.tier.map_or("none", Tier::name).to_owned()),
+            ("TIER", self.tier.map_or("none", TrialTier::name).to_owned()),
         ];
         let names: Vec<String> =
             names.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
@@ -218,22 +218,22 @@ impl<'a> Bench<'a> {
         vec!["bash".to_owned(), "-c".to_owned(), script]
     }
 
-    fn program(&self, argv: Vec<String>) -> Program {
+    fn program(&self, argv: Vec<String>) -> TestProgram {
         let environment = self.environment();
         let directory = self.workspace.clone();
-        Program { argv, directory, environment, user: self.user, input: "", output: None }
+        TestProgram { argv, directory, environment, user: self.user, input: "", output: None }
     }
 
     fn environment(&self) -> Vec<(String, String)> {
-        if self.workload.setting.home == Home::Real {
+        if self.workload.setting.home == WorkloadHome::Real {
             // Cargo's variables for this test must not reach the builds in it.
             let told =
                 |name: &str| name.starts_with("CARGO") && name != "CARGO_HOME" || name == "LD_LIBRARY_PATH";
             return std::env::vars().filter(|(name, _)| !told(name)).collect();
         }
         let login = match self.user {
-            User::Nobody => "nobody".to_owned(),
-            User::Oneself => std::env::var("USER").unwrap_or_else(|_| self.user.name()),
+            ProgramUser::Nobody => "nobody".to_owned(),
+            ProgramUser::Oneself => std::env::var("USER").unwrap_or_else(|_| self.user.name()),
         };
         let environment = [
             ("PATH", self.machine.path(self.user)),
@@ -256,7 +256,7 @@ impl<'a> Bench<'a> {
             let entry = entry.unwrap();
             let name = entry.file_name().to_string_lossy().into_owned();
             let is = entry.metadata().unwrap().uid();
-            if is != owner && self.tier.is_some() && self.user == User::Nobody {
+            if is != owner && self.tier.is_some() && self.user == ProgramUser::Nobody {
                 return Err(format!("`{name}` belongs to {is} and not to {owner}"));
             }
             names.insert(name);
@@ -265,10 +265,10 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn directory_of(user: User, place: &Path) -> TempDir {
+fn directory_of(user: ProgramUser, place: &Path) -> TempDir {
     let made = tempfile::Builder::new().prefix("keep-").tempdir_in(place).unwrap();
     fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
-    if user == User::Nobody {
+    if user == ProgramUser::Nobody {
         give(made.path());
     }
     made
@@ -283,12 +283,12 @@ fn give(path: &Path) {
 }
 
 /// Waits for the concurrent program.
-fn finish(program: &Program, running: Running) -> Result<(), String> {
+fn finish(program: &TestProgram, running: RunningProgram) -> Result<(), String> {
     let ended = running.end().map_err(|fault| told("beside", program, &fault))?;
     check("beside", program, &ended, 0)
 }
 
-fn check(what: &str, program: &Program, ended: &Ended, status: i32) -> Result<(), String> {
+fn check(what: &str, program: &TestProgram, ended: &ProgramResult, status: i32) -> Result<(), String> {
     if ended.status == status {
         return Ok(());
     }
@@ -300,7 +300,7 @@ fn check(what: &str, program: &Program, ended: &Ended, status: i32) -> Result<()
     ))
 }
 
-fn told(what: &str, program: &Program, fault: &str) -> String {
+fn told(what: &str, program: &TestProgram, fault: &str) -> String {
     format!("{what}: {fault}\nto see it again:\n{}", program.shown())
 }
 

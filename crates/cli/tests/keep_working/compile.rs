@@ -1,6 +1,6 @@
 //! Workloads of compilers and debuggers; some need programs that may not be installed.
 
-use crate::workload::{NO_SYSV, SHARED_TMP, Who, Workload};
+use crate::workload::{NO_SYSV, SHARED_TMP, WorkloadUsers, Workload};
 
 pub(crate) const ALL: &[Workload] = &[
     Workload::new("make_in_parallel", &["make -j4 -s", "touch a3; make -j4 -s; make -s -n | wc -l"])
@@ -61,7 +61,7 @@ pub(crate) const ALL: &[Workload] = &[
         .before(SMALL),
     Workload::new("postgres", &[POSTGRES])
         .programs(&["initdb", "postgres"])
-        .who(Who::NotRoot)
+        .who(WorkloadUsers::NotRoot)
         .namespaces(NO_SYSV),
 ];
 

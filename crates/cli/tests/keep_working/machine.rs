@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use testkit::{EverybodysProgram, SkipReason};
 
-use crate::process::{Program, User, is_root};
-use crate::shelf::Shelf;
-use crate::workload::{Who, Workload};
+use crate::process::{TestProgram, ProgramUser, is_root};
+use crate::shelf::FixtureCache;
+use crate::workload::{WorkloadUsers, Workload};
 
 /// Returns the program under test; `TOOLGATE` overrides it.
 pub(crate) fn toolgate() -> String {
@@ -30,15 +30,15 @@ pub(crate) fn leave() {
 }
 
 /// Facts that are determined before the first test.
-pub(crate) struct Machine {
-    pub(crate) shelf: Shelf,
+pub(crate) struct TestMachine {
+    pub(crate) shelf: FixtureCache,
     /// The parent directory of workspaces: not `/tmp`, and in no repository.
     pub(crate) room: PathBuf,
-    users: BTreeMap<User, Standing>,
+    users: BTreeMap<ProgramUser, UserTools>,
 }
 
 /// The programs available to a user.
-struct Standing {
+struct UserTools {
     /// The reason why nothing can run as this user.
     trouble: Option<String>,
     path: String,
@@ -46,51 +46,51 @@ struct Standing {
     missing: BTreeSet<String>,
 }
 
-impl Machine {
+impl TestMachine {
     pub(crate) fn look(workloads: &[Workload]) -> Self {
-        let shelf = Shelf::open();
-        let users = if is_root() { vec![User::Oneself, User::Nobody] } else { vec![User::Oneself] };
-        let standing = |user: &User| (*user, Standing::of(*user, &shelf, workloads));
+        let shelf = FixtureCache::open();
+        let users = if is_root() { vec![ProgramUser::Oneself, ProgramUser::Nobody] } else { vec![ProgramUser::Oneself] };
+        let standing = |user: &ProgramUser| (*user, UserTools::of(*user, &shelf, workloads));
         let users = users.iter().map(standing).collect();
         Self { shelf, room: room(), users }
     }
 
-    pub(crate) fn users(&self) -> Vec<User> {
+    pub(crate) fn users(&self) -> Vec<ProgramUser> {
         self.users.keys().copied().collect()
     }
 
     /// Returns the search path of a user.
-    pub(crate) fn path(&self, user: User) -> &str {
+    pub(crate) fn path(&self, user: ProgramUser) -> &str {
         &self.users[&user].path
     }
 
     /// Returns the reason why `user` cannot run `workload` here.
-    pub(crate) fn lacks(&self, workload: &Workload, user: User) -> Option<SkipReason> {
+    pub(crate) fn lacks(&self, workload: &Workload, user: ProgramUser) -> Option<SkipReason> {
         let standing = &self.users[&user];
         let needs = workload.needs;
         let program = needs.programs.iter().find(|name| standing.missing.contains(**name));
         let item = needs.shelf.iter().find_map(|item| self.shelf.lacks(item));
         let wrong_user = match needs.who {
-            Who::Everybody => None,
-            Who::Oneself => (user != User::Oneself).then_some("only for whoever runs the tests"),
-            Who::NotRoot => user.is_root().then_some("not for root"),
+            WorkloadUsers::Everybody => None,
+            WorkloadUsers::Oneself => (user != ProgramUser::Oneself).then_some("only for whoever runs the tests"),
+            WorkloadUsers::NotRoot => user.is_root().then_some("not for root"),
         };
         let program = program.map(|name| format!("`{name}` is not installed for {}", user.name()));
         // The tester's own trouble is not skipped, so that the tests fail.
-        let trouble = standing.trouble.clone().filter(|_| user == User::Nobody);
+        let trouble = standing.trouble.clone().filter(|_| user == ProgramUser::Nobody);
         let wrong_user = wrong_user.map(|why| SkipReason::Senseless(why.to_owned()));
         wrong_user.or_else(|| trouble.or(program).or(item).map(SkipReason::Machine))
     }
 }
 
-impl Standing {
-    fn of(user: User, shelf: &Shelf, workloads: &[Workload]) -> Self {
+impl UserTools {
+    fn of(user: ProgramUser, shelf: &FixtureCache, workloads: &[Workload]) -> Self {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
         let path = match shelf.toolchain(user) {
             Some(bin) => format!("{}:{path}", bin.display()),
             None => path,
         };
-        let bash = |script: String| Program {
+        let bash = |script: String| TestProgram {
             argv: vec!["/bin/bash".to_owned(), "-c".to_owned(), script],
             directory: PathBuf::from("/"),
             environment: vec![("PATH".to_owned(), path.clone())],

@@ -32,9 +32,9 @@ use std::sync::Arc;
 
 use testkit::{Case, SkipReason};
 
-use bench::Tier;
-use machine::Machine;
-use process::User;
+use bench::TrialTier;
+use machine::TestMachine;
+use process::ProgramUser;
 use workload::Workload;
 
 fn main() {
@@ -53,18 +53,18 @@ fn main() {
         streams::ALL,
     ];
     let workloads: Vec<Workload> = lists.concat();
-    let machine = Arc::new(Machine::look(&workloads));
+    let machine = Arc::new(TestMachine::look(&workloads));
     let mut cases = Vec::new();
     for workload in workloads {
         for user in machine.users() {
-            cases.extend(Tier::ALL.map(|tier| case(&machine, workload, tier, user)));
+            cases.extend(TrialTier::ALL.map(|tier| case(&machine, workload, tier, user)));
         }
     }
     testkit::run_cases_then(cases, machine::leave);
 }
 
-fn case(machine: &Arc<Machine>, workload: Workload, tier: Tier, user: User) -> Case {
-    let unexpected = workload.needs.namespaces.filter(|_| tier == Tier::Landlock);
+fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: ProgramUser) -> Case {
+    let unexpected = workload.needs.namespaces.filter(|_| tier == TrialTier::Landlock);
     let unexpected = unexpected.map(|why| SkipReason::Senseless(why.to_owned()));
     let machine = Arc::clone(machine);
     Case {

@@ -20,7 +20,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// The user that runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum User {
+pub(crate) enum ProgramUser {
     /// The user who runs the tests.
     Oneself,
     /// The user 65534.
@@ -30,7 +30,7 @@ pub(crate) enum User {
 /// The user id and group id of `nobody`.
 pub(crate) const NOBODY: u32 = 65534;
 
-impl User {
+impl ProgramUser {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Nobody => "nobody".to_owned(),
@@ -56,18 +56,18 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// A program to run.
-pub(crate) struct Program {
+pub(crate) struct TestProgram {
     pub(crate) argv: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) environment: Vec<(String, String)>,
-    pub(crate) user: User,
+    pub(crate) user: ProgramUser,
     pub(crate) input: &'static str,
     /// The file for standard output; `None` means a pipe.
     pub(crate) output: Option<PathBuf>,
 }
 
 /// The exit status and output of a program.
-pub(crate) struct Ended {
+pub(crate) struct ProgramResult {
     /// The status as a shell reports it: 128 plus the signal for a killed program.
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -75,7 +75,7 @@ pub(crate) struct Ended {
 }
 
 /// A running program.
-pub(crate) struct Running {
+pub(crate) struct RunningProgram {
     child: Child,
     began: Instant,
     stdout: Option<JoinHandle<String>>,
@@ -83,12 +83,12 @@ pub(crate) struct Running {
     output: Option<PathBuf>,
 }
 
-impl Program {
-    pub(crate) fn run(&self) -> Result<Ended, String> {
+impl TestProgram {
+    pub(crate) fn run(&self) -> Result<ProgramResult, String> {
         self.start()?.end()
     }
 
-    pub(crate) fn start(&self) -> Result<Running, String> {
+    pub(crate) fn start(&self) -> Result<RunningProgram, String> {
         let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]).current_dir(&self.directory);
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -99,7 +99,7 @@ impl Program {
             let file = File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
             command.stdout(self.given(file.into()));
         }
-        if self.user == User::Nobody {
+        if self.user == ProgramUser::Nobody {
             // Drops the supplementary groups, too.
             command.uid(NOBODY).gid(NOBODY);
         }
@@ -111,7 +111,7 @@ impl Program {
         // The command holds the other ends of the pipes.
         drop(command);
         let (stdout, stderr) = (Some(gather(stdout)), Some(gather(stderr)));
-        Ok(Running { child, began: Instant::now(), stdout, stderr, output: self.output.clone() })
+        Ok(RunningProgram { child, began: Instant::now(), stdout, stderr, output: self.output.clone() })
     }
 
     /// Creates a pipe whose other end belongs to the user, so that it can be reopened by name.
@@ -122,7 +122,7 @@ impl Program {
 
     /// Gives the descriptor to the user.
     fn given(&self, descriptor: OwnedFd) -> OwnedFd {
-        if self.user == User::Nobody {
+        if self.user == ProgramUser::Nobody {
             fchown(&descriptor, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY))).unwrap();
         }
         descriptor
@@ -131,7 +131,7 @@ impl Program {
     /// Returns the shell command that runs it again.
     pub(crate) fn shown(&self) -> String {
         let mut words = vec!["cd".to_owned(), quoted(&self.directory.to_string_lossy()), "&&".to_owned()];
-        if self.user == User::Nobody {
+        if self.user == ProgramUser::Nobody {
             words.push("setpriv --reuid 65534 --regid 65534 --clear-groups --".to_owned());
         }
         words.extend(["env".to_owned(), "-i".to_owned()]);
@@ -141,14 +141,14 @@ impl Program {
     }
 }
 
-impl Running {
-    pub(crate) fn end(mut self) -> Result<Ended, String> {
+impl RunningProgram {
+    pub(crate) fn end(mut self) -> Result<ProgramResult, String> {
         let status = self.wait()?;
         let stdout = self.said(|running| &mut running.stdout)?;
         let stderr = self.said(|running| &mut running.stderr)?;
         let stdout = self.output.take().map_or(Ok(stdout), |path| read(&path))?;
         let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-        Ok(Ended { status, stdout, stderr })
+        Ok(ProgramResult { status, stdout, stderr })
     }
 
     fn wait(&mut self) -> Result<ExitStatus, String> {

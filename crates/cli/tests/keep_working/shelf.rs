@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, id};
 
-use crate::process::{User, is_root};
+use crate::process::{ProgramUser, is_root};
 
 /// Talks to a program at a terminal.
 const TERMINAL: &str = include_str!("terminal.py");
@@ -67,7 +67,7 @@ cp -rl "$SYSROOT/lib/rustlib/$host" lib/rustlib || cp -r "$SYSROOT/lib/rustlib/$
 "#;
 
 /// The cache of fixtures.
-pub(crate) struct Shelf {
+pub(crate) struct FixtureCache {
     path: PathBuf,
     /// Missing fixtures and the reasons.
     lacks: BTreeMap<&'static str, String>,
@@ -76,7 +76,7 @@ pub(crate) struct Shelf {
     everybodys: Option<PathBuf>,
 }
 
-impl Shelf {
+impl FixtureCache {
     /// Creates the missing fixtures.
     pub(crate) fn open() -> Self {
         let path = testkit::seen_place().join("keep-working");
@@ -106,10 +106,10 @@ impl Shelf {
     }
 
     /// Returns the directory of `cargo` for `user`.
-    pub(crate) fn toolchain(&self, user: User) -> Option<&Path> {
+    pub(crate) fn toolchain(&self, user: ProgramUser) -> Option<&Path> {
         match user {
-            User::Oneself => self.own.as_deref(),
-            User::Nobody => self.everybodys.as_deref(),
+            ProgramUser::Oneself => self.own.as_deref(),
+            ProgramUser::Nobody => self.everybodys.as_deref(),
         }
     }
 }

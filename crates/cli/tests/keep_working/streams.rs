@@ -1,6 +1,6 @@
 //! Workloads that check that input, output, terminals, signals and exit codes pass through the sandbox unchanged.
 
-use crate::workload::{Streams, Workload};
+use crate::workload::{StandardStreams, Workload};
 
 pub(crate) const ALL: &[Workload] = &[
     Workload::new("exit_code", &["exit 37"]).ends_with(37),
@@ -8,7 +8,7 @@ pub(crate) const ALL: &[Workload] = &[
     Workload::new("exit_code_of_a_crash", &["ulimit -c 0; kill -SEGV $$; sleep 10"]).ends_with(139),
     Workload::new("exit_code_of_a_missing_program", &["exec no-such-program 2>/dev/null"]).ends_with(127),
     Workload::new("input_passes_through", &[r#"read -r first; echo "first: $first"; cat"#])
-        .streams(Streams::Input("one\ntwo\nthree\n"))
+        .streams(StandardStreams::Input("one\ntwo\nthree\n"))
         .same_output(),
     Workload::new(
         "no_input_is_an_end",
@@ -23,13 +23,13 @@ pub(crate) const ALL: &[Workload] = &[
         "output_to_a_file",
         &["echo one; sh -c 'echo two'; printf 'three\\n' | cat; python3 -c 'print(4)'"],
     )
-    .streams(Streams::File)
+    .streams(StandardStreams::File)
     .same_output(),
     Workload::new(
         "output_to_a_file_is_opened_again",
         &["echo one; echo two | tee -a /dev/stdout >/dev/null; echo three >>/dev/stdout; echo 4 >>/dev/fd/1"],
     )
-    .streams(Streams::File)
+    .streams(StandardStreams::File)
     .same_output(),
     Workload::new("signals_pass_through", &["exec python3 t.py"])
         .before(TOLD)
@@ -41,28 +41,28 @@ pub(crate) const ALL: &[Workload] = &[
         &[r#"test -t 0; test -t 1; test -t 2; stty size; echo to the terminal >/dev/tty; tput cols
           python3 -c 'import os; print(os.get_terminal_size()); os.tcgetpgrp(0)'; stty -echo; stty echo"#],
     )
-    .streams(Streams::Terminal(&[]))
+    .streams(StandardStreams::Terminal(&[]))
     .same_output(),
     Workload::new(
         "terminal_has_a_name",
         &[r#"tty >/dev/null; test -c "$(tty)"; echo through its name >"$(tty)"; echo again >/dev/stdout
           echo more >/dev/stderr; python3 -c 'import os; os.ttyname(0)'"#],
     )
-    .streams(Streams::Terminal(&[]))
+    .streams(StandardStreams::Terminal(&[]))
     .same_output(),
     Workload::new(
         "terminal_asks",
         &[r#"read -rp 'name? ' name; echo "hello $name"
           python3 -c 'import getpass; print(len(getpass.getpass("secret? ")))'"#],
     )
-    .streams(Streams::Terminal(&[("name?", "keep\\n"), ("secret?", "abc\\n")]))
+    .streams(StandardStreams::Terminal(&[("name?", "keep\\n"), ("secret?", "abc\\n")]))
     .same_output(),
     Workload::new("terminal_control_c", &["exec python3 c.py"])
         .before(INTERRUPTED)
-        .streams(Streams::Terminal(&[("ready", "\\x03")]))
+        .streams(StandardStreams::Terminal(&[("ready", "\\x03")]))
         .ends_with(5),
     Workload::new("terminal_job_control", &["export PS1='keep: '; bash --norc --noprofile -i; echo back"])
-        .streams(Streams::Terminal(&[
+        .streams(StandardStreams::Terminal(&[
             ("keep: ", "python3 -c 'import time; print(2 * \\\"run\\\", flush=True); time.sleep(100)'\\n"),
             ("runrun", "\\x1a"),
             ("Stopped", "jobs\\n"),
@@ -77,7 +77,7 @@ pub(crate) const ALL: &[Workload] = &[
           GIT_PAGER='sed s/^/p:/' git log --format=%s"#],
     )
     .before("repo .; echo x >>a.txt")
-    .streams(Streams::Terminal(&[]))
+    .streams(StandardStreams::Terminal(&[]))
     .same_output(),
 ];
 

@@ -9,16 +9,16 @@ pub(crate) struct Workload {
     /// Run one after the other, each in its own sandbox.
     pub(crate) runs: &'static [&'static str],
     /// Runs concurrently with the first run.
-    pub(crate) beside: Beside,
+    pub(crate) beside: ConcurrentRun,
     /// Checks the result of the runs: unconfined, in the workspace.
     pub(crate) after: &'static str,
-    pub(crate) setting: Setting,
-    pub(crate) needs: Needs,
+    pub(crate) setting: WorkloadSetting,
+    pub(crate) needs: WorkloadNeeds,
 }
 
 /// A program that runs concurrently.
 #[derive(Clone, Copy)]
-pub(crate) enum Beside {
+pub(crate) enum ConcurrentRun {
     Nothing,
     /// Another confined run.
     Run(&'static str),
@@ -28,23 +28,23 @@ pub(crate) enum Beside {
 
 /// The location of a run, and its streams.
 #[derive(Clone, Copy)]
-pub(crate) struct Setting {
-    pub(crate) place: Place,
+pub(crate) struct WorkloadSetting {
+    pub(crate) place: WorkspaceLocation,
     /// More arguments of `toolgate sandbox`; `$BASE` in them is replaced.
     pub(crate) flags: &'static [&'static str],
-    pub(crate) streams: Streams,
+    pub(crate) streams: StandardStreams,
     /// Starts the run: `toolgate`, or the script if unconfined.
     pub(crate) wrapper: &'static [&'static str],
-    pub(crate) home: Home,
+    pub(crate) home: WorkloadHome,
     /// The exit status of the last run; the others end with 0.
     pub(crate) status: i32,
     /// The check of the output against the unconfined run.
-    pub(crate) output: Output,
+    pub(crate) output: OutputCheck,
 }
 
 /// The home directory and variables of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum WorkloadHome {
     /// A new, almost empty home.
     New,
     /// The tester's own home.
@@ -52,14 +52,14 @@ pub(crate) enum Home {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum OutputCheck {
     Any,
     Same,
 }
 
 /// The location of the workspace.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum WorkspaceLocation {
     /// In a directory of its own below `/home` or the user's home.
     At(&'static str),
     /// Below `/tmp`.
@@ -68,7 +68,7 @@ pub(crate) enum Place {
 
 /// The standard input and output of a run.
 #[derive(Clone, Copy)]
-pub(crate) enum Streams {
+pub(crate) enum StandardStreams {
     /// No input; output goes to pipes.
     Pipes,
     /// This input, through a pipe.
@@ -81,7 +81,7 @@ pub(crate) enum Streams {
 
 /// Requirements without which a workload is skipped.
 #[derive(Clone, Copy)]
-pub(crate) struct Needs {
+pub(crate) struct WorkloadNeeds {
     /// Programs that a developer does not always have.
     pub(crate) programs: &'static [&'static str],
     /// Fixtures that had to be fetched.
@@ -89,11 +89,11 @@ pub(crate) struct Needs {
     /// The reason why it is not expected to work without namespaces.
     pub(crate) namespaces: Option<&'static str>,
     /// The users that run it.
-    pub(crate) who: Who,
+    pub(crate) who: WorkloadUsers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum WorkloadUsers {
     Everybody,
     /// The user who runs the tests.
     Oneself,
@@ -113,18 +113,18 @@ impl Workload {
             name,
             before: "",
             runs,
-            beside: Beside::Nothing,
+            beside: ConcurrentRun::Nothing,
             after: "",
-            setting: Setting {
-                place: Place::At("ws"),
+            setting: WorkloadSetting {
+                place: WorkspaceLocation::At("ws"),
                 flags: &[],
-                streams: Streams::Pipes,
+                streams: StandardStreams::Pipes,
                 wrapper: &[],
-                home: Home::New,
+                home: WorkloadHome::New,
                 status: 0,
-                output: Output::Any,
+                output: OutputCheck::Any,
             },
-            needs: Needs { programs: &[], shelf: &[], namespaces: None, who: Who::Everybody },
+            needs: WorkloadNeeds { programs: &[], shelf: &[], namespaces: None, who: WorkloadUsers::Everybody },
         }
     }
 
@@ -139,23 +139,23 @@ impl Workload {
     }
 
     pub(crate) const fn beside(mut self, script: &'static str) -> Self {
-        self.beside = Beside::Run(script);
+        self.beside = ConcurrentRun::Run(script);
         self
     }
 
     pub(crate) const fn beside_a_person(mut self, script: &'static str) -> Self {
-        self.beside = Beside::Person(script);
+        self.beside = ConcurrentRun::Person(script);
         self
     }
 
     /// Uses a directory with this path below the base.
     pub(crate) const fn at(mut self, path: &'static str) -> Self {
-        self.setting.place = Place::At(path);
+        self.setting.place = WorkspaceLocation::At(path);
         self
     }
 
     pub(crate) const fn below_tmp(mut self) -> Self {
-        self.setting.place = Place::Tmp;
+        self.setting.place = WorkspaceLocation::Tmp;
         self
     }
 
@@ -164,7 +164,7 @@ impl Workload {
         self
     }
 
-    pub(crate) const fn streams(mut self, streams: Streams) -> Self {
+    pub(crate) const fn streams(mut self, streams: StandardStreams) -> Self {
         self.setting.streams = streams;
         self
     }
@@ -176,8 +176,8 @@ impl Workload {
 
     /// Uses the tester's own home and variables.
     pub(crate) const fn real_home(mut self) -> Self {
-        self.setting.home = Home::Real;
-        self.needs.who = Who::Oneself;
+        self.setting.home = WorkloadHome::Real;
+        self.needs.who = WorkloadUsers::Oneself;
         self
     }
 
@@ -188,7 +188,7 @@ impl Workload {
 
     /// Requires the output of the unconfined run.
     pub(crate) const fn same_output(mut self) -> Self {
-        self.setting.output = Output::Same;
+        self.setting.output = OutputCheck::Same;
         self
     }
 
@@ -207,7 +207,7 @@ impl Workload {
         self
     }
 
-    pub(crate) const fn who(mut self, who: Who) -> Self {
+    pub(crate) const fn who(mut self, who: WorkloadUsers) -> Self {
         self.needs.who = who;
         self
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{Server, World, meta, text};
+use crate::process::{McpServerProcess, McpFixture, meta, text};
 
 const DANGEROUS: &str = "rm -rf x; echo done it";
 
@@ -28,7 +28,7 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
         (json!({ "action": "cancel" }), false, "without an answer"),
         (said("maybe"), false, "not answered in a way that makes sense, so it was refused"),
     ] {
-        let world = World::new();
+        let world = McpFixture::new();
         let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
         let id = server.request("tools/call", &call());
         let asked = server.hear();
@@ -44,7 +44,7 @@ fn a_client_that_shows_forms_is_asked_while_the_call_waits() {
 
 #[test]
 fn nobody_says_yes_to_what_a_form_does_not_show() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({ "elicitation": {} }));
     let padding = "echo an ordinary step of the build\n".repeat(240);
     let command = format!("rm -rf build\n{padding}touch payload\n");
@@ -65,7 +65,7 @@ fn nobody_says_yes_to_what_a_form_does_not_show() {
 
 #[test]
 fn what_is_allowed_for_the_session_is_asked_once() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&[], &json!({ "elicitation": { "form": {} } }));
     server.request("tools/call", &call());
     let asked = server.hear();
@@ -76,7 +76,7 @@ fn what_is_allowed_for_the_session_is_asked_once() {
 
 #[test]
 fn a_question_that_is_given_up_holds_up_nobody() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
     let id = server.request("tools/call", &call());
     let asked = server.hear();
@@ -94,7 +94,7 @@ fn a_question_that_is_given_up_holds_up_nobody() {
 }
 
 /// Makes the call in the stateless era, and returns the result.
-fn made(server: &mut Server, capabilities: &Value, more: &[(&str, Value)]) -> Value {
+fn made(server: &mut McpServerProcess, capabilities: &Value, more: &[(&str, Value)]) -> Value {
     let mut params = call();
     params["_meta"] = meta(capabilities);
     for (name, value) in more {
@@ -107,7 +107,7 @@ fn made(server: &mut Server, capabilities: &Value, more: &[(&str, Value)]) -> Va
 fn in_the_stateless_era_the_client_comes_again() {
     let forms = json!({ "elicitation": {} });
     for (answer, runs) in [("yes, once", true), ("no", false)] {
-        let world = World::new();
+        let world = McpFixture::new();
         let mut server = world.serve(&[]);
         let asked = made(&mut server, &forms, &[])["result"].clone();
         assert_eq!(asked["resultType"], "input_required", "{asked}");
@@ -129,7 +129,7 @@ fn in_the_stateless_era_the_client_comes_again() {
 
 #[test]
 fn nobody_says_yes_before_they_were_asked_or_to_another_call() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.serve(&[]);
     let forms = json!({ "elicitation": {} });
     for name in ["approval", "approval-1", "approval-"] {
@@ -149,7 +149,7 @@ fn nobody_says_yes_before_they_were_asked_or_to_another_call() {
 
 #[test]
 fn who_cannot_be_asked_is_refused_in_a_sentence() {
-    let world = World::new();
+    let world = McpFixture::new();
     let refused = "nobody can be asked here, so it was refused";
     let mut server = world.greeted(&[], &json!({}));
     let result = server.ask("tools/call", &call())["result"].clone();

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, World, alive, meta, text};
+use crate::process::{PATIENCE, McpFixture, alive, meta, text};
 
 #[test]
 fn the_older_era_lists_and_calls() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&[], &json!({}));
     let list = server.ask("tools/list", &json!({}))["result"].clone();
     let names: Vec<&str> =
@@ -25,7 +25,7 @@ fn the_older_era_lists_and_calls() {
 
 #[test]
 fn the_stateless_era_needs_no_greeting() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.serve(&[]);
     let none = meta(&json!({}));
     let found = server.ask("server/discover", &json!({ "_meta": none }))["result"].clone();
@@ -42,7 +42,7 @@ fn the_stateless_era_needs_no_greeting() {
 
 #[test]
 fn hints_say_what_a_tool_may_do() {
-    let world = World::new();
+    let world = McpFixture::new();
     let list = world.greeted(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
     let hint = |name: &str, hint: &str| {
         let tool = list.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
@@ -63,7 +63,7 @@ fn hints_say_what_a_tool_may_do() {
 
 #[test]
 fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
     let list = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
     assert!(list.as_array().unwrap().iter().all(|tool| tool["outputSchema"].is_null()), "{list}");
@@ -97,7 +97,7 @@ fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
 
 #[test]
 fn failures_and_pictures_are_what_they_are() {
-    let world = World::new();
+    let world = McpFixture::new();
     let png =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
     let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
@@ -120,7 +120,7 @@ fn failures_and_pictures_are_what_they_are() {
 
 #[test]
 fn a_command_tells_how_far_it_is_and_can_be_given_up() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&[], &json!({}));
     let marker = format!("31{}", std::process::id());
     let script = format!("echo begun; sleep {marker}");
@@ -145,7 +145,7 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
 
 #[test]
 fn who_leaves_leaves_nothing_behind() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.serve(&[]);
     let marker = format!("32{}", std::process::id());
     let arguments = json!({ "cmd": format!("echo begun; sleep {marker}"), "yield_time_ms": 30000 });
@@ -169,9 +169,9 @@ fn gone(marker: &str) {
 
 #[test]
 fn a_client_chooses_where_to_work_below_what_it_may() {
-    let world = World::new();
+    let world = McpFixture::new();
     world.work.file("sub/b.txt", "below\n");
-    let elsewhere = World::new();
+    let elsewhere = McpFixture::new();
     elsewhere.work.file("c.txt", "elsewhere\n");
     let uri = |path: &std::path::Path| json!({ "uri": format!("file://{}", path.display()) });
     let allowed = elsewhere.work.path().display().to_string();

@@ -6,12 +6,12 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, World, meta, mode, text};
+use crate::process::{PATIENCE, McpFixture, meta, mode, text};
 
 const TOKEN: &str = "a-canary-that-nobody-should-read-anywhere-0123456789";
 
 /// A server over HTTP.
-struct Served {
+struct McpHttpServer {
     child: Child,
     port: u16,
     /// Its messages until it listened.
@@ -19,8 +19,8 @@ struct Served {
     rest: Option<BufReader<std::process::ChildStderr>>,
 }
 
-impl Served {
-    fn of(world: &World, args: &[&str]) -> Self {
+impl McpHttpServer {
+    fn of(world: &McpFixture, args: &[&str]) -> Self {
         let mut command = world.command(&[&["mcp", "--http", "127.0.0.1:0"], args].concat());
         command.env("TOKEN", TOKEN).env("TOOLGATE_LOG", "trace");
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -93,7 +93,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for McpHttpServer {
     fn drop(&mut self) {
         let _over = self.child.kill();
         let _over = self.child.wait();
@@ -118,8 +118,8 @@ fn message(answer: &str) -> Value {
 
 #[test]
 fn who_brings_the_token_is_served_and_nobody_else() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     let (status, answer) = server.post(&read(), &[]);
     assert_eq!((status, text(&message(&answer)["result"])), (200, "1| one\n2| two"), "{answer}");
     let wrong = TOKEN.replace('9', "8");
@@ -155,8 +155,8 @@ fn who_brings_the_token_is_served_and_nobody_else() {
 
 #[test]
 fn strangers_are_refused_before_they_are_heard() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     for head in ["host: evil.example", &format!("host: {}\r\norigin: http://evil.example", server.host())] {
         let request = format!("POST /mcp HTTP/1.1\r\n{head}\r\ncontent-length: 1000000000\r\n\r\n");
         let answer = server.raw(request.as_bytes());
@@ -169,8 +169,8 @@ fn strangers_are_refused_before_they_are_heard() {
 
 #[test]
 fn what_is_too_much_is_not_read() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     let mut long = read();
     long["params"]["arguments"]["path"] = json!("x".repeat(5 << 20));
     assert_eq!(server.post(&long, &[]).0, 413);
@@ -198,8 +198,8 @@ fn what_is_too_much_is_not_read() {
 
 #[test]
 fn the_older_era_has_sessions_that_nobody_guesses() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
@@ -227,23 +227,23 @@ fn the_older_era_has_sessions_that_nobody_guesses() {
 
 #[test]
 fn a_token_is_made_once_and_only_its_user_reads_it() {
-    let world = World::new();
+    let world = McpFixture::new();
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
-    let server = Served::of(&world, &[]);
+    let server = McpHttpServer::of(&world, &[]);
     let token = std::fs::read_to_string(&file).unwrap();
     assert_eq!((token.len(), mode(&file), mode(file.parent().unwrap())), (64, 0o600, 0o700));
     assert!(server.said.contains(file.to_str().unwrap()) && !server.said.contains(&token), "{}", server.said);
     let bearer = format!("Bearer {token}");
     assert_eq!(server.post(&read(), &[("authorization", &bearer)]).0, 200);
     drop(server);
-    let server = Served::of(&world, &[]);
+    let server = McpHttpServer::of(&world, &[]);
     assert_eq!(server.post(&read(), &[("authorization", &bearer)]).0, 200);
 }
 
 #[test]
 fn no_command_reads_the_token() {
-    let world = World::new();
-    let server = Served::of(&world, &["--sandbox", "workspace-write", "--read-root", "/"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--sandbox", "workspace-write", "--read-root", "/"]);
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
     let bearer = format!("Bearer {}", std::fs::read_to_string(&file).unwrap());
     for (tool, arguments) in [
@@ -261,7 +261,7 @@ fn no_command_reads_the_token() {
 
 #[test]
 fn nobody_is_served_beyond_this_machine_by_mistake() {
-    let world = World::new();
+    let world = McpFixture::new();
     for (args, says) in [
         (&["--http", "0.0.0.0:0"][..], "can be reached from other machines"),
         (&["--http", "[::]:0"], "can be reached from other machines"),
@@ -282,8 +282,8 @@ fn nobody_is_served_beyond_this_machine_by_mistake() {
 
 #[test]
 fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
     for (host, expected) in [("build.example.org", 200), ("other.example.org", 403)] {
         assert_eq!(server.post(&read(), &[("host", host)]).0, expected, "{host}");
     }
@@ -294,8 +294,8 @@ fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
 
 #[test]
 fn the_name_of_this_machine_is_an_address_and_an_empty_token_is_made_anew() {
-    let world = World::new();
-    let server = Served::of(&world, &[]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &[]);
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
     drop(server);
     std::fs::write(&file, "").unwrap();
@@ -320,8 +320,8 @@ fn the_name_of_this_machine_is_an_address_and_an_empty_token_is_made_anew() {
 
 #[test]
 fn who_takes_too_long_over_the_head_is_not_waited_for() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     let began = std::time::Instant::now();
     let answer = server.raw(format!("POST /mcp HTTP/1.1\r\nhost: {}\r\n", server.host()).as_bytes());
     assert!(began.elapsed() < PATIENCE && [0, 408].contains(&status(&answer)), "{answer}");
@@ -329,8 +329,8 @@ fn who_takes_too_long_over_the_head_is_not_waited_for() {
 
 #[test]
 fn a_client_that_hangs_up_gives_its_call_up() {
-    let world = World::new();
-    let server = Served::of(&world, &["--token-env", "TOKEN"]);
+    let world = McpFixture::new();
+    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
     let marker = format!("33{}", std::process::id());
     let mut call = read();
     call["params"]["name"] = json!("exec_command");

@@ -13,12 +13,12 @@ use testkit::Workspace;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A home and a workspace of one test.
-pub(crate) struct World {
+pub(crate) struct McpFixture {
     pub(crate) home: tempfile::TempDir,
     pub(crate) work: Workspace,
 }
 
-impl World {
+impl McpFixture {
     pub(crate) fn new() -> Self {
         let work = Workspace::new();
         work.file("a.txt", "one\ntwo\n");
@@ -36,19 +36,19 @@ impl World {
     }
 
     /// Starts a server over pipes.
-    pub(crate) fn serve(&self, args: &[&str]) -> Server {
-        Server::of(self.command(&[&["mcp"], args].concat()))
+    pub(crate) fn serve(&self, args: &[&str]) -> McpServerProcess {
+        McpServerProcess::of(self.command(&[&["mcp"], args].concat()))
     }
 
     /// Starts a server with a minimal environment, as many clients do.
-    pub(crate) fn serve_bare(&self) -> Server {
+    pub(crate) fn serve_bare(&self) -> McpServerProcess {
         let mut command = self.command(&["mcp"]);
         command.env_remove("XDG_RUNTIME_DIR");
-        Server::of(command)
+        McpServerProcess::of(command)
     }
 
     /// Starts a server, and initializes it as a client of the older era with these capabilities.
-    pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> Server {
+    pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> McpServerProcess {
         self.serve(args).greeted(capabilities)
     }
 
@@ -68,7 +68,7 @@ pub(crate) fn meta(capabilities: &Value) -> Value {
 }
 
 /// A server that runs until it is dropped.
-pub(crate) struct Server {
+pub(crate) struct McpServerProcess {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
@@ -76,7 +76,7 @@ pub(crate) struct Server {
     next: u64,
 }
 
-impl Server {
+impl McpServerProcess {
     fn of(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -167,7 +167,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for McpServerProcess {
     fn drop(&mut self) {
         let _over = self.child.kill();
         let _over = self.child.wait();

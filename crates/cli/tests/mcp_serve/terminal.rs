@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, Server, World, mode, text};
+use crate::process::{PATIENCE, McpServerProcess, McpFixture, mode, text};
 
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 const ASKS: &str = "Answer (y s n e q): ";
@@ -18,10 +18,10 @@ fn call() -> Value {
 }
 
 /// A terminal that runs `toolgate approve`, with `talk` typed at it.
-struct Terminal(Child);
+struct ApproveTerminal(Child);
 
-impl Terminal {
-    fn of(world: &World, talk: &[(&str, &str)]) -> Self {
+impl ApproveTerminal {
+    fn of(world: &McpFixture, talk: &[(&str, &str)]) -> Self {
         let mut command = Command::new("python3");
         command.args([TERMINAL, &talk.len().to_string()]);
         command.args(talk.iter().flat_map(|(wait, send)| [wait, send]));
@@ -33,7 +33,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for ApproveTerminal {
     fn drop(&mut self) {
         // Killing it closes the terminal, which ends the program on it.
         let _over = self.0.kill();
@@ -42,7 +42,7 @@ impl Drop for Terminal {
 }
 
 /// Returns the result of the call once an approver is connected.
-fn answered(server: &mut Server) -> Value {
+fn answered(server: &mut McpServerProcess) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
         let result = server.ask("tools/call", &call())["result"].clone();
@@ -61,8 +61,8 @@ fn somebody_at_another_terminal_answers() {
         (&[(ASKS, "e"), ("Note", "use git clean\\r")], false, "use git clean"),
         (&[(ASKS, "q")], false, "stopped"),
     ] {
-        let world = World::new();
-        let _terminal = Terminal::of(&world, talk);
+        let world = McpFixture::new();
+        let _terminal = ApproveTerminal::of(&world, talk);
         let mut server = world.greeted(&[], &json!({}));
         let result = answered(&mut server);
         assert_eq!(result["isError"], !runs, "{talk:?}: {result}");
@@ -72,16 +72,16 @@ fn somebody_at_another_terminal_answers() {
 
 #[test]
 fn a_server_is_found_whose_client_does_not_hand_on_the_environment() {
-    let world = World::new();
-    let _terminal = Terminal::of(&world, &[(ASKS, "y")]);
+    let world = McpFixture::new();
+    let _terminal = ApproveTerminal::of(&world, &[(ASKS, "y")]);
     let mut server = world.serve_bare().greeted(&json!({}));
     assert!(text(&answered(&mut server)).contains("done it"));
 }
 
 #[test]
 fn what_is_allowed_for_the_session_is_asked_once() {
-    let world = World::new();
-    let _terminal = Terminal::of(&world, &[(ASKS, "s")]);
+    let world = McpFixture::new();
+    let _terminal = ApproveTerminal::of(&world, &[(ASKS, "s")]);
     let mut server = world.greeted(&[], &json!({}));
     for _ in 0..3 {
         assert!(text(&answered(&mut server)).contains("done it"));
@@ -96,7 +96,7 @@ fn hear(lines: &mut BufReader<UnixStream>) -> Option<Value> {
 }
 
 /// Connects to the server as a terminal does.
-fn connected(world: &World, server: &Server) -> (UnixStream, BufReader<UnixStream>) {
+fn connected(world: &McpFixture, server: &McpServerProcess) -> (UnixStream, BufReader<UnixStream>) {
     let path = world.counters().join(format!("mcp-{}.sock", server.id()));
     let until = Instant::now() + PATIENCE;
     let mut stream = loop {
@@ -116,7 +116,7 @@ fn connected(world: &World, server: &Server) -> (UnixStream, BufReader<UnixStrea
 
 #[test]
 fn whoever_answers_first_has_answered() {
-    let world = World::new();
+    let world = McpFixture::new();
     let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
     let (mut stream, mut lines) = connected(&world, &server);
     // The client answers first: the terminal is told that the question is settled.
@@ -144,7 +144,7 @@ fn whoever_answers_first_has_answered() {
 
 #[test]
 fn the_socket_goes_with_its_server() {
-    let world = World::new();
+    let world = McpFixture::new();
     let server = world.greeted(&[], &json!({}));
     let path = world.counters().join(format!("mcp-{}.sock", server.id()));
     drop(connected(&world, &server));
@@ -156,7 +156,7 @@ fn the_socket_goes_with_its_server() {
 #[test]
 fn a_server_that_is_told_to_end_takes_its_socket_away() {
     for (signal, code) in [("HUP", 129), ("TERM", 143), ("INT", 130)] {
-        let world = World::new();
+        let world = McpFixture::new();
         let server = world.greeted(&[], &json!({}));
         drop(connected(&world, &server));
         let path = world.counters().join(format!("mcp-{}.sock", server.id()));
@@ -167,7 +167,7 @@ fn a_server_that_is_told_to_end_takes_its_socket_away() {
 
 #[test]
 fn whoever_comes_and_says_nothing_shuts_nobody_out() {
-    let world = World::new();
+    let world = McpFixture::new();
     let server = world.greeted(&[], &json!({}));
     drop(connected(&world, &server));
     let path = world.counters().join(format!("mcp-{}.sock", server.id()));
@@ -182,7 +182,7 @@ fn whoever_comes_and_says_nothing_shuts_nobody_out() {
 
 #[test]
 fn only_sockets_that_were_left_behind_are_taken_away() {
-    let world = World::new();
+    let world = McpFixture::new();
     let at = |name: &str| world.counters().join(name);
     std::fs::DirBuilder::new().mode(0o700).create(world.counters()).unwrap();
     std::fs::write(at("mcp-1.sock"), "a file").unwrap();
@@ -193,7 +193,7 @@ fn only_sockets_that_were_left_behind_are_taken_away() {
     assert!(
         Command::new("touch").args(["-d", "1 hour ago"]).arg(at("mcp-3.sock")).status().unwrap().success()
     );
-    let _terminal = Terminal::of(&world, &[]);
+    let _terminal = ApproveTerminal::of(&world, &[]);
     let until = Instant::now() + PATIENCE;
     while at("mcp-3.sock").exists() {
         assert!(Instant::now() < until, "the socket is still there");
@@ -229,7 +229,7 @@ print(asking != before, termios.tcgetattr(slave) == before, code)
 #[test]
 fn whatever_ends_it_the_terminal_is_as_it_was() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
-        let world = World::new();
+        let world = McpFixture::new();
         let mut terminal = Command::new("python3");
         terminal.args(["-c", SIGNALLED, signal, env!("CARGO_BIN_EXE_toolgate"), "approve"]);
         terminal.env("HOME", world.home.path()).env("XDG_RUNTIME_DIR", world.home.path());
@@ -265,7 +265,7 @@ fn a_command_cannot_answer_for_itself() {
             "(setsid python3 try.py {} >out 2>&1 &); while ! [ -s out ]; do :; done; cat out; :",
         ),
     ] {
-        let world = World::new();
+        let world = McpFixture::new();
         world.work.file("try.py", TRY);
         let mut server = world.greeted(&["--sandbox", sandbox], &json!({}));
         drop(connected(&world, &server));
@@ -278,7 +278,7 @@ fn a_command_cannot_answer_for_itself() {
 
 #[test]
 fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
-    let world = World::new();
+    let world = McpFixture::new();
     world.work.file("try.py", TRY);
     let other = world.serve_bare().greeted(&json!({}));
     let name = format!("mcp-{}.sock", other.id());
@@ -300,7 +300,7 @@ fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
 
 #[test]
 fn without_a_terminal_there_is_nobody_to_ask() {
-    let world = World::new();
+    let world = McpFixture::new();
     let ran = world.command(&["approve"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&ran.stderr).contains("there is no terminal"));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::Shell;
+use super::PatchFixture;
 
 /// Runs git without the user's identity or configuration.
 fn git(directory: &Path, args: &[&str]) -> String {
@@ -21,8 +21,8 @@ fn git(directory: &Path, args: &[&str]) -> String {
 }
 
 /// Creates a repository without changes since its first commit.
-fn repository() -> Shell {
-    let shell = Shell::new();
+fn repository() -> PatchFixture {
+    let shell = PatchFixture::new();
     shell
         .w
         .file("src/lib.rs", "fn one() {}\n\nfn two() {}\n\nfn three() {}\n\nfn four() {}\n\nfn five() {}\n")
@@ -41,7 +41,7 @@ fn repository() -> Shell {
 }
 
 /// Makes changes of every kind.
-fn change(shell: &Shell) {
+fn change(shell: &PatchFixture) {
     let at = |name: &str| shell.w.path().join(name);
     shell
         .w
@@ -62,13 +62,13 @@ fn change(shell: &Shell) {
 }
 
 /// Returns git's view of all files: names, modes and contents.
-fn tree(shell: &Shell) -> String {
+fn tree(shell: &PatchFixture) -> String {
     let directory = shell.w.path();
     git(&directory, &["add", "-A"]);
     git(&directory, &["write-tree"])
 }
 
-fn reset(shell: &Shell) {
+fn reset(shell: &PatchFixture) {
     let directory = shell.w.path();
     git(&directory, &["reset", "-q", "--hard"]);
     git(&directory, &["clean", "-qfdx"]);

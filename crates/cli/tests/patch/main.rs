@@ -23,12 +23,12 @@ use testkit::Workspace;
 
 const CHANGE: &str = "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+2\n*** End Patch\n";
 
-struct Shell {
+struct PatchFixture {
     home: Home,
     w: Workspace,
 }
 
-impl Shell {
+impl PatchFixture {
     fn new() -> Self {
         let w = Workspace::new();
         w.file("a.txt", "one\ntwo\n");
@@ -56,7 +56,7 @@ impl Shell {
 #[test]
 fn a_patch_comes_from_a_file_from_stdin_or_is_typed() {
     for (args, stdin) in [(&["fix.patch"][..], ""), (&["-"], CHANGE), (&[], CHANGE), (&[CHANGE], "")] {
-        let shell = Shell::new();
+        let shell = PatchFixture::new();
         shell.w.file("fix.patch", CHANGE);
         let told = shell.told(args, stdin);
         assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{args:?}");
@@ -66,7 +66,7 @@ fn a_patch_comes_from_a_file_from_stdin_or_is_typed() {
 
 #[test]
 fn it_works_in_the_directory_it_is_told() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     shell.w.file("d/a.txt", "one\ntwo\n").file("fix.patch", CHANGE);
     for option in ["-C", "--cwd", "--directory"] {
         shell.w.file("d/a.txt", "one\ntwo\n");
@@ -87,7 +87,7 @@ fn it_works_in_the_directory_it_is_told() {
 
 #[test]
 fn a_dry_run_shows_and_changes_nothing() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     assert_snapshot!(shell.told(&["--dry-run"], CHANGE), @"
     0
     -- out
@@ -124,13 +124,13 @@ fn the_format_is_seen_or_said() {
     let formats = [("envelope", CHANGE), ("unified", diff), ("replace", replace), ("files", files)];
     for (format, text) in formats {
         for said in ["auto", format] {
-            let shell = Shell::new();
+            let shell = PatchFixture::new();
             let told = shell.told(&["--format", said], text).replace("  all of it was replaced\n", "");
             assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{format}");
             assert_eq!(shell.text("a.txt"), "one\n2\n");
         }
         for (other, _) in formats.iter().filter(|(other, _)| *other != format) {
-            let shell = Shell::new();
+            let shell = PatchFixture::new();
             let ran = shell.fed(&["--format", other], text);
             assert_eq!(ran.code, Some(1), "{format} as {other}: {}{}", ran.out, ran.err);
             assert_eq!(shell.text("a.txt"), "one\ntwo\n");
@@ -140,7 +140,7 @@ fn the_format_is_seen_or_said() {
 
 #[test]
 fn json_for_programs() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     let json = |args: &[&str], stdin: &str| {
         let ran = shell.fed(&[args, &["--json"]].concat(), stdin);
         assert_eq!(ran.err, "");
@@ -156,7 +156,7 @@ fn json_for_programs() {
 
 #[test]
 fn exit_codes_tell_them_apart() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     let code = |args: &[&str], stdin: &str| shell.fed(args, stdin).code.unwrap();
     assert_eq!(code(&[], &CHANGE.replace("two", "no such line")), 1);
     assert_eq!(code(&[], "hello"), 1);
@@ -196,7 +196,7 @@ fn exit_codes_tell_them_apart() {
 #[test]
 fn a_link_called_apply_patch_does_the_same() {
     for name in ["apply_patch", "applypatch"] {
-        let shell = Shell::new();
+        let shell = PatchFixture::new();
         let link = shell.home.path().join(name);
         symlink(env!("CARGO_BIN_EXE_toolgate"), &link).unwrap();
         let ran = Command::new(&link)
@@ -213,7 +213,7 @@ fn a_link_called_apply_patch_does_the_same() {
 
 #[test]
 fn a_file_with_several_names_is_changed_only_knowingly() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     fs::hard_link(shell.w.path().join("a.txt"), shell.w.path().join("b.txt")).unwrap();
     assert_snapshot!(shell.told(&[], CHANGE), @"
     1
@@ -230,7 +230,7 @@ fn a_file_with_several_names_is_changed_only_knowingly() {
 
 #[test]
 fn what_nobody_may_write_is_left_alone() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     let path = shell.w.path().join("a.txt");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
     assert_snapshot!(shell.told(&[], CHANGE), @"
@@ -247,7 +247,7 @@ fn what_nobody_may_write_is_left_alone() {
 
 #[test]
 fn who_works_below_the_top_of_a_repository_is_told_so() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     shell.w.file(".git/HEAD", "").file("d/a.txt", "one\ntwo\n");
     let diff = "--- a/d/a.txt\n+++ b/d/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
     assert_snapshot!(shell.told(&["-C", "d"], diff), @"
@@ -262,7 +262,7 @@ fn who_works_below_the_top_of_a_repository_is_told_so() {
 
 #[test]
 fn a_patch_in_another_encoding_is_refused_with_what_to_try() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     fs::write(shell.w.path().join("latin.diff"), b"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+\xe4\n")
         .unwrap();
     assert_snapshot!(shell.told(&["latin.diff"], ""), @"
@@ -276,7 +276,7 @@ fn a_patch_in_another_encoding_is_refused_with_what_to_try() {
 
 #[test]
 fn nothing_outside_is_touched() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     shell.w.link("leaf", shell.w.outside().join("secret.txt")).link("dir", shell.w.outside());
     let secret = shell.w.outside().join("secret.txt");
     for path in ["leaf", "dir/secret.txt", "../outside/secret.txt", secret.to_str().unwrap()] {
@@ -290,7 +290,7 @@ fn nothing_outside_is_touched() {
 
 #[test]
 fn records_are_private_and_gone_when_it_is_done() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     shell.fed(&[], CHANGE);
     let records = shell.home.path().join(".local/state/toolgate/edits");
     assert_eq!(fs::metadata(&records).unwrap().mode() & 0o777, 0o700);
@@ -305,7 +305,7 @@ fn records_are_private_and_gone_when_it_is_done() {
 
 #[test]
 fn colours_are_for_terminals() {
-    let shell = Shell::new();
+    let shell = PatchFixture::new();
     shell.w.file("fix.patch", CHANGE);
     assert!(!shell.fed(&["--dry-run", "fix.patch"], "").out.contains('\u{1b}'));
     let at_terminal = |no_color: &str| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Shell;
+use super::PatchFixture;
 
 const FILES: usize = 300;
 
@@ -14,14 +14,14 @@ fn patch() -> String {
 }
 
 /// Returns the number of new files, and of all files.
-fn count(shell: &Shell) -> (usize, usize) {
+fn count(shell: &PatchFixture) -> (usize, usize) {
     let files = fs::read_dir(shell.w.path().join("d")).unwrap();
     let files: Vec<_> = files.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
     (files.iter().filter(|text| *text == "new\n").count(), files.len())
 }
 
 /// Starts the patch, and kills it after it has recorded its plan; reports whether that was in time.
-fn killed(shell: &Shell) -> bool {
+fn killed(shell: &PatchFixture) -> bool {
     let records = shell.home.path().join(".local/state/toolgate/edits");
     let noted = || {
         let names = fs::read_dir(&records).into_iter().flatten().flatten();
@@ -45,7 +45,7 @@ fn killed(shell: &Shell) -> bool {
 #[test]
 fn the_next_patch_mends_what_was_stopped() {
     for _ in 0..20 {
-        let shell = Shell::new();
+        let shell = PatchFixture::new();
         for at in 0..FILES {
             shell.w.file(format!("d/f{at}.txt"), "old\n");
         }

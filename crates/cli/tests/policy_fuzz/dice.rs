@@ -1,9 +1,9 @@
 //! Deterministic pseudo-random numbers from a seed.
 
 /// A generator (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct FuzzRandom(pub(crate) u64);
 
-impl Dice {
+impl FuzzRandom {
     /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

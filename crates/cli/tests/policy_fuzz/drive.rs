@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use testkit::EverybodysProgram;
 
-use crate::ops::Op;
+use crate::ops::FileOperation;
 
 const SCRIPT: &str = include_str!("driver.py");
 /// Time limit of any step on a busy machine.
@@ -40,7 +40,7 @@ pub(crate) fn python() -> Option<&'static str> {
 }
 
 /// A running driver.
-pub(crate) struct Driver {
+pub(crate) struct OperationDriver {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -49,12 +49,12 @@ pub(crate) struct Driver {
 
 /// The result of an operation.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub(crate) struct OperationResult {
     pub(crate) ok: bool,
     pub(crate) data: Value,
 }
 
-impl Driver {
+impl OperationDriver {
     /// Starts a driver in `cwd`; confined if there are arguments for that.
     pub(crate) fn start(
         confined: Option<&[String]>,
@@ -105,11 +105,11 @@ impl Driver {
     }
 
     /// Performs `op` in the tree at `base`.
-    pub(crate) fn act(&mut self, op: &Op, real: &str, base: &str) -> Result<Outcome, String> {
+    pub(crate) fn act(&mut self, op: &FileOperation, real: &str, base: &str) -> Result<OperationResult, String> {
         let _gone = writeln!(self.input.as_mut().unwrap(), "{}", op.json(real, base));
         let answer = self.line()?.replace(base, "/TREE");
         let answer: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
-        Ok(Outcome { ok: answer["ok"] == true, data: answer["data"].clone() })
+        Ok(OperationResult { ok: answer["ok"] == true, data: answer["data"].clone() })
     }
 
     /// Waits for the end; returns the exit code and stderr.

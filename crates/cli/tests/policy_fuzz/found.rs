@@ -1,14 +1,14 @@
 //! Regression cases: earlier findings, each reduced to a minimum.
 
-use crate::judge::Case;
-use crate::ops::Op;
-use crate::policy::{Deny, Policy};
-use crate::tree::{Entry, What};
+use crate::judge::FuzzCase;
+use crate::ops::FileOperation;
+use crate::policy::{DeniedRead, FuzzPolicy};
+use crate::tree::{FuzzTreeEntry, FuzzEntryKind};
 
 /// The defect, the tree, the policy, and the operations: kind, path, second path.
-type Found = (&'static str, &'static [&'static str], fn(&mut Policy), &'static [[&'static str; 3]]);
+type RegressionCase = (&'static str, &'static [&'static str], fn(&mut FuzzPolicy), &'static [[&'static str; 3]]);
 
-const FOUND: &[Found] = &[
+const FOUND: &[RegressionCase] = &[
     (
         "a read-only file could be written",
         &["ws/f"],
@@ -42,7 +42,7 @@ const FOUND: &[Found] = &[
     (
         "a path in a git directory could be read, though it is denied",
         &["ws/.git/", "ws/.git/secret"],
-        |policy| policy.deny = vec![Deny::Path("ws/.git/secret".to_owned())],
+        |policy| policy.deny = vec![DeniedRead::Path("ws/.git/secret".to_owned())],
         &[["read", "ws/.git/secret", ""]],
     ),
     ("a protected name that is a link let nothing start", &["ws/.claude -> ../home"], |_| {}, &[]),
@@ -99,7 +99,7 @@ const FOUND: &[Found] = &[
         "what holds the place of a read-only path was not hidden by a glob that means it",
         &[],
         |policy| {
-            (policy.read_only, policy.deny) = (paths(&["ws/x.key/deep"]), vec![Deny::Glob("*.key")]);
+            (policy.read_only, policy.deny) = (paths(&["ws/x.key/deep"]), vec![DeniedRead::Glob("*.key")]);
         },
         &[["stat", "ws/x.key", ""]],
     ),
@@ -111,13 +111,13 @@ fn paths(all: &[&str]) -> Vec<String> {
 
 /// Returns all cases for this user. Directories end with `/`, FIFOs with `|`; `out` is not writable until its mode is
 /// changed.
-pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
-    let case = |(name, tree, say, ops): &Found| {
+pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, FuzzCase)> {
+    let case = |(name, tree, say, ops): &RegressionCase| {
         let mut policy =
-            Policy { namespaces: true, cwd: "ws".to_owned(), network: "off", ..Policy::default() };
+            FuzzPolicy { namespaces: true, cwd: "ws".to_owned(), network: "off", ..FuzzPolicy::default() };
         say(&mut policy);
         let tree = ["ws/", "home/"].iter().chain(*tree).map(|line| entry(line)).collect();
-        let op = |[kind, path, to]: &[&'static str; 3]| Op {
+        let op = |[kind, path, to]: &[&'static str; 3]| FileOperation {
             kind,
             path: (*path).to_owned(),
             to: (*to).to_owned(),
@@ -125,22 +125,22 @@ pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, Case)> {
             text: "written".to_owned(),
             mode: if *path == "out" { 0o755 } else { 0o555 },
         };
-        (*name, Case { tree, policy, ops: ops.iter().map(op).collect(), user })
+        (*name, FuzzCase { tree, policy, ops: ops.iter().map(op).collect(), user })
     };
     FOUND.iter().map(case).collect()
 }
 
-fn entry(line: &str) -> Entry {
+fn entry(line: &str) -> FuzzTreeEntry {
     let (path, what) = match (line.split_once(" -> "), line.strip_suffix('/'), line.strip_suffix('|')) {
-        (Some((path, to)), ..) => (path, What::Link(to.to_owned())),
-        (None, Some(path), _) => (path, What::Directory),
-        (None, None, Some(path)) => (path, What::Fifo),
-        (None, None, None) => (line, What::File(format!("token {line}"))),
+        (Some((path, to)), ..) => (path, FuzzEntryKind::Link(to.to_owned())),
+        (None, Some(path), _) => (path, FuzzEntryKind::Directory),
+        (None, None, Some(path)) => (path, FuzzEntryKind::Fifo),
+        (None, None, None) => (line, FuzzEntryKind::File(format!("token {line}"))),
     };
     let mode = match what {
-        What::Directory if path == "out" => 0o555,
-        What::Directory => 0o755,
+        FuzzEntryKind::Directory if path == "out" => 0o555,
+        FuzzEntryKind::Directory => 0o755,
         _ => 0o644,
     };
-    Entry { path: path.to_owned(), what, mode, foreign: false }
+    FuzzTreeEntry { path: path.to_owned(), what, mode, foreign: false }
 }

@@ -5,28 +5,28 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
-use crate::dice::Dice;
-use crate::drive::{Driver, Outcome};
-use crate::model::{Model, Verdict, Zone};
-use crate::ops::{self, Op};
+use crate::dice::FuzzRandom;
+use crate::drive::{OperationDriver, OperationResult};
+use crate::model::{PolicyModel, ModelVerdict, AccessZone};
+use crate::ops::{self, FileOperation};
 use crate::paths::{is_below, resolve};
-use crate::policy::Policy;
-use crate::snapshot::{self, Seen, Snapshot, changes, differences, unlike};
-use crate::tree::{self, Entry};
+use crate::policy::FuzzPolicy;
+use crate::snapshot::{self, EntryState, TreeSnapshot, changes, differences, unlike};
+use crate::tree::{self, FuzzTreeEntry};
 
 /// The inputs of a round.
 #[derive(Debug, Clone)]
-pub(crate) struct Case {
-    pub(crate) tree: Vec<Entry>,
-    pub(crate) policy: Policy,
-    pub(crate) ops: Vec<Op>,
+pub(crate) struct FuzzCase {
+    pub(crate) tree: Vec<FuzzTreeEntry>,
+    pub(crate) policy: FuzzPolicy,
+    pub(crate) ops: Vec<FileOperation>,
     /// The user, if it is not the tester.
     pub(crate) user: Option<u32>,
 }
 
 /// A violation that was found.
 #[derive(Debug, Clone)]
-pub(crate) struct Finding {
+pub(crate) struct FuzzFinding {
     /// Its category.
     pub(crate) kind: String,
     /// Its details.
@@ -35,7 +35,7 @@ pub(crate) struct Finding {
 
 /// Counts of operations by result.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Tally {
+pub(crate) struct FuzzTally {
     pub(crate) refused: usize,
     pub(crate) allowed: usize,
     pub(crate) either: usize,
@@ -45,65 +45,65 @@ pub(crate) struct Tally {
 }
 
 /// The source of operations.
-pub(crate) enum Source<'a> {
+pub(crate) enum OperationSource<'a> {
     /// Adds this number of random operations to the case.
-    Random(&'a mut Dice, usize),
+    Random(&'a mut FuzzRandom, usize),
     /// Uses the case's own operations.
     Given,
 }
 
-fn finding(kind: &str, what: impl Into<String>) -> Finding {
-    Finding { kind: kind.to_owned(), what: what.into() }
+fn finding(kind: &str, what: impl Into<String>) -> FuzzFinding {
+    FuzzFinding { kind: kind.to_owned(), what: what.into() }
 }
 
 /// A running round.
-struct Round<'a> {
-    case: &'a Case,
-    model: Model,
+struct FuzzRound<'a> {
+    case: &'a FuzzCase,
+    model: PolicyModel,
     /// The tree of the confined program, and its twin, on which the operations run without a sandbox.
     real: PathBuf,
     twin: PathBuf,
-    confined: Driver,
-    free: Driver,
+    confined: OperationDriver,
+    free: OperationDriver,
     /// The tree after the last operation.
-    now: Snapshot,
+    now: TreeSnapshot,
     /// Contents that must not be read.
     secrets: Vec<String>,
     /// Files with a name in a writable place: changes to them appear under other names too.
     linked: BTreeSet<u64>,
     /// The result of checking the start of the sandbox.
-    made: Result<(), Finding>,
+    made: Result<(), FuzzFinding>,
     /// Placeholder directories of the session.
     held: BTreeSet<String>,
 }
 
 /// Runs `case` below `place`.
 pub(crate) fn play(
-    case: &mut Case,
-    mut source: Source<'_>,
+    case: &mut FuzzCase,
+    mut source: OperationSource<'_>,
     place: &Path,
-    tally: &mut Tally,
-) -> Result<(), Finding> {
+    tally: &mut FuzzTally,
+) -> Result<(), FuzzFinding> {
     let held = fs::canonicalize(place).unwrap();
     let (real, twin) = (held.join("real"), held.join("twin"));
     let owner = rustix::process::geteuid().is_root().then(|| case.user.unwrap_or(0));
     let _listening = (tree::build(&case.tree, &real, owner), tree::build(&case.tree, &twin, owner));
     let first = snapshot::take(&real);
-    let model = Model::new(&case.policy, &real, &first);
+    let model = PolicyModel::new(&case.policy, &real, &first);
     let given = case.clone();
-    let Some(mut round) = Round::start(&given, model, real, twin, &first)? else {
+    let Some(mut round) = FuzzRound::start(&given, model, real, twin, &first)? else {
         tally.unstarted += 1;
         return Ok(());
     };
     let special = round.model.special();
     let mut done = Vec::new();
-    let count = if let Source::Random(_, count) = source { count } else { given.ops.len() };
+    let count = if let OperationSource::Random(_, count) = source { count } else { given.ops.len() };
     let mut result = Ok(());
     for number in 0..count {
         let op = match &mut source {
-            Source::Random(dice, _) => ops::random(dice, &round.now, &special, round.real.to_str().unwrap()),
+            OperationSource::Random(dice, _) => ops::random(dice, &round.now, &special, round.real.to_str().unwrap()),
             // Recorded for another base directory.
-            Source::Given => given.ops[number].clone(),
+            OperationSource::Given => given.ops[number].clone(),
         };
         if round.is_left_out(&op) {
             continue;
@@ -123,17 +123,17 @@ pub(crate) fn play(
     result.and(ended).and(made)
 }
 
-impl<'a> Round<'a> {
+impl<'a> FuzzRound<'a> {
     /// Starts both programs; `None` if the policy hides their directory.
     fn start(
-        case: &'a Case,
-        model: Model,
+        case: &'a FuzzCase,
+        model: PolicyModel,
         real: PathBuf,
         twin: PathBuf,
-        first: &Snapshot,
-    ) -> Result<Option<Self>, Finding> {
+        first: &TreeSnapshot,
+    ) -> Result<Option<Self>, FuzzFinding> {
         let arguments = case.policy.arguments(&real);
-        let confined = match Driver::start(Some(&arguments), case.user, &real, &real.join("home")) {
+        let confined = match OperationDriver::start(Some(&arguments), case.user, &real, &real.join("home")) {
             Ok(driver) => driver,
             Err(_) if model.is_closed() => return Ok(None),
             Err(why) => return Err(finding(&format!("does not start: {}", unnamed(&why)), why)),
@@ -141,19 +141,19 @@ impl<'a> Round<'a> {
         let now = snapshot::take(&real);
         let made = held(&model, first, &now, &twin);
         let held = now.keys().filter(|path| !first.contains_key(*path)).cloned().collect();
-        let free = Driver::start(None, case.user, &twin.join(&model.cwd), &twin.join("home"));
+        let free = OperationDriver::start(None, case.user, &twin.join(&model.cwd), &twin.join("home"));
         let free = free.map_err(|why| finding("the twin does not start", why))?;
-        let hidden = |path: &str| model.zone(path) == Zone::Hidden;
+        let hidden = |path: &str| model.zone(path) == AccessZone::Hidden;
         let secrets = first.iter().filter(|(path, seen)| hidden(path) && seen.kind == 'f' && seen.links == 1);
         let secrets = secrets.map(|(_, seen)| String::from_utf8_lossy(&seen.body).into_owned());
         let secrets = secrets.filter(|text| text.starts_with("token")).collect();
-        let linked = first.iter().filter(|(path, seen)| seen.links > 1 && model.zone(path) == Zone::Free);
+        let linked = first.iter().filter(|(path, seen)| seen.links > 1 && model.zone(path) == AccessZone::Free);
         let linked = linked.map(|(_, seen)| seen.inode).collect();
         Ok(Some(Self { case, model, real, twin, confined, free, now, secrets, linked, made, held }))
     }
 
     /// Reports whether an operation is skipped: modelling it would be costly and says nothing about the sandbox.
-    fn is_left_out(&self, op: &Op) -> bool {
+    fn is_left_out(&self, op: &FileOperation) -> bool {
         let verdict = self.model.judge(op, &self.real);
         // The working directory must stay, because relative paths start there.
         let moves = |path: &str| {
@@ -167,18 +167,18 @@ impl<'a> Round<'a> {
         // Links in a layer are not on the host, where the model looks.
         let layered = |path: &str| {
             let real = resolve(&self.real, path, false).real;
-            real.is_some_and(|real| self.model.zone(&real) == Zone::Layer)
+            real.is_some_and(|real| self.model.zone(&real) == AccessZone::Layer)
         };
         let hides = matches!(op.kind, "symlink") && layered(&op.path);
         let lost = |path: &str| {
             let way = resolve(&self.real, path, true);
-            way.real.is_none() && way.through.iter().any(|path| self.model.zone(path) == Zone::Layer)
+            way.real.is_none() && way.through.iter().any(|path| self.model.zone(path) == AccessZone::Layer)
         };
-        (leaves && verdict != Verdict::Refused) || hides || lost(&op.path) || lost(&op.to)
+        (leaves && verdict != ModelVerdict::Refused) || hides || lost(&op.path) || lost(&op.to)
     }
 
     /// Performs one operation, and checks its result.
-    fn one(&mut self, op: &Op, tally: &mut Tally) -> Result<(), Finding> {
+    fn one(&mut self, op: &FileOperation, tally: &mut FuzzTally) -> Result<(), FuzzFinding> {
         let verdict = self.model.judge(op, &self.real);
         let reals = self.reals(op);
         let in_layer = |real: &String| self.model.is_layered(real);
@@ -187,24 +187,24 @@ impl<'a> Round<'a> {
         let outcome = self.confined.act(op, real, real).map_err(|why| finding("no answer", why))?;
         let after = snapshot::take(&self.real);
         match verdict {
-            Verdict::Refused => tally.refused += 1,
-            Verdict::Allowed => tally.allowed += 1,
-            Verdict::Either => tally.either += 1,
+            ModelVerdict::Refused => tally.refused += 1,
+            ModelVerdict::Allowed => tally.allowed += 1,
+            ModelVerdict::Either => tally.either += 1,
         }
         let told = outcome.data.to_string();
         let is_whole = |secret: &&String| told.trim_matches('"') == secret.as_str();
         if let Some(secret) = self.secrets.iter().find(is_whole) {
             return Err(finding("a secret is read", format!("{secret:?}")));
         }
-        if verdict == Verdict::Refused && outcome.ok {
+        if verdict == ModelVerdict::Refused && outcome.ok {
             let changed = changes(&self.now, &after);
             let kind = format!("must be refused, and worked: {}", op.kind);
             return Err(finding(&kind, format!("{} {changed:#?}", outcome.data)));
         }
-        if verdict == Verdict::Refused
+        if verdict == ModelVerdict::Refused
             || op.kind == "connect"
             || !is_free
-            || (verdict == Verdict::Either && !outcome.ok)
+            || (verdict == ModelVerdict::Either && !outcome.ok)
         {
             return self.unchanged(op, &outcome, after);
         }
@@ -219,12 +219,12 @@ impl<'a> Round<'a> {
     }
 
     /// Returns the real paths of an operation.
-    fn reals(&self, op: &Op) -> [Option<String>; 2] {
+    fn reals(&self, op: &FileOperation) -> [Option<String>; 2] {
         let to = resolve(&self.real, &op.to, false).real.filter(|_| !op.to.is_empty());
         [resolve(&self.real, &op.path, op.follows()).real, to]
     }
 
-    fn unchanged(&mut self, op: &Op, outcome: &Outcome, after: Snapshot) -> Result<(), Finding> {
+    fn unchanged(&mut self, op: &FileOperation, outcome: &OperationResult, after: TreeSnapshot) -> Result<(), FuzzFinding> {
         let changed = changes(&self.now, &after);
         self.now = after;
         if changed.is_empty() {
@@ -237,17 +237,17 @@ impl<'a> Round<'a> {
     /// Compares the result with that of the unconfined twin.
     fn as_twin(
         &mut self,
-        op: &Op,
-        outcome: &Outcome,
-        expected: &Outcome,
+        op: &FileOperation,
+        outcome: &OperationResult,
+        expected: &OperationResult,
         reals: &[Option<String>; 2],
-        after: Snapshot,
-    ) -> Result<(), Finding> {
+        after: TreeSnapshot,
+    ) -> Result<(), FuzzFinding> {
         if !outcome.ok {
             return self.unchanged(op, outcome, after);
         }
         let hides =
-            self.model.zone(&resolve(&self.real, &op.path, true).real.unwrap_or_default()) == Zone::Hidden;
+            self.model.zone(&resolve(&self.real, &op.path, true).real.unwrap_or_default()) == AccessZone::Hidden;
         if outcome.data != expected.data && !hides {
             let what = format!("{} and not {}", outcome.data, expected.data);
             return Err(finding(&format!("another answer than without a sandbox: {}", op.kind), what));
@@ -275,9 +275,9 @@ impl<'a> Round<'a> {
     }
 
     /// Returns the forbidden changes. A hidden entry may move along with a directory above it.
-    fn frozen(&self, after: &Snapshot) -> Vec<String> {
-        let is_frozen = |path: &str| matches!(self.model.zone(path), Zone::Frozen | Zone::Layer);
-        let part = |all: &Snapshot| -> Snapshot {
+    fn frozen(&self, after: &TreeSnapshot) -> Vec<String> {
+        let is_frozen = |path: &str| matches!(self.model.zone(path), AccessZone::Frozen | AccessZone::Layer);
+        let part = |all: &TreeSnapshot| -> TreeSnapshot {
             let kept =
                 all.iter().filter(|(path, seen)| is_frozen(path) && !self.linked.contains(&seen.inode));
             kept.map(|(path, seen)| (path.clone(), seen.clone())).collect()
@@ -286,7 +286,7 @@ impl<'a> Round<'a> {
     }
 
     /// Ends both programs, and checks the remaining files.
-    fn end(self, judged: bool) -> Result<(), Finding> {
+    fn end(self, judged: bool) -> Result<(), FuzzFinding> {
         let (code, errors) = self.confined.end();
         self.free.end();
         if !judged {
@@ -341,7 +341,7 @@ fn in_git(path: &str) -> bool {
 }
 
 /// Reports whether changes of a command in a git directory may reach this file.
-fn may_land(model: &Model, path: &str) -> bool {
+fn may_land(model: &PolicyModel, path: &str) -> bool {
     let Some(git) = model.repositories.iter().find(|git| is_below(path, git)) else { return false };
     let below = path[git.len()..].trim_start_matches('/');
     let keeps = ["hooks", "config", "commondir", "gitdir", "info", "objects/info/alternates"];
@@ -349,7 +349,7 @@ fn may_land(model: &Model, path: &str) -> bool {
 }
 
 /// Whether one of the names of this file is one that landing may replace.
-fn has_name_that_may_land(model: &Model, now: &Snapshot, file: &Seen) -> bool {
+fn has_name_that_may_land(model: &PolicyModel, now: &TreeSnapshot, file: &EntryState) -> bool {
     now.iter().any(|(path, seen)| seen.inode == file.inode && may_land(model, path))
 }
 
@@ -360,7 +360,7 @@ fn unnamed(text: &str) -> String {
 }
 
 /// Copies the placeholder directories to the twin.
-fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<(), Finding> {
+fn held(model: &PolicyModel, first: &TreeSnapshot, now: &TreeSnapshot, twin: &Path) -> Result<(), FuzzFinding> {
     let mut made = Ok(());
     for (path, seen) in now.iter().filter(|(path, _)| !first.contains_key(*path)) {
         if seen.kind != 'd' || !model.is_placeholder(path) {
@@ -377,10 +377,10 @@ fn held(model: &Model, first: &Snapshot, now: &Snapshot, twin: &Path) -> Result<
         fs::set_permissions(above, mode).unwrap();
     }
     // A directory that contains a placeholder has other times.
-    let same = |_: &str, one: &Seen, other: &Seen| {
+    let same = |_: &str, one: &EntryState, other: &EntryState| {
         one == other || (one.kind == 'd' && one.inode == other.inode && one.mode == other.mode)
     };
-    let known: Snapshot = now
+    let known: TreeSnapshot = now
         .iter()
         .filter(|(path, _)| first.contains_key(*path))
         .map(|(path, seen)| (path.clone(), seen.clone()))

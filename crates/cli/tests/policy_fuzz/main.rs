@@ -32,8 +32,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dice::Dice;
-use judge::{Case, Finding, Source, Tally};
+use dice::FuzzRandom;
+use judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally};
 
 /// About ten seconds.
 const ROUNDS: u64 = 60;
@@ -54,19 +54,19 @@ fn the_sandbox_does_what_its_model_says() {
     let seed = seed.unwrap_or(SEED);
     let place = place();
     let users = users();
-    let mut tally = Tally::default();
+    let mut tally = FuzzTally::default();
     // The first finding of each category.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for seed in seed..seed + rounds {
         let user = users[usize::try_from(seed).unwrap() % users.len()];
-        let mut dice = Dice(seed);
+        let mut dice = FuzzRandom(seed);
         let tree = tree::random(&mut dice);
         let policy = policy::random(&mut dice, &tree);
         let count = 20 + dice.below(41);
-        let mut case = Case { tree, policy, ops: Vec::new(), user };
+        let mut case = FuzzCase { tree, policy, ops: Vec::new(), user };
         let played = with_place(&place, |place| {
-            judge::play(&mut case, Source::Random(&mut dice, count), place, &mut tally)
+            judge::play(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
         });
         let Err(finding) = played else { continue };
         seeds.entry(finding.kind.clone()).or_default().push(seed);
@@ -107,12 +107,12 @@ fn users() -> &'static [Option<u32>] {
 }
 
 /// Formats the facts that reproduce a finding.
-fn report(seed: u64, case: &Case, finding: &Finding) -> String {
+fn report(seed: u64, case: &FuzzCase, finding: &FuzzFinding) -> String {
     let mut text =
         format!("\n== {}\nTOOLGATE_FUZZ_SEED={seed} cargo test --test policy_fuzz\n", finding.kind);
     let mut line = |words: String| writeln!(text, "{words}").unwrap();
     line(format!("user: {:?}", case.user));
-    for tree::Entry { path, what, mode, foreign } in &case.tree {
+    for tree::FuzzTreeEntry { path, what, mode, foreign } in &case.tree {
         line(format!("  {path:?} {what:?} {mode:04o}{}", if *foreign { " foreign" } else { "" }));
     }
     let arguments = case.policy.arguments(Path::new("$T"));

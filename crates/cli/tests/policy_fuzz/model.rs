@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use crate::ops::Op;
-use crate::paths::{Kind, Way, is_below, join, kind, parent, resolve};
-use crate::policy::{Deny, GLOBS, Policy};
-use crate::snapshot::Snapshot;
+use crate::ops::FileOperation;
+use crate::paths::{PathKind, ResolvedPath, is_below, join, kind, parent, resolve};
+use crate::policy::{DeniedRead, GLOBS, FuzzPolicy};
+use crate::snapshot::TreeSnapshot;
 
 /// Names that are protected in every writable root.
 const PROTECTED: &[&str] = &[
@@ -28,7 +28,7 @@ const LEVELS: usize = 4;
 
 /// The expected result of an operation; the first that holds for any of its paths counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum ModelVerdict {
     Refused,
     Either,
     /// As without a sandbox.
@@ -37,7 +37,7 @@ pub(crate) enum Verdict {
 
 /// The permitted access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Zone {
+pub(crate) enum AccessZone {
     /// Read and write.
     Free,
     /// Read only.
@@ -50,7 +50,7 @@ pub(crate) enum Zone {
 
 /// The meaning of the policy in this tree. All paths are resolved.
 #[derive(Debug, Clone)]
-pub(crate) struct Model {
+pub(crate) struct PolicyModel {
     namespaces: bool,
     pub(crate) cwd: String,
     pub(crate) roots: Vec<String>,
@@ -68,9 +68,9 @@ pub(crate) struct Model {
     dotted: Vec<String>,
 }
 
-impl Model {
+impl PolicyModel {
     /// Builds the model of `policy` for the tree at `base`, whose state is `now`.
-    pub(crate) fn new(policy: &Policy, base: &Path, now: &Snapshot) -> Self {
+    pub(crate) fn new(policy: &FuzzPolicy, base: &Path, now: &TreeSnapshot) -> Self {
         let real = |path: &String| real_to_be(base, path);
         let cwd = real(&policy.cwd);
         let mut roots: Vec<String> = policy.roots.iter().map(real).collect();
@@ -106,7 +106,7 @@ impl Model {
             model.protect(base, &root, now);
         }
         for deny in &policy.deny {
-            if let Deny::Path(path) = deny {
+            if let DeniedRead::Path(path) = deny {
                 // A placeholder directory counts as existing.
                 let is_there = |real: &String| now.contains_key(real) || model.is_placeholder(real);
                 let real = resolve(base, path, true).real.filter(is_there);
@@ -118,7 +118,7 @@ impl Model {
     }
 
     /// Adds the protected names of a writable root, and its repositories.
-    fn protect(&mut self, base: &Path, root: &str, now: &Snapshot) {
+    fn protect(&mut self, base: &Path, root: &str, now: &TreeSnapshot) {
         for name in PROTECTED {
             let path = join(root, name);
             if now.get(&path).is_some_and(|seen| seen.kind == 'l') {
@@ -154,8 +154,8 @@ impl Model {
 
     /// Globs apply below the roots and the working directory, to existing files. They do not match in git
     /// directories.
-    fn hide_globs(&mut self, policy: &Policy, now: &Snapshot) {
-        let asked = |glob: &'static str| policy.deny.contains(&Deny::Glob(glob));
+    fn hide_globs(&mut self, policy: &FuzzPolicy, now: &TreeSnapshot) {
+        let asked = |glob: &'static str| policy.deny.contains(&DeniedRead::Glob(glob));
         let built_in = |glob: &str| matches!(glob, "**/.env" | "**/id_rsa" | "~/.ssh");
         for (glob, means) in GLOBS.iter().filter(|(glob, _)| built_in(glob) || asked(glob)) {
             let roots = || self.roots.iter().chain([&self.cwd]);
@@ -177,31 +177,31 @@ impl Model {
     }
 
     /// Returns the permitted access to the resolved path `path`.
-    pub(crate) fn zone(&self, path: &str) -> Zone {
+    pub(crate) fn zone(&self, path: &str) -> AccessZone {
         let length = |all: &[String]| {
             all.iter().filter(|one| is_below(path, one)).map(|one| one.len() + 1).max().unwrap_or(0)
         };
         let root = length(&self.roots);
         if !self.namespaces {
-            return if root > 0 { Zone::Free } else { Zone::Frozen };
+            return if root > 0 { AccessZone::Free } else { AccessZone::Frozen };
         }
         let repository = length(&self.repositories);
         match () {
-            () if length(&self.hidden) > 0 => Zone::Hidden,
-            () if repository > root => Zone::Layer,
-            () if length(&self.protected) > root => Zone::Frozen,
+            () if length(&self.hidden) > 0 => AccessZone::Hidden,
+            () if repository > root => AccessZone::Layer,
+            () if length(&self.protected) > root => AccessZone::Frozen,
             // The innermost rule decides; of two for one path, the stricter.
-            () if root > length(&self.read_only) => Zone::Free,
-            () if root == 0 && length(&self.caches) > 0 => Zone::Layer,
-            () => Zone::Frozen,
+            () if root > length(&self.read_only) => AccessZone::Free,
+            () if root == 0 && length(&self.caches) > 0 => AccessZone::Layer,
+            () => AccessZone::Frozen,
         }
     }
 
     /// Reports whether writes here go to a layer, hidden or not.
     pub(crate) fn is_layered(&self, path: &str) -> bool {
-        let hidden = self.zone(path) == Zone::Hidden;
+        let hidden = self.zone(path) == AccessZone::Hidden;
         let mut layers = self.repositories.iter().chain(&self.caches);
-        self.zone(path) == Zone::Layer || (hidden && layers.any(|layer| is_below(path, layer)))
+        self.zone(path) == AccessZone::Layer || (hidden && layers.any(|layer| is_below(path, layer)))
     }
 
     /// Reports whether something at or below `path` must stay in place.
@@ -226,7 +226,7 @@ impl Model {
     }
 
     /// Predicts the result of an operation in the current tree.
-    pub(crate) fn judge(&self, op: &Op, base: &Path) -> Verdict {
+    pub(crate) fn judge(&self, op: &FileOperation, base: &Path) -> ModelVerdict {
         let one = resolve(base, &op.path, op.follows());
         let first = self.judge_one(op, base, &one);
         if op.to.is_empty() {
@@ -239,62 +239,62 @@ impl Model {
             && self.mount(parent(one).unwrap_or("")) != self.mount(parent(two).unwrap_or(""))
         {
             // A rename across mounts is impossible.
-            verdict = verdict.min(Verdict::Either);
+            verdict = verdict.min(ModelVerdict::Either);
         }
         // A rename to the same name always succeeds.
-        if one.real == two.real { verdict.max(Verdict::Either) } else { verdict }
+        if one.real == two.real { verdict.max(ModelVerdict::Either) } else { verdict }
     }
 
-    fn judge_one(&self, op: &Op, base: &Path, way: &Way) -> Verdict {
+    fn judge_one(&self, op: &FileOperation, base: &Path, way: &ResolvedPath) -> ModelVerdict {
         // The content of such a directory may differ from the host's view.
-        let unsure = way.through.iter().any(|path| matches!(self.zone(path), Zone::Layer | Zone::Hidden));
+        let unsure = way.through.iter().any(|path| matches!(self.zone(path), AccessZone::Layer | AccessZone::Hidden));
         let verdict = match &way.real {
             Some(real) => self.judge_real(op, base, real),
-            None if way.outside => Verdict::Either,
+            None if way.outside => ModelVerdict::Either,
             // The operation fails by itself.
-            None => Verdict::Allowed,
+            None => ModelVerdict::Allowed,
         };
         let changes = !matches!(op.kind, "read" | "list" | "stat" | "readlink");
         let touches =
             |path: &String| self.dotted.iter().any(|place| is_below(path, place) || is_below(place, path));
         let held = changes && way.real.iter().chain(&way.through).any(touches);
-        if unsure || held { verdict.min(Verdict::Either) } else { verdict }
+        if unsure || held { verdict.min(ModelVerdict::Either) } else { verdict }
     }
 
-    fn judge_real(&self, op: &Op, base: &Path, real: &str) -> Verdict {
+    fn judge_real(&self, op: &FileOperation, base: &Path, real: &str) -> ModelVerdict {
         let zone = self.zone(real);
         let there = kind(&base.join(real));
-        let is_there = there != Kind::Missing;
+        let is_there = there != PathKind::Missing;
         let in_root = self.roots.iter().any(|root| is_below(real, root));
         match (op.kind, zone) {
-            ("read" | "list", _) if self.unsure.iter().any(|root| is_below(real, root)) => Verdict::Either,
-            ("read" | "list", Zone::Hidden) if is_there => Verdict::Refused,
-            ("connect", Zone::Hidden | Zone::Frozen) => Verdict::Refused,
-            ("read" | "list" | "stat" | "readlink", Zone::Free | Zone::Frozen) => Verdict::Allowed,
-            ("connect", _) | (_, Zone::Hidden | Zone::Layer) => Verdict::Either,
+            ("read" | "list", _) if self.unsure.iter().any(|root| is_below(real, root)) => ModelVerdict::Either,
+            ("read" | "list", AccessZone::Hidden) if is_there => ModelVerdict::Refused,
+            ("connect", AccessZone::Hidden | AccessZone::Frozen) => ModelVerdict::Refused,
+            ("read" | "list" | "stat" | "readlink", AccessZone::Free | AccessZone::Frozen) => ModelVerdict::Allowed,
+            ("connect", _) | (_, AccessZone::Hidden | AccessZone::Layer) => ModelVerdict::Either,
             // A gap of Landlock that `toolgate doctor` reports.
-            ("chmod" | "utime" | "setxattr" | "removexattr", Zone::Frozen) if !self.namespaces => {
-                Verdict::Either
+            ("chmod" | "utime" | "setxattr" | "removexattr", AccessZone::Frozen) if !self.namespaces => {
+                ModelVerdict::Either
             }
             // The kernel allows writing to a FIFO on a read-only mount.
-            ("write" | "append", Zone::Frozen) if there == Kind::Special && in_root => Verdict::Either,
-            (_, Zone::Frozen) => Verdict::Refused,
-            (_, Zone::Free) if op.is_of_entry() => self.judge_entry(op, real),
-            (_, Zone::Free) => Verdict::Allowed,
+            ("write" | "append", AccessZone::Frozen) if there == PathKind::Special && in_root => ModelVerdict::Either,
+            (_, AccessZone::Frozen) => ModelVerdict::Refused,
+            (_, AccessZone::Free) if op.is_of_entry() => self.judge_entry(op, real),
+            (_, AccessZone::Free) => ModelVerdict::Allowed,
         }
     }
 
     /// Predicts a change of the entry `real`, which is itself free.
-    fn judge_entry(&self, op: &Op, real: &str) -> Verdict {
-        let above = parent(real).map_or(Zone::Frozen, |above| self.zone(above));
+    fn judge_entry(&self, op: &FileOperation, real: &str) -> ModelVerdict {
+        let above = parent(real).map_or(AccessZone::Frozen, |above| self.zone(above));
         let moves = matches!(op.kind, "rename" | "exchange" | "rmdir");
         match above {
-            _ if moves && self.keeps(real) => Verdict::Refused,
+            _ if moves && self.keeps(real) => ModelVerdict::Refused,
             // A mount itself cannot be removed, and everything below it moves along.
-            _ if moves && self.mounts().any(|mount| is_below(mount, real)) => Verdict::Either,
-            Zone::Frozen => Verdict::Refused,
-            Zone::Hidden | Zone::Layer => Verdict::Either,
-            Zone::Free => Verdict::Allowed,
+            _ if moves && self.mounts().any(|mount| is_below(mount, real)) => ModelVerdict::Either,
+            AccessZone::Frozen => ModelVerdict::Refused,
+            AccessZone::Hidden | AccessZone::Layer => ModelVerdict::Either,
+            AccessZone::Free => ModelVerdict::Allowed,
         }
     }
 
@@ -366,7 +366,7 @@ fn real_to_be(base: &Path, path: &str) -> String {
 
 /// Resolves a path, if it exists.
 fn there(base: &Path, path: &str) -> Option<String> {
-    resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != Kind::Missing)
+    resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != PathKind::Missing)
 }
 
 /// The target of the link at `path`, by its text alone; none if the text is absolute or leaves the tree.

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
+use crate::dice::FuzzRandom;
 use crate::paths::{join, parent};
-use crate::snapshot::Snapshot;
+use crate::snapshot::TreeSnapshot;
 use crate::tree::{DECIDING, NAMES};
 
 /// One operation of a confined program. Paths are relative to the tree's top.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Op {
+pub(crate) struct FileOperation {
     pub(crate) kind: &'static str,
     pub(crate) path: String,
     /// The second path, for operations with two.
@@ -68,7 +68,7 @@ const OF_GIT: &[&str] = &[
 ];
 
 /// Returns a random operation on the tree `now`; `special` are the paths that the policy mentions.
-pub(crate) fn random(dice: &mut Dice, now: &Snapshot, special: &[String], base: &str) -> Op {
+pub(crate) fn random(dice: &mut FuzzRandom, now: &TreeSnapshot, special: &[String], base: &str) -> FileOperation {
     let kind = dice.pick(KINDS);
     let makes = matches!(kind, "create" | "mkdir" | "symlink" | "mkfifo" | "tmpfile");
     let path = fitting_path(dice, now, special, makes);
@@ -87,20 +87,20 @@ pub(crate) fn random(dice: &mut Dice, now: &Snapshot, special: &[String], base: 
     // A directory stays accessible.
     let is_directory = now.get(&path).is_none_or(|seen| seen.kind != 'f');
     let modes: &[u32] = if is_directory { &[0o755, 0o700, 0o555, 0o711] } else { &[0o644, 0o444, 0, 0o600] };
-    Op { kind, path, to, via: dice.pick(VIAS), text, mode: dice.pick(modes) }
+    FileOperation { kind, path, to, via: dice.pick(VIAS), text, mode: dice.pick(modes) }
 }
 
 /// Returns a path, mostly one that exists or is missing as the operation needs.
-fn fitting_path(dice: &mut Dice, now: &Snapshot, special: &[String], makes: bool) -> String {
+fn fitting_path(dice: &mut FuzzRandom, now: &TreeSnapshot, special: &[String], makes: bool) -> String {
     let path = random_path(dice, now, special);
     if now.contains_key(&path) == makes && dice.chance(75) { random_path(dice, now, special) } else { path }
 }
 
-fn random_path(dice: &mut Dice, now: &Snapshot, special: &[String]) -> String {
+fn random_path(dice: &mut FuzzRandom, now: &TreeSnapshot, special: &[String]) -> String {
     let all: Vec<&str> = now.keys().map(|path| &**path).filter(|path| !path.is_empty()).collect();
     let enterable: Vec<&str> =
         all.iter().copied().filter(|path| matches!(now[*path].kind, 'd' | 'l')).collect();
-    let name = |dice: &mut Dice| {
+    let name = |dice: &mut FuzzRandom| {
         let names = if dice.chance(85) { NAMES } else { DECIDING };
         dice.pick(names)
     };
@@ -130,7 +130,7 @@ fn random_path(dice: &mut Dice, now: &Snapshot, special: &[String]) -> String {
     }
 }
 
-impl Op {
+impl FileOperation {
     /// Reports whether it changes the directory entry instead of the file.
     pub(crate) fn is_of_entry(&self) -> bool {
         let makes = matches!(self.kind, "create" | "mkdir" | "mkfifo" | "symlink" | "tmpfile" | "link");

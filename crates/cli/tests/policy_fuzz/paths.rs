@@ -25,7 +25,7 @@ pub(crate) fn is_below(path: &str, above: &str) -> bool {
 
 /// The type of the file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     Missing,
     Directory,
     File,
@@ -35,19 +35,19 @@ pub(crate) enum Kind {
 }
 
 /// Returns the type of the file at `path`, without following symlinks.
-pub(crate) fn kind(path: &Path) -> Kind {
+pub(crate) fn kind(path: &Path) -> PathKind {
     match fs::symlink_metadata(path).map(|stat| stat.file_type()) {
-        Err(_) => Kind::Missing,
-        Ok(kind) if kind.is_dir() => Kind::Directory,
-        Ok(kind) if kind.is_symlink() => Kind::Link,
-        Ok(kind) if kind.is_fifo() || kind.is_socket() => Kind::Special,
-        Ok(_) => Kind::File,
+        Err(_) => PathKind::Missing,
+        Ok(kind) if kind.is_dir() => PathKind::Directory,
+        Ok(kind) if kind.is_symlink() => PathKind::Link,
+        Ok(kind) if kind.is_fifo() || kind.is_socket() => PathKind::Special,
+        Ok(_) => PathKind::File,
     }
 }
 
 /// The result of resolving a path.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Way {
+pub(crate) struct ResolvedPath {
     /// The resolved path, if it is below the top; the last component may be missing.
     pub(crate) real: Option<String>,
     /// The path leads out of the tree.
@@ -57,13 +57,13 @@ pub(crate) struct Way {
 }
 
 /// Resolves `path` in the tree at `base`; follows the last component only if `follow`.
-pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> Way {
-    let mut way = Way::default();
+pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> ResolvedPath {
+    let mut way = ResolvedPath::default();
     let mut names: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
     let mut at = String::new();
     let mut links = 0;
     while let Some(name) = names.pop() {
-        if kind(&base.join(&at)) != Kind::Directory {
+        if kind(&base.join(&at)) != PathKind::Directory {
             return way;
         }
         way.through.push(at.clone());
@@ -71,17 +71,17 @@ pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> Way {
             "" | "." => at.clone(),
             ".." => match parent(&at) {
                 Some(above) => above.to_owned(),
-                None => return Way { outside: true, ..way },
+                None => return ResolvedPath { outside: true, ..way },
             },
             name => join(&at, name),
         };
         let is_last = names.iter().all(|name| name.is_empty() || name == ".");
         match kind(&base.join(&next)) {
-            Kind::Missing if is_last && names.is_empty() => {
-                return Way { real: Some(next), ..way };
+            PathKind::Missing if is_last && names.is_empty() => {
+                return ResolvedPath { real: Some(next), ..way };
             }
-            Kind::Missing => return way,
-            Kind::Link if follow || !names.is_empty() => {
+            PathKind::Missing => return way,
+            PathKind::Link if follow || !names.is_empty() => {
                 links += 1;
                 if links > 40 {
                     return way;
@@ -93,7 +93,7 @@ pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> Way {
                         at = String::new();
                         below.to_str().unwrap().to_owned()
                     }
-                    Err(_) if to.starts_with('/') => return Way { outside: true, ..way },
+                    Err(_) if to.starts_with('/') => return ResolvedPath { outside: true, ..way },
                     Err(_) => to,
                 };
                 names.extend(to.split('/').rev().map(str::to_owned));
@@ -101,5 +101,5 @@ pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> Way {
             _ => at = next,
         }
     }
-    Way { real: Some(at), ..way }
+    ResolvedPath { real: Some(at), ..way }
 }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::dice::Dice;
+use crate::dice::FuzzRandom;
 use crate::paths::join;
-use crate::tree::{DECIDING, Entry, NAMES, What};
+use crate::tree::{DECIDING, FuzzTreeEntry, NAMES, FuzzEntryKind};
 
 /// A policy; paths are relative to the tree's top, and may lead through symlinks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Policy {
+pub(crate) struct FuzzPolicy {
     /// Namespaces, or else Landlock alone.
     pub(crate) namespaces: bool,
     /// Mode `read-only`, or else `workspace-write`.
@@ -16,21 +16,21 @@ pub(crate) struct Policy {
     pub(crate) cwd: String,
     pub(crate) roots: Vec<String>,
     pub(crate) read_only: Vec<String>,
-    pub(crate) deny: Vec<Deny>,
+    pub(crate) deny: Vec<DeniedRead>,
     pub(crate) network: &'static str,
     pub(crate) explain: bool,
 }
 
 /// A path or glob that may not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deny {
+pub(crate) enum DeniedRead {
     Path(String),
     Glob(&'static str),
 }
 
 /// A glob, and a function that reports whether it matches a path below the top. The last three are built in.
-type Glob = (&'static str, fn(&str) -> bool);
-pub(crate) const GLOBS: &[Glob] = &[
+type DenyGlob = (&'static str, fn(&str) -> bool);
+pub(crate) const GLOBS: &[DenyGlob] = &[
     ("*.key", |path| path.ends_with(".key")),
     ("secret/", |path| name(path) == "secret"),
     ("**/deep/?.key", |path| {
@@ -51,22 +51,22 @@ fn name(path: &str) -> &str {
 }
 
 /// Returns a random policy for this tree.
-pub(crate) fn random(dice: &mut Dice, tree: &[Entry]) -> Policy {
+pub(crate) fn random(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry]) -> FuzzPolicy {
     let directories: Vec<&str> =
-        tree.iter().filter(|entry| entry.what == What::Directory).map(|entry| &*entry.path).collect();
+        tree.iter().filter(|entry| entry.what == FuzzEntryKind::Directory).map(|entry| &*entry.path).collect();
     let is_plain = |path: &str| !DECIDING.iter().any(|name| path.split('/').any(|part| part == *name));
     let plain: Vec<&str> = directories.iter().copied().filter(|path| is_plain(path)).collect();
     let closed =
         |path: &str| tree.iter().any(|entry| entry.foreign && crate::paths::is_below(path, &entry.path));
     let open: Vec<&str> = plain.iter().copied().filter(|path| !closed(path)).collect();
     let cwd = if dice.chance(80) { "ws" } else { dice.pick(&open) };
-    let mut policy = Policy {
+    let mut policy = FuzzPolicy {
         namespaces: dice.chance(75),
         reads: dice.chance(20),
         cwd: cwd.to_owned(),
         network: dice.pick(&["off", "loopback", "on"]),
         explain: dice.chance(15),
-        ..Policy::default()
+        ..FuzzPolicy::default()
     };
     for _ in 0..dice.below(4) {
         let nested: Vec<&str> = open.iter().copied().filter(|path| path.matches('/').count() > 1).collect();
@@ -83,16 +83,16 @@ pub(crate) fn random(dice: &mut Dice, tree: &[Entry]) -> Policy {
     }
     for _ in 0..dice.below(4) {
         policy.deny.push(if dice.chance(50) {
-            Deny::Glob(GLOBS[dice.below(ASKED)].0)
+            DeniedRead::Glob(GLOBS[dice.below(ASKED)].0)
         } else {
-            Deny::Path(random_path(dice, tree, &directories))
+            DeniedRead::Path(random_path(dice, tree, &directories))
         });
     }
     policy
 }
 
 /// Returns an existing or missing path in the tree.
-fn random_path(dice: &mut Dice, tree: &[Entry], directories: &[&str]) -> String {
+fn random_path(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry], directories: &[&str]) -> String {
     match dice.below(10) {
         0..6 => dice.pick(tree).path,
         6..8 => join(dice.pick(directories), dice.pick(NAMES)),
@@ -101,7 +101,7 @@ fn random_path(dice: &mut Dice, tree: &[Entry], directories: &[&str]) -> String 
     }
 }
 
-impl Policy {
+impl FuzzPolicy {
     /// Returns the arguments of `toolgate` up to the command.
     pub(crate) fn arguments(&self, base: &Path) -> Vec<String> {
         let at = |path: &str| if path.is_empty() { text(base) } else { text(&base.join(path)) };
@@ -115,8 +115,8 @@ impl Policy {
         self.read_only.iter().for_each(|path| flag("--read-only", at(path)));
         for deny in &self.deny {
             let pattern = match deny {
-                Deny::Path(path) => at(path),
-                Deny::Glob(glob) => (*glob).to_owned(),
+                DeniedRead::Path(path) => at(path),
+                DeniedRead::Glob(glob) => (*glob).to_owned(),
             };
             flag("--deny-read", pattern);
         }

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use crate::judge::{Case, Finding, Source, Tally, play};
+use crate::judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally, play};
 use crate::tree;
 
 /// Replays of a case at most.
 const MOST: usize = 200;
 
 /// Runs the case in a directory of its own.
-pub(crate) fn replay(case: &Case, place: &Path) -> Result<(), Finding> {
-    crate::with_place(place, |place| play(&mut case.clone(), Source::Given, place, &mut Tally::default()))
+pub(crate) fn replay(case: &FuzzCase, place: &Path) -> Result<(), FuzzFinding> {
+    crate::with_place(place, |place| play(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default()))
 }
 
 /// Removes everything that is not needed for `finding`.
-pub(crate) fn shrink(case: Case, finding: Finding, place: &Path) -> (Case, Finding) {
+pub(crate) fn shrink(case: FuzzCase, finding: FuzzFinding, place: &Path) -> (FuzzCase, FuzzFinding) {
     let mut best = (case, finding);
     let mut left = MOST;
     // ends: each turn makes the case smaller
@@ -23,7 +23,7 @@ pub(crate) fn shrink(case: Case, finding: Finding, place: &Path) -> (Case, Findi
 }
 
 /// Tries every reduction of the case, and reports whether one worked.
-fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
+fn smaller(best: &mut (FuzzCase, FuzzFinding), place: &Path, left: &mut usize) -> bool {
     let before = *left;
     let mut found = false;
     let mut length = best.0.ops.len().div_ceil(2);
@@ -42,13 +42,13 @@ fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
         length /= 2;
     }
     for policy in best.0.policy.simpler() {
-        let case = Case { policy, ..best.0.clone() };
+        let case = FuzzCase { policy, ..best.0.clone() };
         found |= keeps(best, case, place, left);
     }
     for entry in best.0.tree.clone().iter().rev().filter(|entry| !tree::is_top(&entry.path)) {
         let smaller = tree::without(&best.0.tree, &entry.path);
         if smaller.len() < best.0.tree.len() {
-            let case = Case { tree: smaller, ..best.0.clone() };
+            let case = FuzzCase { tree: smaller, ..best.0.clone() };
             found |= keeps(best, case, place, left);
         }
     }
@@ -56,7 +56,7 @@ fn smaller(best: &mut (Case, Finding), place: &Path, left: &mut usize) -> bool {
 }
 
 /// Accepts `case` if it shows the same finding.
-fn keeps(best: &mut (Case, Finding), case: Case, place: &Path, left: &mut usize) -> bool {
+fn keeps(best: &mut (FuzzCase, FuzzFinding), case: FuzzCase, place: &Path, left: &mut usize) -> bool {
     if *left == 0 {
         return false;
     }

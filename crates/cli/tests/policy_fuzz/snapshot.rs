@@ -12,7 +12,7 @@ const EXPLICIT: i64 = 1_100_000_000;
 
 /// The state of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct EntryState {
     pub(crate) kind: char,
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
@@ -27,11 +27,11 @@ pub(crate) struct Seen {
 }
 
 /// A tree: path → entry.
-pub(crate) type Snapshot = BTreeMap<String, Seen>;
+pub(crate) type TreeSnapshot = BTreeMap<String, EntryState>;
 
 /// Takes a snapshot of everything below `base`.
-pub(crate) fn take(base: &Path) -> Snapshot {
-    let mut snapshot = Snapshot::new();
+pub(crate) fn take(base: &Path) -> TreeSnapshot {
+    let mut snapshot = TreeSnapshot::new();
     let mut todo = vec![String::new()];
     while let Some(path) = todo.pop() {
         let at = base.join(&path);
@@ -46,7 +46,7 @@ pub(crate) fn take(base: &Path) -> Snapshot {
     snapshot
 }
 
-fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> Seen {
+fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> EntryState {
     let kind = match stat.file_type() {
         kind if kind.is_dir() => 'd',
         kind if kind.is_symlink() => 'l',
@@ -65,7 +65,7 @@ fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> Seen {
         }
         _ => Vec::new(),
     };
-    Seen {
+    EntryState {
         kind,
         mode: stat.mode() & 0o7777,
         owner: (stat.uid(), stat.gid()),
@@ -93,7 +93,7 @@ fn attributes(at: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     names.map(|name| (name.to_vec(), value(name))).collect()
 }
 
-impl Seen {
+impl EntryState {
     /// Describes the entry for people.
     pub(crate) fn words(&self) -> String {
         let Self { kind, mode, owner, links, inode, changed, modified, body, attributes, .. } = self;
@@ -128,9 +128,9 @@ impl Seen {
 
 /// Describes the differences between `one` and `other`.
 pub(crate) fn unlike(
-    one: &Snapshot,
-    other: &Snapshot,
-    same: impl Fn(&str, &Seen, &Seen) -> bool,
+    one: &TreeSnapshot,
+    other: &TreeSnapshot,
+    same: impl Fn(&str, &EntryState, &EntryState) -> bool,
 ) -> Vec<String> {
     let mut found = Vec::new();
     for (path, seen) in one {
@@ -148,11 +148,11 @@ pub(crate) fn unlike(
 }
 
 /// Describes every change of a tree.
-pub(crate) fn changes(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+pub(crate) fn changes(before: &TreeSnapshot, after: &TreeSnapshot) -> Vec<String> {
     unlike(before, after, |_, one, other| one == other)
 }
 
 /// Describes the differences between two trees after the same operations.
-pub(crate) fn differences(one: &Snapshot, other: &Snapshot) -> Vec<String> {
+pub(crate) fn differences(one: &TreeSnapshot, other: &TreeSnapshot) -> Vec<String> {
     unlike(one, other, |_, one, other| one.is_like(other))
 }

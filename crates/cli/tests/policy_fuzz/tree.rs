@@ -7,14 +7,14 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::dice::Dice;
+use crate::dice::FuzzRandom;
 use crate::paths::{join, parent};
 
 /// One entry; paths are relative to the tree's top.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct FuzzTreeEntry {
     pub(crate) path: String,
-    pub(crate) what: What,
+    pub(crate) what: FuzzEntryKind,
     pub(crate) mode: u32,
     /// It belongs to another user, if there is one.
     pub(crate) foreign: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 
 /// The type of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FuzzEntryKind {
     Directory,
     /// With this content.
     File(String),
@@ -59,14 +59,14 @@ pub(crate) const NAMES: &[&str] = &[
 pub(crate) const DECIDING: &[&str] = &[".codex", ".claude", ".agents", ".toolgate", ".git"];
 
 /// Returns a random tree: a workspace, its neighbours, a home.
-pub(crate) fn random(dice: &mut Dice) -> Vec<Entry> {
+pub(crate) fn random(dice: &mut FuzzRandom) -> Vec<FuzzTreeEntry> {
     let mut tree = Vec::new();
     for top in ["ws", "out", "sib", "home", "home/.cache", "home/.ssh"] {
         let mode = if top.len() < 4 && dice.chance(8) { 0o555 } else { 0o755 };
-        add(&mut tree, top.to_owned(), What::Directory, mode);
+        add(&mut tree, top.to_owned(), FuzzEntryKind::Directory, mode);
     }
-    add(&mut tree, "home/.ssh/id".to_owned(), What::File("token home-ssh".to_owned()), 0o600);
-    add(&mut tree, "home/.cache/c".to_owned(), What::File("token cache".to_owned()), 0o644);
+    add(&mut tree, "home/.ssh/id".to_owned(), FuzzEntryKind::File("token home-ssh".to_owned()), 0o600);
+    add(&mut tree, "home/.cache/c".to_owned(), FuzzEntryKind::File("token cache".to_owned()), 0o644);
     for number in 0..10 + dice.below(24) {
         let above = random_directory(dice, &tree);
         let deciding = dice.chance(if above == "ws" { 35 } else { 12 });
@@ -82,51 +82,51 @@ pub(crate) fn random(dice: &mut Dice) -> Vec<Entry> {
         let (what, mode) = random_what(dice, &tree, number);
         add(&mut tree, path, what, mode);
         // An inaccessible directory cannot be a root either.
-        let is_open = tree.last().is_some_and(|entry| entry.what != What::Directory || entry.mode != 0o700);
+        let is_open = tree.last().is_some_and(|entry| entry.what != FuzzEntryKind::Directory || entry.mode != 0o700);
         tree.last_mut().unwrap().foreign = is_open && dice.chance(6);
     }
     tree
 }
 
-fn add(tree: &mut Vec<Entry>, path: String, what: What, mode: u32) {
-    tree.push(Entry { path, what, mode, foreign: false });
+fn add(tree: &mut Vec<FuzzTreeEntry>, path: String, what: FuzzEntryKind, mode: u32) {
+    tree.push(FuzzTreeEntry { path, what, mode, foreign: false });
 }
 
 /// Returns a directory for further entries, mostly in the workspace.
-fn random_directory(dice: &mut Dice, tree: &[Entry]) -> String {
-    let plain = |entry: &&Entry| entry.what == What::Directory && !entry.path.contains(".git");
+fn random_directory(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry]) -> String {
+    let plain = |entry: &&FuzzTreeEntry| entry.what == FuzzEntryKind::Directory && !entry.path.contains(".git");
     let all: Vec<&str> = tree.iter().filter(plain).map(|entry| &*entry.path).collect();
     let inner: Vec<&str> = all.iter().copied().filter(|path| path.starts_with("ws")).collect();
     let of = if dice.chance(60) { inner } else { all };
     dice.pick(&of).to_owned()
 }
 
-fn random_what(dice: &mut Dice, tree: &[Entry], number: usize) -> (What, u32) {
-    let any = |dice: &mut Dice| dice.pick(tree).path;
+fn random_what(dice: &mut FuzzRandom, tree: &[FuzzTreeEntry], number: usize) -> (FuzzEntryKind, u32) {
+    let any = |dice: &mut FuzzRandom| dice.pick(tree).path;
     match dice.below(100) {
-        0..32 => (What::Directory, dice.pick(&[0o755, 0o755, 0o755, 0o700, 0o555])),
+        0..32 => (FuzzEntryKind::Directory, dice.pick(&[0o755, 0o755, 0o755, 0o700, 0o555])),
         32..62 => {
             let content = format!("token {number}");
-            (What::File(content), dice.pick(&[0o644, 0o644, 0o600, 0o666, 0o444, 0o000]))
+            (FuzzEntryKind::File(content), dice.pick(&[0o644, 0o644, 0o600, 0o666, 0o444, 0o000]))
         }
-        62..72 => (What::AbsoluteLink(any(dice)), 0),
-        72..78 => (What::Link(format!("{}{}", dice.pick(&["../", "../../", "./"]), any(dice))), 0),
+        62..72 => (FuzzEntryKind::AbsoluteLink(any(dice)), 0),
+        72..78 => (FuzzEntryKind::Link(format!("{}{}", dice.pick(&["../", "../../", "./"]), any(dice))), 0),
         // To a neighbour, to a missing name, or to itself.
-        78..84 => (What::Link((dice.pick(NAMES)).to_owned()), 0),
+        78..84 => (FuzzEntryKind::Link((dice.pick(NAMES)).to_owned()), 0),
         84..92 => {
-            let is_file = |entry: &&Entry| matches!(entry.what, What::File(_));
-            let files: Vec<&Entry> = tree.iter().filter(is_file).collect();
-            (What::HardLink(dice.pick(&files).path.clone()), 0)
+            let is_file = |entry: &&FuzzTreeEntry| matches!(entry.what, FuzzEntryKind::File(_));
+            let files: Vec<&FuzzTreeEntry> = tree.iter().filter(is_file).collect();
+            (FuzzEntryKind::HardLink(dice.pick(&files).path.clone()), 0)
         }
-        92..96 => (What::Fifo, 0o644),
-        _ => (What::Socket, 0o755),
+        92..96 => (FuzzEntryKind::Fifo, 0o644),
+        _ => (FuzzEntryKind::Socket, 0o755),
     }
 }
 
 /// Adds a git repository as `git init` creates it; writing it by hand is faster.
-fn repository(tree: &mut Vec<Entry>, at: &str, number: usize) {
+fn repository(tree: &mut Vec<FuzzTreeEntry>, at: &str, number: usize) {
     for below in ["", "/hooks", "/objects", "/objects/info", "/refs", "/refs/heads"] {
-        add(tree, format!("{at}{below}"), What::Directory, 0o755);
+        add(tree, format!("{at}{below}"), FuzzEntryKind::Directory, 0o755);
     }
     for (below, text) in [
         ("HEAD", "ref: refs/heads/main\n".to_owned()),
@@ -134,25 +134,25 @@ fn repository(tree: &mut Vec<Entry>, at: &str, number: usize) {
         ("hooks/pre-commit", format!("#!/bin/sh\n# token {number}\n")),
         ("description", "nothing\n".to_owned()),
     ] {
-        add(tree, join(at, below), What::File(text), 0o644);
+        add(tree, join(at, below), FuzzEntryKind::File(text), 0o644);
     }
 }
 
 /// Creates the tree below `base` for user and group `owner`. The caller must hold the returned listeners.
-pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
+pub(crate) fn build(tree: &[FuzzTreeEntry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
     let mut listening = Vec::new();
     fs::create_dir(base).unwrap();
     for entry in tree {
         let at = base.join(&entry.path);
         match &entry.what {
-            What::Directory => fs::create_dir(&at).unwrap(),
-            What::File(content) => fs::write(&at, content).unwrap(),
-            What::AbsoluteLink(to) => symlink(base.join(to), &at).unwrap(),
-            What::Link(to) => symlink(to, &at).unwrap(),
-            What::HardLink(to) => fs::hard_link(base.join(to), &at).unwrap(),
-            What::Fifo => mknodat(CWD, &at, FileType::Fifo, Mode::from(entry.mode), 0).unwrap(),
+            FuzzEntryKind::Directory => fs::create_dir(&at).unwrap(),
+            FuzzEntryKind::File(content) => fs::write(&at, content).unwrap(),
+            FuzzEntryKind::AbsoluteLink(to) => symlink(base.join(to), &at).unwrap(),
+            FuzzEntryKind::Link(to) => symlink(to, &at).unwrap(),
+            FuzzEntryKind::HardLink(to) => fs::hard_link(base.join(to), &at).unwrap(),
+            FuzzEntryKind::Fifo => mknodat(CWD, &at, FileType::Fifo, Mode::from(entry.mode), 0).unwrap(),
             // A path may be too long for a socket address.
-            What::Socket => match UnixListener::bind(&at) {
+            FuzzEntryKind::Socket => match UnixListener::bind(&at) {
                 Ok(listener) => listening.push(listener),
                 Err(_) => mknodat(CWD, &at, FileType::Socket, Mode::from(entry.mode), 0).unwrap(),
             },
@@ -161,11 +161,11 @@ pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<Unix
     let other = if owner == Some(0) { 65534 } else { 0 };
     for entry in tree.iter().rev() {
         let at = base.join(&entry.path);
-        if let Some(user) = owner.filter(|_| !matches!(entry.what, What::HardLink(_))) {
+        if let Some(user) = owner.filter(|_| !matches!(entry.what, FuzzEntryKind::HardLink(_))) {
             let user = if entry.foreign { other } else { user };
             lchown(&at, Some(user), Some(user)).unwrap();
         }
-        if matches!(entry.what, What::Directory | What::File(_) | What::Fifo | What::Socket) {
+        if matches!(entry.what, FuzzEntryKind::Directory | FuzzEntryKind::File(_) | FuzzEntryKind::Fifo | FuzzEntryKind::Socket) {
             fs::set_permissions(&at, fs::Permissions::from_mode(entry.mode)).unwrap();
         }
     }
@@ -177,9 +177,9 @@ pub(crate) fn build(tree: &[Entry], base: &Path, owner: Option<u32>) -> Vec<Unix
 }
 
 /// Returns the tree without this entry, the entries below it, and its hard links.
-pub(crate) fn without(tree: &[Entry], path: &str) -> Vec<Entry> {
-    let below = |entry: &Entry| crate::paths::is_below(&entry.path, path);
-    let named = |entry: &Entry| matches!(&entry.what, What::HardLink(to) if crate::paths::is_below(to, path));
+pub(crate) fn without(tree: &[FuzzTreeEntry], path: &str) -> Vec<FuzzTreeEntry> {
+    let below = |entry: &FuzzTreeEntry| crate::paths::is_below(&entry.path, path);
+    let named = |entry: &FuzzTreeEntry| matches!(&entry.what, FuzzEntryKind::HardLink(to) if crate::paths::is_below(to, path));
     tree.iter().filter(|entry| !below(entry) && !named(entry)).cloned().collect()
 }
 

@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 /// A running script server; it ends when dropped.
-pub(crate) struct Served {
+pub(crate) struct ScriptServerProcess {
     child: Child,
     pub(crate) url: String,
     log: PathBuf,
 }
 
-impl Served {
+impl ScriptServerProcess {
     /// Serves `turns`; its files are in `directory`.
     pub(crate) fn start(directory: &Path, turns: &[Value]) -> Self {
         testkit::restore_signals();
@@ -40,7 +40,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ScriptServerProcess {
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -13,16 +13,16 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A home directory without the developer's files.
-pub(crate) struct Home(TempDir);
+pub(crate) struct TestHome(TempDir);
 
 /// The exit status and output of a run.
-pub(crate) struct Ran {
+pub(crate) struct CommandRun {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Home {
+impl TestHome {
     pub(crate) fn new() -> Self {
         testkit::restore_signals();
         Self(tempfile::tempdir().unwrap())
@@ -33,13 +33,13 @@ impl Home {
     }
 
     /// Runs `toolgate` in `cwd`.
-    pub(crate) fn run(&self, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
+    pub(crate) fn run(&self, cwd: &Path, args: &[&str], stdin: &str) -> CommandRun {
         start(self.path().as_os_str(), cwd, args, stdin)
     }
 }
 
 /// Runs `toolgate` in `cwd` with the home `home`.
-pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> Ran {
+pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> CommandRun {
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(args)
         .current_dir(cwd)
@@ -57,5 +57,5 @@ pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> Ran
     // A program need not read all of its input.
     let _written = writer.join().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code(), out: text(stdout), err: text(stderr) }
+    CommandRun { code: status.code(), out: text(stdout), err: text(stderr) }
 }

@@ -8,8 +8,8 @@ use toolgate::rules::NewRule;
 use toolgate::shell::Word;
 use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
 
-use super::protocol::{Block, CallView, Choice, Content, Kind, Outcome, Permission, Status, fenced};
-use super::updates::Updates;
+use super::protocol::{ContentBlock, ToolCallUpdate, PermissionOption, ToolCallContent, ToolCallKind, PermissionOutcome, PermissionResponse, ToolCallStatus, fenced};
+use super::updates::EditorUpdates;
 use crate::approve::{self, choices, confinement, script};
 use crate::screen::one_line;
 
@@ -17,13 +17,13 @@ use crate::screen::one_line;
 const MOST: usize = 120;
 
 /// The approver of one editor session.
-pub(super) struct Asks {
+pub(super) struct EditorApprover {
     pub(super) peer: Peer,
     pub(super) session: String,
-    pub(super) updates: Arc<Updates>,
+    pub(super) updates: Arc<EditorUpdates>,
 }
 
-impl Approver for Asks {
+impl Approver for EditorApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let params = json!({
@@ -42,12 +42,12 @@ impl Approver for Asks {
     }
 }
 
-impl Asks {
+impl EditorApprover {
     /// Builds the view of the call, with everything the user has to know to decide.
-    fn view(&self, call: &CallId, question: &Question) -> CallView {
+    fn view(&self, call: &CallId, question: &Question) -> ToolCallUpdate {
         let mut content = Vec::new();
-        let mut text = |block: Block| content.push(Content::Content { content: block });
-        text(Block::text(reasons(question)));
+        let mut text = |block: ContentBlock| content.push(ToolCallContent::Content { content: block });
+        text(ContentBlock::text(reasons(question)));
         let command = command(question);
         if let Some(command) = &command {
             text(fenced("sh", command));
@@ -55,19 +55,19 @@ impl Asks {
         let diffs = self.updates.diffs(call);
         match &question.intent.diff {
             Some(diff) if diffs.is_empty() => text(fenced("diff", diff)),
-            Some(_) | None => content.extend(diffs.into_iter().map(Content::Diff)),
+            Some(_) | None => content.extend(diffs.into_iter().map(ToolCallContent::Diff)),
         }
         let is_known = self.updates.id(call);
         // The editor does not know calls of a subagent, so the view needs its own title and kind.
         let title = is_known.is_none().then(|| one_line(&command.unwrap_or_else(|| question.tool.clone())));
-        let kind = is_known.is_none().then_some(Kind::Other);
-        CallView {
+        let kind = is_known.is_none().then_some(ToolCallKind::Other);
+        ToolCallUpdate {
             tool_call_id: is_known.unwrap_or_else(|| call.to_string()),
             title,
             kind,
-            status: Some(Status::Pending),
+            status: Some(ToolCallStatus::Pending),
             content: Some(content),
-            ..CallView::default()
+            ..ToolCallUpdate::default()
         }
     }
 }
@@ -127,34 +127,34 @@ fn command(question: &Question) -> Option<String> {
 
 /// Returns the answers as buttons. `Stop` and `Note` have none: editors have their own stop button, and the
 /// user types a note as the next prompt.
-fn options(question: &Question) -> Vec<Choice> {
-    let option = |choice: approve::Choice| {
+fn options(question: &Question) -> Vec<PermissionOption> {
+    let option = |choice: approve::ApprovalChoice| {
         let (name, kind) = match choice {
-            approve::Choice::Once => ("Allow".to_owned(), "allow_once"),
-            approve::Choice::Session => ("Allow exactly this for the session".to_owned(), "allow_always"),
-            approve::Choice::Always => {
+            approve::ApprovalChoice::Once => ("Allow".to_owned(), "allow_once"),
+            approve::ApprovalChoice::Session => ("Allow exactly this for the session".to_owned(), "allow_always"),
+            approve::ApprovalChoice::Always => {
                 let rule = question.proposal.as_ref().map(|proposal| on_one_line(&proposal.rule));
                 let short: String = rule.unwrap_or_default().chars().take(MOST).collect();
                 (format!("Always allow, by the rule: {short}"), "allow_always")
             }
-            approve::Choice::No => ("Reject".to_owned(), "reject_once"),
-            approve::Choice::Note | approve::Choice::Stop => return None,
+            approve::ApprovalChoice::No => ("Reject".to_owned(), "reject_once"),
+            approve::ApprovalChoice::Note | approve::ApprovalChoice::Stop => return None,
         };
-        Some(Choice { option_id: choice.decision(), name, kind })
+        Some(PermissionOption { option_id: choice.decision(), name, kind })
     };
     choices(question).into_iter().filter_map(option).collect()
 }
 
 /// Converts the editor's answer into a decision. An invalid answer is a denial.
 fn decision(answer: Value, question: &Question) -> ReviewDecision {
-    let Permission { outcome } = match fitting(answer) {
+    let PermissionResponse { outcome } = match fitting(answer) {
         Ok(permission) => permission,
         Err(fault) => return denied(&format!("the editor's answer was none: {fault}")),
     };
     let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
     match outcome {
-        Outcome::Cancelled => ReviewDecision::Abort,
-        Outcome::Selected { option_id } => {
+        PermissionOutcome::Cancelled => ReviewDecision::Abort,
+        PermissionOutcome::Selected { option_id } => {
             let offered = options(question).into_iter().any(|choice| choice.option_id == option_id);
             let said = json!({ "decision": option_id });
             match crate::commands::pipe::decision(&said, rule) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate::patch::{self, Action, Patch};
 use toolgate::{Item, Place, ToolCall, ToolOutput, ToolPayload};
 
-use super::protocol::{Block, CallView, Content, Kind, Location, Status, fenced};
+use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, fenced};
 use crate::commands::run::title::about;
 
 /// The tool whose calls are shown only as a plan.
@@ -21,12 +21,12 @@ const PATHS: [&str; 3] = ["path", "file_path", "dir_path"];
 const LINES: [&str; 2] = ["start_line", "line"];
 
 /// Returns the view of a new call; `id` is the call's id in the editor.
-pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> CallView {
-    CallView {
+pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
+    ToolCallUpdate {
         tool_call_id: id,
         title: Some(title(call)),
         kind: Some(kind(call)),
-        status: Some(Status::Pending),
+        status: Some(ToolCallStatus::Pending),
         content: None,
         locations: Some(locations(call, cwd)),
         raw_input: Some(input(call)),
@@ -34,17 +34,17 @@ pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> CallView {
 }
 
 /// Returns the update for an answered call.
-pub(super) fn ended(id: String, output: &ToolOutput) -> CallView {
-    let content = output.items.iter().map(|item| Content::Content {
+pub(super) fn ended(id: String, output: &ToolOutput) -> ToolCallUpdate {
+    let content = output.items.iter().map(|item| ToolCallContent::Content {
         content: match item {
             Item::Text(text) => fenced("", text),
             Item::Image(image) => {
-                Block::Image { data: STANDARD.encode(&image.bytes), mime_type: image.mime.to_owned() }
+                ContentBlock::Image { data: STANDARD.encode(&image.bytes), mime_type: image.mime.to_owned() }
             }
         },
     });
-    let status = Some(if output.success { Status::Completed } else { Status::Failed });
-    CallView { tool_call_id: id, status, content: Some(content.collect()), ..CallView::default() }
+    let status = Some(if output.success { ToolCallStatus::Completed } else { ToolCallStatus::Failed });
+    ToolCallUpdate { tool_call_id: id, status, content: Some(content.collect()), ..ToolCallUpdate::default() }
 }
 
 /// Describes the call in plain words.
@@ -57,7 +57,7 @@ pub(super) fn title(call: &ToolCall) -> String {
         "list_dir" => "List",
         "view_image" => "Look at",
         "grep_files" | "search" => "Search for",
-        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit(call) == Kind::Delete => "Delete",
+        "apply_patch" | "applypatch" | "edit_file" | "write_file" if edit(call) == ToolCallKind::Delete => "Delete",
         "apply_patch" | "applypatch" | "edit_file" | "write_file" => "Edit",
         "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" => "Run",
         "write_stdin" => "Type",
@@ -72,24 +72,24 @@ pub(super) fn title(call: &ToolCall) -> String {
 }
 
 /// Returns the icon of the call.
-pub(super) fn kind(call: &ToolCall) -> Kind {
+pub(super) fn kind(call: &ToolCall) -> ToolCallKind {
     match call.name.as_str() {
-        "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => Kind::Read,
-        "grep_files" | "search" | "tool_search" => Kind::Search,
+        "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => ToolCallKind::Read,
+        "grep_files" | "search" | "tool_search" => ToolCallKind::Search,
         "apply_patch" | "applypatch" | "edit_file" | "write_file" => edit(call),
         "exec_command" | "shell" | "shell_command" | "local_shell" | "container.exec" | "write_stdin"
-        | "kill_session" | "list_sessions" => Kind::Execute,
-        _ => Kind::Other,
+        | "kill_session" | "list_sessions" => ToolCallKind::Execute,
+        _ => ToolCallKind::Other,
     }
 }
 
-/// Returns `Kind::Delete` for a patch that only deletes files, else `Kind::Edit`.
-fn edit(call: &ToolCall) -> Kind {
+/// Returns `ToolCallKind::Delete` for a patch that only deletes files, else `ToolCallKind::Edit`.
+fn edit(call: &ToolCall) -> ToolCallKind {
     let takes_away =
         |patch: &Patch| patch.edits.iter().all(|edit| matches!(edit.action, Action::Delete { .. }));
     match patch::parse(&call.payload.arguments()) {
-        Ok(patch) if takes_away(&patch) => Kind::Delete,
-        Ok(_) | Err(_) => Kind::Edit,
+        Ok(patch) if takes_away(&patch) => ToolCallKind::Delete,
+        Ok(_) | Err(_) => ToolCallKind::Edit,
     }
 }
 
@@ -105,22 +105,22 @@ fn input(call: &ToolCall) -> Value {
 }
 
 /// Returns the files that the arguments of the call name.
-fn locations(call: &ToolCall, cwd: &Path) -> Vec<Location> {
+fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
     let place = Place { cwd: cwd.to_owned() };
     let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };
     let changed = match kind(call) {
-        Kind::Edit | Kind::Delete => patch::parse(&call.payload.arguments()).ok(),
-        Kind::Read | Kind::Search | Kind::Execute | Kind::Fetch | Kind::Other => None,
+        ToolCallKind::Edit | ToolCallKind::Delete => patch::parse(&call.payload.arguments()).ok(),
+        ToolCallKind::Read | ToolCallKind::Search | ToolCallKind::Execute | ToolCallKind::Fetch | ToolCallKind::Other => None,
     };
     if let Some(patch) = changed {
         let mut paths: Vec<PathBuf> = patch.paths().filter_map(at).collect();
         paths.dedup();
-        return paths.into_iter().take(MOST_FILES).map(|path| Location { path, line: None }).collect();
+        return paths.into_iter().take(MOST_FILES).map(|path| ToolCallLocation { path, line: None }).collect();
     }
     let arguments = input(call);
     let path = PATHS.iter().find_map(|name| at(arguments[*name].as_str()?));
     let line = LINES.iter().find_map(|name| arguments[*name].as_u64());
-    path.map(|path| Location { path, line }).into_iter().collect()
+    path.map(|path| ToolCallLocation { path, line }).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -138,32 +138,32 @@ mod tests {
         };
         let mcp = ToolPayload::Mcp { server: "git".into(), tool: "log".into(), arguments: "{}".into() };
         let rows = [
-            (function("exec_command", r#"{"cmd": "cargo test"}"#), "Run cargo test", Kind::Execute, ""),
+            (function("exec_command", r#"{"cmd": "cargo test"}"#), "Run cargo test", ToolCallKind::Execute, ""),
             (
                 function("read_file", r#"{"path": "src/lib.rs", "start_line": 3}"#),
                 "Read src/lib.rs",
-                Kind::Read,
+                ToolCallKind::Read,
                 "/w/src/lib.rs:3",
             ),
-            (function("grep_files", r#"{"pattern": "x", "path": ".."}"#), "Search for ..", Kind::Search, "/"),
-            (custom(patch), "Edit a.rs, /w/b.rs", Kind::Edit, "/w/a.rs /w/b.rs"),
+            (function("grep_files", r#"{"pattern": "x", "path": ".."}"#), "Search for ..", ToolCallKind::Search, "/"),
+            (custom(patch), "Edit a.rs, /w/b.rs", ToolCallKind::Edit, "/w/a.rs /w/b.rs"),
             (
                 ToolCall { id: "1".into(), name: "mcp__git__log".to_owned(), payload: mcp },
                 "git: log",
-                Kind::Other,
+                ToolCallKind::Other,
                 "",
             ),
             (
                 custom("*** Begin Patch\n*** Delete File: a.rs\n*** End Patch"),
                 "Delete a.rs",
-                Kind::Delete,
+                ToolCallKind::Delete,
                 "/w/a.rs",
             ),
-            (function("x\u{1b}", "no json"), "x\\u{1b} no json", Kind::Other, ""),
+            (function("x\u{1b}", "no json"), "x\\u{1b} no json", ToolCallKind::Other, ""),
         ];
         for (call, title, kind, files) in rows {
             let view = begun("1".to_owned(), &call, Path::new("/w"));
-            let shown = view.locations.unwrap_or_default().into_iter().map(|Location { path, line }| {
+            let shown = view.locations.unwrap_or_default().into_iter().map(|ToolCallLocation { path, line }| {
                 line.map_or(path.display().to_string(), |line| format!("{}:{line}", path.display()))
             });
             let shown: Vec<String> = shown.collect();

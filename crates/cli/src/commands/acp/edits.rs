@@ -8,7 +8,7 @@ use toolgate::fs::{Door, FsError, Kind};
 use toolgate::patch::{self, Change, Content, Memory, Plan};
 use toolgate::{Gate, Intent, Place, Planned, Verdict};
 
-use super::protocol::Diff;
+use super::protocol::EditorFileDiff;
 
 /// The tool whose calls are patches.
 const PATCH: &str = "apply_patch";
@@ -17,9 +17,9 @@ const MOST: usize = 1 << 20;
 
 /// Computes diffs from the files that the gate permits tools to read.
 #[derive(Default)]
-pub(super) struct Edits(OnceLock<Gate>);
+pub(super) struct PatchPreview(OnceLock<Gate>);
 
-impl Edits {
+impl PatchPreview {
     /// Sets the gate. Without a gate there are no diffs.
     pub(super) fn within(&self, gate: &Gate) {
         let _set_once = self.0.set(gate.clone());
@@ -27,7 +27,7 @@ impl Edits {
 
     /// Returns the diffs of `call`. Returns `None` if the call is no patch, does not apply, exceeds the size
     /// limit, or touches files that may not be read.
-    pub(super) fn of(&self, call: Planned<'_>) -> Option<Vec<Diff>> {
+    pub(super) fn of(&self, call: Planned<'_>) -> Option<Vec<EditorFileDiff>> {
         let gate = self.0.get().filter(|_| call.tool == PATCH)?;
         let patch = patch::parse(&call.call.payload.arguments()).ok()?;
         let mut files = Vec::new();
@@ -35,17 +35,17 @@ impl Edits {
         for path in patch.paths() {
             let whole = located(call.place, path)?;
             match read(gate, &whole, room) {
-                Before::Nothing => {}
-                Before::Text(text) => {
+                FileBefore::Nothing => {}
+                FileBefore::Text(text) => {
                     room -= text.len();
                     files.push((path.to_owned(), text));
                 }
-                Before::Unknown => return None,
+                FileBefore::Unknown => return None,
             }
         }
         let plan = Plan::of(&patch, &Memory::of(files)).ok()?;
         let diffs = plan.changes.iter().map(|change| diff(change, call.place));
-        let diffs: Vec<Diff> = diffs.collect::<Option<_>>()?;
+        let diffs: Vec<EditorFileDiff> = diffs.collect::<Option<_>>()?;
         let bytes: usize = diffs.iter().map(|diff| diff.new_text.len()).sum();
         (bytes <= MOST).then_some(diffs)
     }
@@ -55,33 +55,33 @@ fn located(place: &Place, path: &str) -> Option<PathBuf> {
     place.path("input", path).ok()
 }
 
-fn diff(change: &Change, place: &Place) -> Option<Diff> {
+fn diff(change: &Change, place: &Place) -> Option<EditorFileDiff> {
     let text = |content: &Content| String::from_utf8(content.bytes.to_vec()).ok();
     let old_text = change.before.as_ref().map(text).map_or(Some(None), |text| text.map(Some))?;
     let new_text = change.after.as_ref().map_or_else(|| Some(String::new()), text)?;
-    Some(Diff { path: located(place, &change.path)?, old_text, new_text })
+    Some(EditorFileDiff { path: located(place, &change.path)?, old_text, new_text })
 }
 
 /// The file at a path before the patch.
-enum Before {
+enum FileBefore {
     Nothing,
     Text(String),
     /// The gate denies reading it, or it is no UTF-8 text file within the size limit.
     Unknown,
 }
 
-fn read(gate: &Gate, file: &Path, room: usize) -> Before {
-    let Verdict::Allow(permit) = gate.decide(PATCH, &Intent::read(file)) else { return Before::Unknown };
+fn read(gate: &Gate, file: &Path, room: usize) -> FileBefore {
+    let Verdict::Allow(permit) = gate.decide(PATCH, &Intent::read(file)) else { return FileBefore::Unknown };
     let found = match Door::new(&permit).look(file) {
         Ok(found) if found.kind() == Kind::File => found,
-        Err(FsError::NotFound { .. }) => return Before::Nothing,
-        Ok(_) | Err(_) => return Before::Unknown,
+        Err(FsError::NotFound { .. }) => return FileBefore::Nothing,
+        Ok(_) | Err(_) => return FileBefore::Unknown,
     };
     let limit = u64::try_from(room).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let is_read = found.open().is_ok_and(|file| file.take(limit).read_to_end(&mut bytes).is_ok());
     match String::from_utf8(bytes) {
-        Ok(text) if is_read && text.len() <= room => Before::Text(text),
-        _ => Before::Unknown,
+        Ok(text) if is_read && text.len() <= room => FileBefore::Text(text),
+        _ => FileBefore::Unknown,
     }
 }

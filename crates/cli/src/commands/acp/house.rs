@@ -9,13 +9,13 @@ use rpc::{Asked, Code, Host, Peer, RpcFault, TakeBack, fitting};
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, CancellationToken};
 
-use super::live::Live;
+use super::live::EditorSession;
 use super::protocol::{
-    Call, Earlier, Initialize, Listing, Prompt, SetMode, VERSION, Which, Workplace, not_found,
+    EditorRequest, LoadSessionRequest, InitializeRequest, ListSessionsRequest, PromptRequest, SetModeRequest, VERSION, SessionIdParams, SessionSetup, not_found,
 };
 use super::{open, prompt, replay};
-use crate::args::Acp;
-use crate::config::Dirs;
+use crate::args::AcpArgs;
+use crate::config::UserDirs;
 
 /// Maximum number of open sessions.
 const MOST_SESSIONS: usize = 256;
@@ -23,40 +23,40 @@ const MOST_SESSIONS: usize = 256;
 const LISTED: usize = 100;
 
 /// The ACP server.
-pub(super) struct House {
-    pub(super) args: Acp,
-    pub(super) dirs: Dirs,
+pub(super) struct AcpServer {
+    pub(super) args: AcpArgs,
+    pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
     pub(super) processes: Processes,
     is_met: AtomicBool,
-    live: Mutex<HashMap<String, Arc<Live>>>,
+    live: Mutex<HashMap<String, Arc<EditorSession>>>,
 }
 
-impl House {
-    pub(super) fn new(args: Acp, dirs: Dirs) -> Self {
+impl AcpServer {
+    pub(super) fn new(args: AcpArgs, dirs: UserDirs) -> Self {
         let (processes, live) = (Processes::default(), Mutex::default());
         Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<EditorSession>>> {
         // The map is consistent after every statement, so a poisoned lock is usable.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn all(&self) -> Vec<Arc<Live>> {
+    fn all(&self) -> Vec<Arc<EditorSession>> {
         self.live().values().cloned().collect()
     }
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<EditorSession>> = self.live().drain().map(|(_, live)| live).collect();
         all.iter().for_each(|live| live.cancel());
         for live in all {
             live.close("the editor left").await;
         }
     }
 
-    fn find(&self, id: &str) -> Result<Arc<Live>, RpcFault> {
+    fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
         self.live().get(id).cloned().ok_or_else(|| {
             let id = crate::screen::one_line(id);
             not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
@@ -65,7 +65,7 @@ impl House {
 
     /// Answers `initialize`. A client with another protocol version gets ours, and disconnects if it does not
     /// support it.
-    fn initialize(&self, said: &Initialize) -> Value {
+    fn initialize(&self, said: &InitializeRequest) -> Value {
         if said.protocol_version != VERSION {
             tracing::info!(
                 theirs = said.protocol_version,
@@ -86,7 +86,7 @@ impl House {
         })
     }
 
-    fn begin(&self, peer: &Peer, workplace: Workplace) -> Result<Value, RpcFault> {
+    fn begin(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
         if self.live().len() >= MOST_SESSIONS {
             return Err(
                 Code::Limit.fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))
@@ -99,7 +99,7 @@ impl House {
     }
 
     /// Resumes a session, or returns the one that is already open.
-    fn go_on(&self, peer: &Peer, earlier: Earlier) -> Result<Arc<Live>, RpcFault> {
+    fn go_on(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Arc<EditorSession>, RpcFault> {
         if let Ok(live) = self.find(&earlier.session_id) {
             return Ok(live);
         }
@@ -108,7 +108,7 @@ impl House {
         Ok(live)
     }
 
-    async fn load(&self, peer: &Peer, earlier: Earlier) -> Result<Value, RpcFault> {
+    async fn load(&self, peer: &Peer, earlier: LoadSessionRequest) -> Result<Value, RpcFault> {
         let live = self.go_on(peer, earlier)?;
         if live.is_busy() {
             return Err(
@@ -121,7 +121,7 @@ impl House {
         Ok(json!({ "modes": live.modes() }))
     }
 
-    fn list(&self, wanted: &Listing) -> Result<Value, RpcFault> {
+    fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
         let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
         let listed =
             journal::list(directory, LISTED).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
@@ -139,19 +139,19 @@ impl House {
         Ok(json!({ "sessions": sessions }))
     }
 
-    async fn end(&self, which: &Which) -> Result<Value, RpcFault> {
+    async fn end(&self, which: &SessionIdParams) -> Result<Value, RpcFault> {
         let live = self.find(&which.session_id)?;
         self.live().remove(&which.session_id);
         live.close("closed").await;
         Ok(json!({}))
     }
 
-    fn set_mode(&self, wanted: &SetMode) -> Result<Value, RpcFault> {
+    fn set_mode(&self, wanted: &SetModeRequest) -> Result<Value, RpcFault> {
         self.find(&wanted.session_id)?.set_mode(&wanted.mode_id)?;
         Ok(json!({}))
     }
 
-    async fn prompt(&self, asked: Prompt, taken_back: CancellationToken) -> Result<Value, RpcFault> {
+    async fn prompt(&self, asked: PromptRequest, taken_back: CancellationToken) -> Result<Value, RpcFault> {
         let live = self.find(&asked.session_id)?;
         let wrong = |why: String| Code::Params.fault(format!("the params do not fit at `prompt`: {why}"));
         let (text, images) = prompt::read(asked.prompt).map_err(wrong)?;
@@ -160,25 +160,25 @@ impl House {
     }
 }
 
-impl Host for House {
+impl Host for AcpServer {
     fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
             let Asked { peer, method, params, cancel } = asked;
-            let call = Call::read(&method, params)?;
-            if !self.is_met.load(Ordering::SeqCst) && !matches!(call, Call::Initialize(_)) {
+            let call = EditorRequest::read(&method, params)?;
+            if !self.is_met.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
                 return Err(Code::Request.fault("say who you are first, with `initialize`"));
             }
             match call {
-                Call::Initialize(said) => Ok(self.initialize(&said)),
-                Call::NewSession(workplace) => self.begin(&peer, workplace),
-                Call::LoadSession(earlier) => self.load(&peer, earlier).await,
-                Call::ResumeSession(earlier) => {
+                EditorRequest::Initialize(said) => Ok(self.initialize(&said)),
+                EditorRequest::NewSession(workplace) => self.begin(&peer, workplace),
+                EditorRequest::LoadSession(earlier) => self.load(&peer, earlier).await,
+                EditorRequest::ResumeSession(earlier) => {
                     self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes() }))
                 }
-                Call::ListSessions(wanted) => self.list(&wanted),
-                Call::CloseSession(which) => self.end(&which).await,
-                Call::SetMode(wanted) => self.set_mode(&wanted),
-                Call::Prompt(asked) => self.prompt(asked, cancel).await,
+                EditorRequest::ListSessions(wanted) => self.list(&wanted),
+                EditorRequest::CloseSession(which) => self.end(&which).await,
+                EditorRequest::SetMode(wanted) => self.set_mode(&wanted),
+                EditorRequest::Prompt(asked) => self.prompt(asked, cancel).await,
             }
         })
     }
@@ -188,7 +188,7 @@ impl Host for House {
             return;
         }
         // Cancelling an unknown session is a no-op.
-        if let Ok(live) = fitting::<Which>(params).and_then(|which| self.find(&which.session_id)) {
+        if let Ok(live) = fitting::<SessionIdParams>(params).and_then(|which| self.find(&which.session_id)) {
             live.cancel();
         }
     }

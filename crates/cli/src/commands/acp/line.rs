@@ -3,35 +3,35 @@
 use rpc::Peer;
 use serde_json::{Value, json};
 
-use super::protocol::Update;
+use super::protocol::SessionUpdate;
 
 const UPDATE: &str = "session/update";
 
 /// Sends the updates of one session.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct UpdateSender {
     pub(super) peer: Peer,
     pub(super) session: String,
 }
 
-impl Line {
-    fn params(&self, update: &Update) -> Value {
+impl UpdateSender {
+    fn params(&self, update: &SessionUpdate) -> Value {
         json!({ "sessionId": self.session, "update": update })
     }
 
     /// Enqueues a mandatory update, in order and without backpressure. Updates accumulate for an editor that
     /// does not read, until the connection is closed. The text of a model until then is bounded.
-    pub(super) fn tell(&self, update: &Update) {
+    pub(super) fn tell(&self, update: &SessionUpdate) {
         let _left = self.peer.say(UPDATE, &self.params(update));
     }
 
     /// Sends an optional update, and drops it if the outbox is full.
-    pub(super) fn mention(&self, update: &Update) {
+    pub(super) fn mention(&self, update: &SessionUpdate) {
         let _left_out = self.peer.mention(UPDATE, &self.params(update));
     }
 
     /// Sends a possibly long update and waits for room in the outbox.
-    pub(super) async fn send(&self, update: &Update) {
+    pub(super) async fn send(&self, update: &SessionUpdate) {
         let _left = self.peer.tell(UPDATE, &self.params(update).to_string()).await;
     }
 }

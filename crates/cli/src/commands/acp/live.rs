@@ -10,16 +10,16 @@ use serde_json::Value;
 use toolgate::mcp::Servers;
 use toolgate::{CancellationToken, Image, Toolgate};
 
-use super::modes::Modes;
+use super::modes::SessionModeHook;
 use super::protocol::StopReason;
-use super::updates::Updates;
-use crate::session::{self, Made};
+use super::updates::EditorUpdates;
+use crate::session::{self, AssembledSession};
 
 /// Maximum time for an interrupted turn to end. The turn's own limit is ten seconds.
 const LAST: Duration = Duration::from_secs(12);
 
 /// An open session.
-pub(super) struct Live {
+pub(super) struct EditorSession {
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<JournalRecorder>,
     pub(super) servers: Option<Arc<Servers>>,
@@ -28,11 +28,11 @@ pub(super) struct Live {
     pub(super) session: tokio::sync::Mutex<AgentSession>,
     /// Cancelled and replaced when the editor cancels its requests so far.
     pub(super) stop: Mutex<CancellationToken>,
-    pub(super) modes: Arc<Modes>,
-    pub(super) updates: Arc<Updates>,
+    pub(super) modes: Arc<SessionModeHook>,
+    pub(super) updates: Arc<EditorUpdates>,
 }
 
-impl Live {
+impl EditorSession {
     /// Returns the session id.
     pub(super) fn id(&self) -> &str {
         self.updates.session()
@@ -43,7 +43,7 @@ impl Live {
         self.recorder.path()
     }
 
-    pub(super) fn updates(&self) -> &Updates {
+    pub(super) fn updates(&self) -> &EditorUpdates {
         &self.updates
     }
 
@@ -123,7 +123,7 @@ impl Live {
         self.cancel();
         // An interrupted turn still writes to the journal that it was interrupted.
         let _turn = tokio::time::timeout(LAST, self.session.lock()).await;
-        Made::closed(&self.toolgate, self.servers.clone(), None).await;
+        AssembledSession::closed(&self.toolgate, self.servers.clone(), None).await;
         if let Err(fault) = session::close(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }

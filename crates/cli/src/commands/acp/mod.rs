@@ -21,19 +21,19 @@ use std::sync::Arc;
 
 use rpc::{Limits, Lines};
 
-use crate::args::Acp;
+use crate::args::AcpArgs;
 use crate::commands::mcp::ended;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::screen;
-use house::House;
+use house::AcpServer;
 
-pub(crate) fn run(args: Acp) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     if std::io::stdin().is_terminal() {
         screen::hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
     }
     super::block_on(async {
-        let house = Arc::new(House::new(args, Dirs::from_env()?));
+        let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
         let host = Arc::clone(&house) as Arc<dyn rpc::Host>;
         let serving = rpc::serve(host, Lines(tokio::io::stdin(), tokio::io::stdout()), Limits::default());
         let ended = tokio::select! {

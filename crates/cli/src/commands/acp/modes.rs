@@ -9,13 +9,13 @@ use toolgate::{BoxFuture, Effect, Hook, HookSays, HookWants, Intent, Planned, To
 
 /// A session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum SessionMode {
     Configured,
     Ask,
     ReadOnly,
 }
 
-impl Mode {
+impl SessionMode {
     const ALL: [Self; 3] = [Self::Configured, Self::Ask, Self::ReadOnly];
 
     fn id(self) -> &'static str {
@@ -48,26 +48,26 @@ impl Mode {
 }
 
 /// The current mode of one session, enforced as a hook.
-pub(super) struct Modes {
+pub(super) struct SessionModeHook {
     sandbox: &'static str,
     approval: &'static str,
-    now: Mutex<Mode>,
+    now: Mutex<SessionMode>,
 }
 
-impl Modes {
+impl SessionModeHook {
     /// Creates the hook in the mode `Configured`.
     pub(super) fn of(sandbox: &'static str, approval: &'static str) -> Self {
-        Self { sandbox, approval, now: Mutex::new(Mode::Configured) }
+        Self { sandbox, approval, now: Mutex::new(SessionMode::Configured) }
     }
 
-    fn now(&self) -> Mode {
+    fn now(&self) -> SessionMode {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Switches the mode. An unknown id is an error that lists the modes.
     pub(super) fn set(&self, id: &str) -> Result<(), String> {
-        let Some(mode) = Mode::ALL.into_iter().find(|mode| mode.id() == id) else {
-            return Err(format!("there are {}", Mode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")));
+        let Some(mode) = SessionMode::ALL.into_iter().find(|mode| mode.id() == id) else {
+            return Err(format!("there are {}", SessionMode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")));
         };
         *self.now.lock().unwrap_or_else(PoisonError::into_inner) = mode;
         Ok(())
@@ -75,17 +75,17 @@ impl Modes {
 
     /// Returns all modes and the current one as JSON.
     pub(super) fn described(&self) -> Value {
-        let describe = |mode: Mode| {
+        let describe = |mode: SessionMode| {
             let about = match mode {
-                Mode::Configured => {
+                SessionMode::Configured => {
                     format!("The sandbox is {}, the approval policy {}", self.sandbox, self.approval)
                 }
-                Mode::Ask => "Asks before every change and every command".to_owned(),
-                Mode::ReadOnly => "Changes nothing and runs no command".to_owned(),
+                SessionMode::Ask => "Asks before every change and every command".to_owned(),
+                SessionMode::ReadOnly => "Changes nothing and runs no command".to_owned(),
             };
             json!({ "id": mode.id(), "name": mode.name(), "description": about })
         };
-        json!({ "currentModeId": self.now().id(), "availableModes": Mode::ALL.map(describe) })
+        json!({ "currentModeId": self.now().id(), "availableModes": SessionMode::ALL.map(describe) })
     }
 }
 
@@ -102,7 +102,7 @@ fn acts(intent: &Intent) -> bool {
     })
 }
 
-impl Hook for Modes {
+impl Hook for SessionModeHook {
     fn name(&self) -> &str {
         "mode"
     }

@@ -9,28 +9,28 @@ use rpc::{Code, Peer, RpcFault};
 use toolgate::mcp::Means;
 use toolgate::{Approver, Hook, Observer};
 
-use super::asks::Asks;
-use super::edits::Edits;
-use super::house::House;
-use super::live::Live;
-use super::modes::Modes;
-use super::protocol::{Workplace, not_found};
+use super::asks::EditorApprover;
+use super::edits::PatchPreview;
+use super::house::AcpServer;
+use super::live::EditorSession;
+use super::modes::SessionModeHook;
+use super::protocol::{SessionSetup, not_found};
 use super::servers;
-use super::updates::Updates;
-use crate::compose::{Composed, compose_in};
+use super::updates::EditorUpdates;
+use crate::compose::{ComposedTools, compose_in};
 use crate::config::Config;
-use crate::fault::Fault;
-use crate::servers::Told;
-use crate::session::model::{self, Whereabouts};
-use crate::session::{self, Made, Wanted};
+use crate::fault::CliFault;
+use crate::servers::ServerNotices;
+use crate::session::model::{self, ModelLocation};
+use crate::session::{self, AssembledSession, SessionSpec};
 
 /// Opens a new session.
-pub(super) fn begin(house: &House, peer: &Peer, workplace: Workplace) -> Result<Live, RpcFault> {
+pub(super) fn begin(house: &AcpServer, peer: &Peer, workplace: SessionSetup) -> Result<EditorSession, RpcFault> {
     live(house, peer, workplace, SessionId::new(), None)
 }
 
 /// Resumes a session from its journal.
-pub(super) fn resume(house: &House, peer: &Peer, id: &str, workplace: Workplace) -> Result<Live, RpcFault> {
+pub(super) fn resume(house: &AcpServer, peer: &Peer, id: &str, workplace: SessionSetup) -> Result<EditorSession, RpcFault> {
     let named = crate::screen::one_line(id);
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
@@ -43,28 +43,28 @@ pub(super) fn resume(house: &House, peer: &Peer, id: &str, workplace: Workplace)
 }
 
 fn live(
-    house: &House,
+    house: &AcpServer,
     peer: &Peer,
-    workplace: Workplace,
+    workplace: SessionSetup,
     id: SessionId,
     resume: Option<String>,
-) -> Result<Live, RpcFault> {
+) -> Result<EditorSession, RpcFault> {
     let composed = composed(house, workplace)?;
     let named = id.as_str().to_owned();
     let flags = &house.args.model;
-    let chosen = model::chosen(&Whereabouts::of(flags), composed.model()).map_err(unusable)?;
+    let chosen = model::chosen(&ModelLocation::of(flags), composed.model()).map_err(unusable)?;
     let limits = model::limits(flags);
-    let (edits, cwd) = (Arc::<Edits>::default(), composed.cwd().to_owned());
-    let updates = Arc::new(Updates::new(peer, (&named, &cwd), limits.context, &edits));
-    let modes = Arc::new(Modes::of(composed.sandbox_name(), composed.approval_name()));
-    let asks = Asks { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
+    let (edits, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
+    let updates = Arc::new(EditorUpdates::new(peer, (&named, &cwd), limits.context, &edits));
+    let modes = Arc::new(SessionModeHook::of(composed.sandbox_name(), composed.approval_name()));
+    let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
     let composed = composed
         .sharing(Arc::new(house.processes.apart()))
         .observed(Arc::clone(&updates) as Arc<dyn Observer>)
         .asking(Arc::new(asks) as Arc<dyn Approver>)
         .hooked(Arc::clone(&modes) as Arc<dyn Hook>)
         .hooked(Arc::clone(&updates) as Arc<dyn Hook>);
-    let wanted = Wanted {
+    let wanted = SessionSpec {
         composed,
         dirs: house.dirs.clone(),
         model: Some(chosen),
@@ -76,25 +76,25 @@ fn live(
         // The protocol has no questions except for permissions.
         person: None,
         // Editors keep the standard error of the agent in a log that the user can open.
-        means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
+        means: Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() },
         agents: None,
     };
-    let Made { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;
+    let AssembledSession { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;
     let Some(session) = session else {
         return Err(Code::Internal.fault("a session without its model; this is a bug"));
     };
     edits.within(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
     let stop = Mutex::default();
-    Ok(Live { toolgate, recorder, servers, handle, session, stop, modes, updates })
+    Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
 }
 
-fn unusable(fault: Fault) -> RpcFault {
+fn unusable(fault: CliFault) -> RpcFault {
     Code::Internal.fault(fault.sentence())
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
-fn composed(house: &House, workplace: Workplace) -> Result<Composed, RpcFault> {
+fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
     let wrong = |why: String| Code::Params.fault(format!("the params do not fit at {why}"));
     if !Path::is_absolute(&workplace.cwd) {
         return Err(wrong("`cwd`: it must be an absolute path".to_owned()));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use super::line::Line;
-use super::protocol::{CallView, Content, Update, fenced};
+use super::line::UpdateSender;
+use super::protocol::{ToolCallUpdate, ToolCallContent, SessionUpdate, fenced};
 
 /// Bytes of output that are shown. Each update resends them, because an update replaces the previous content
 /// of a call.
@@ -17,28 +17,28 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The output tails of the running calls of a session.
 #[derive(Clone)]
-pub(super) struct Outputs {
-    line: Line,
+pub(super) struct LiveOutputs {
+    line: UpdateSender,
     runtime: Handle,
-    tails: Arc<Mutex<HashMap<String, Tail>>>,
+    tails: Arc<Mutex<HashMap<String, OutputTail>>>,
 }
 
 /// The tail of one output.
 #[derive(Default)]
-struct Tail {
+struct OutputTail {
     text: String,
     shown: Option<Instant>,
     /// A task is scheduled to show it.
     is_due: bool,
 }
 
-impl Outputs {
+impl LiveOutputs {
     /// Must be called in a runtime.
-    pub(super) fn new(line: Line) -> Self {
+    pub(super) fn new(line: UpdateSender) -> Self {
         Self { line, runtime: Handle::current(), tails: Arc::default() }
     }
 
-    fn tails(&self) -> MutexGuard<'_, HashMap<String, Tail>> {
+    fn tails(&self) -> MutexGuard<'_, HashMap<String, OutputTail>> {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,12 +67,12 @@ impl Outputs {
     }
 
     /// Sends the tail. The caller holds the lock on the tails, so no update follows the end of the call.
-    fn show(&self, id: &str, tail: &mut Tail) {
+    fn show(&self, id: &str, tail: &mut OutputTail) {
         (tail.shown, tail.is_due) = (Some(Instant::now()), false);
-        let content = Some(vec![Content::Content { content: fenced("", &plain(&tail.text)) }]);
-        let view = CallView { tool_call_id: id.to_owned(), content, ..CallView::default() };
+        let content = Some(vec![ToolCallContent::Content { content: fenced("", &plain(&tail.text)) }]);
+        let view = ToolCallUpdate { tool_call_id: id.to_owned(), content, ..ToolCallUpdate::default() };
         // The update may be dropped: the answer contains the output.
-        self.line.mention(&Update::Changed(view));
+        self.line.mention(&SessionUpdate::Changed(view));
     }
 
     /// Removes an answered call.
@@ -90,7 +90,7 @@ fn plain(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-impl Tail {
+impl OutputTail {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > MOST {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_end_of_an_output_is_kept_in_whole_letters() {
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         tail.push("x");
         tail.push(&"é".repeat(MOST));
         assert_eq!(tail.text, "é".repeat(MOST / 2));

@@ -4,22 +4,22 @@ use std::fmt::Write;
 
 use toolgate::Image;
 
-use super::protocol::{Block, Resource};
+use super::protocol::{ContentBlock, EmbeddedResource};
 use crate::commands::serve::content::picture;
 
 /// Returns the text and the images of a prompt, or an error message.
-pub(super) fn read(blocks: Vec<Block>) -> Result<(String, Vec<Image>), String> {
+pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Image>), String> {
     // Mentions stay where the user typed them. The contents of mentioned resources follow after the typed
     // text.
     let (mut typed, mut attached, mut images) = (String::new(), String::new(), Vec::new());
     for block in blocks {
         match block {
-            Block::Text { text } => typed.push_str(&text),
-            Block::Image { data, mime_type } => images.push(picture(&mime_type, &data)?),
-            Block::Audio {} => return Err("sound is not heard here; type it".to_owned()),
-            Block::ResourceLink { uri, name } => typed.push_str(&mention(&uri, &name)),
-            Block::Resource { resource } => {
-                let Resource { uri, mime_type, text, blob } = resource;
+            ContentBlock::Text { text } => typed.push_str(&text),
+            ContentBlock::Image { data, mime_type } => images.push(picture(&mime_type, &data)?),
+            ContentBlock::Audio {} => return Err("sound is not heard here; type it".to_owned()),
+            ContentBlock::ResourceLink { uri, name } => typed.push_str(&mention(&uri, &name)),
+            ContentBlock::Resource { resource } => {
+                let EmbeddedResource { uri, mime_type, text, blob } = resource;
                 typed.push_str(&mention(&uri, ""));
                 match (text, blob) {
                     (Some(text), _) => {

@@ -21,18 +21,18 @@ pub(super) fn not_found(message: String) -> RpcFault {
 }
 
 /// A request of the editor.
-pub(super) enum Call {
-    Initialize(Initialize),
-    NewSession(Workplace),
-    LoadSession(Earlier),
-    ResumeSession(Earlier),
-    ListSessions(Listing),
-    CloseSession(Which),
-    SetMode(SetMode),
-    Prompt(Prompt),
+pub(super) enum EditorRequest {
+    Initialize(InitializeRequest),
+    NewSession(SessionSetup),
+    LoadSession(LoadSessionRequest),
+    ResumeSession(LoadSessionRequest),
+    ListSessions(ListSessionsRequest),
+    CloseSession(SessionIdParams),
+    SetMode(SetModeRequest),
+    Prompt(PromptRequest),
 }
 
-impl Call {
+impl EditorRequest {
     /// Parses a request.
     pub(super) fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
         match method {
@@ -56,31 +56,31 @@ impl Call {
 /// Parameters of `initialize`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Initialize {
+pub(super) struct InitializeRequest {
     pub(super) protocol_version: u16,
 }
 
 /// The working directory and the MCP servers of a session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Workplace {
+pub(super) struct SessionSetup {
     pub(super) cwd: PathBuf,
     #[serde(default)]
-    pub(super) mcp_servers: Vec<McpServer>,
+    pub(super) mcp_servers: Vec<EditorMcpServer>,
 }
 
 /// Parameters of `session/load` and `session/resume`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Earlier {
+pub(super) struct LoadSessionRequest {
     pub(super) session_id: String,
     #[serde(flatten)]
-    pub(super) workplace: Workplace,
+    pub(super) workplace: SessionSetup,
 }
 
 /// Parameters of `session/list`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Listing {
+pub(super) struct ListSessionsRequest {
     #[serde(default)]
     pub(super) cwd: Option<PathBuf>,
 }
@@ -88,14 +88,14 @@ pub(super) struct Listing {
 /// Parameters of requests that only name a session.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Which {
+pub(super) struct SessionIdParams {
     pub(super) session_id: String,
 }
 
 /// Parameters of `session/set_mode`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SetMode {
+pub(super) struct SetModeRequest {
     pub(super) session_id: String,
     pub(super) mode_id: String,
 }
@@ -103,14 +103,14 @@ pub(super) struct SetMode {
 /// Parameters of `session/prompt`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Prompt {
+pub(super) struct PromptRequest {
     pub(super) session_id: String,
-    pub(super) prompt: Vec<Block>,
+    pub(super) prompt: Vec<ContentBlock>,
 }
 
 /// An MCP server of the editor. Without a `type` it is a program.
 #[derive(Debug, Deserialize)]
-pub(super) struct McpServer {
+pub(super) struct EditorMcpServer {
     #[serde(rename = "type", default)]
     pub(super) kind: Option<String>,
     pub(super) name: String,
@@ -119,16 +119,16 @@ pub(super) struct McpServer {
     #[serde(default)]
     pub(super) args: Vec<String>,
     #[serde(default)]
-    pub(super) env: Vec<Pair>,
+    pub(super) env: Vec<NameValuePair>,
     #[serde(default)]
     pub(super) url: Option<String>,
     #[serde(default)]
-    pub(super) headers: Vec<Pair>,
+    pub(super) headers: Vec<NameValuePair>,
 }
 
 /// An environment variable or a header.
 #[derive(Debug, Deserialize)]
-pub(super) struct Pair {
+pub(super) struct NameValuePair {
     pub(super) name: String,
     pub(super) value: String,
 }
@@ -136,15 +136,15 @@ pub(super) struct Pair {
 /// A content block.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(super) enum Block {
+pub(super) enum ContentBlock {
     Text { text: String },
     Image { data: String, mime_type: String },
     Audio {},
     ResourceLink { uri: String, name: String },
-    Resource { resource: Resource },
+    Resource { resource: EmbeddedResource },
 }
 
-impl Block {
+impl ContentBlock {
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -153,7 +153,7 @@ impl Block {
 /// A resource whose content the editor has embedded in the prompt.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Resource {
+pub(super) struct EmbeddedResource {
     pub(super) uri: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) mime_type: Option<String>,
@@ -166,19 +166,19 @@ pub(super) struct Resource {
 /// The payload of `session/update`.
 #[derive(Debug, Serialize)]
 #[serde(tag = "sessionUpdate")]
-pub(super) enum Update {
+pub(super) enum SessionUpdate {
     #[serde(rename = "user_message_chunk")]
-    User { content: Block },
+    User { content: ContentBlock },
     #[serde(rename = "agent_message_chunk")]
-    Text { content: Block },
+    Text { content: ContentBlock },
     #[serde(rename = "agent_thought_chunk")]
-    Thought { content: Block },
+    Thought { content: ContentBlock },
     /// A new call.
     #[serde(rename = "tool_call")]
-    Begun(CallView),
+    Begun(ToolCallUpdate),
     /// Changed fields of a known call.
     #[serde(rename = "tool_call_update")]
-    Changed(CallView),
+    Changed(ToolCallUpdate),
     #[serde(rename = "plan")]
     Plan { entries: Vec<PlanEntry> },
     /// The number of tokens in the conversation, and the size of the context window.
@@ -189,18 +189,18 @@ pub(super) enum Update {
 /// A tool call as an editor shows it. Omitted fields stay unchanged.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CallView {
+pub(super) struct ToolCallUpdate {
     pub(super) tool_call_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<ToolCallKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<ToolCallStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) content: Option<Vec<Content>>,
+    pub(super) content: Option<Vec<ToolCallContent>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) locations: Option<Vec<Location>>,
+    pub(super) locations: Option<Vec<ToolCallLocation>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) raw_input: Option<Value>,
 }
@@ -208,7 +208,7 @@ pub(super) struct CallView {
 /// The kind of a tool call, which editors show as an icon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum ToolCallKind {
     Read,
     Edit,
     Delete,
@@ -221,7 +221,7 @@ pub(super) enum Kind {
 /// The status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+pub(super) enum ToolCallStatus {
     Pending,
     InProgress,
     Completed,
@@ -231,15 +231,15 @@ pub(super) enum Status {
 /// Content of a tool call.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Content {
-    Content { content: Block },
-    Diff(Diff),
+pub(super) enum ToolCallContent {
+    Content { content: ContentBlock },
+    Diff(EditorFileDiff),
 }
 
 /// The change of a file. A new file has no old text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Diff {
+pub(super) struct EditorFileDiff {
     pub(super) path: PathBuf,
     pub(super) old_text: Option<String>,
     pub(super) new_text: String,
@@ -247,7 +247,7 @@ pub(super) struct Diff {
 
 /// A file, and optionally a line, that a tool call is about.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Location {
+pub(super) struct ToolCallLocation {
     pub(super) path: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<u64>,
@@ -265,7 +265,7 @@ pub(super) struct PlanEntry {
 /// An answer that a permission request offers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Choice {
+pub(super) struct PermissionOption {
     pub(super) option_id: &'static str,
     pub(super) name: String,
     pub(super) kind: &'static str,
@@ -273,14 +273,14 @@ pub(super) struct Choice {
 
 /// The answer to `session/request_permission`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Permission {
-    pub(super) outcome: Outcome,
+pub(super) struct PermissionResponse {
+    pub(super) outcome: PermissionOutcome,
 }
 
 /// The user's choice in a permission request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(super) enum Outcome {
+pub(super) enum PermissionOutcome {
     Cancelled,
     Selected { option_id: String },
 }
@@ -298,10 +298,10 @@ pub(super) enum StopReason {
 
 /// Puts `text` into a code fence longer than any run of backticks in it, so that an editor shows it
 /// literally.
-pub(super) fn fenced(language: &str, text: &str) -> Block {
+pub(super) fn fenced(language: &str, text: &str) -> ContentBlock {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    Block::text(format!(
+    ContentBlock::text(format!(
         "{fence}{language}\n{}\n{fence}",
         crate::screen::visible(text.trim_end_matches('\n'))
     ))

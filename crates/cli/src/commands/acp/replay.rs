@@ -6,17 +6,17 @@ use rpc::{Code, RpcFault};
 use toolgate::ToolOutput;
 use toolgate::wire::Said;
 
-use super::live::Live;
-use super::protocol::{Block, Update};
-use super::updates::{Updates, entry};
+use super::live::EditorSession;
+use super::protocol::{ContentBlock, SessionUpdate};
+use super::updates::{EditorUpdates, entry};
 
 /// Returns the updates for everything that was said and done.
-pub(super) fn updates(live: &Live) -> Result<Vec<Update>, RpcFault> {
+pub(super) fn updates(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
     let read = journal::read(live.journal()).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
     Ok(told(&read.records, live.updates()))
 }
 
-fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
+fn told(records: &[Record], updates: &EditorUpdates) -> Vec<SessionUpdate> {
     let mut told = Vec::new();
     // The journal records a response when it is complete, after its calls. Its text is still replayed before
     // the calls.
@@ -24,7 +24,7 @@ fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
     for (index, record) in records.iter().enumerate() {
         match &record.entry {
             Entry::Prompt { text, .. } => {
-                told.push(Update::User { content: Block::text(text.as_str()) });
+                told.push(SessionUpdate::User { content: ContentBlock::text(text.as_str()) });
                 is_said = false;
             }
             Entry::Said { items, .. } => {
@@ -39,15 +39,15 @@ fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
                     is_said = true;
                 }
                 let view = recorded_call(call).and_then(|call| updates.began(&call));
-                told.extend(view.map(Update::Begun));
+                told.extend(view.map(SessionUpdate::Begun));
             }
             Entry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
-                told.extend(updates.ended(&call.as_str().into(), &output).map(Update::Changed));
+                told.extend(updates.ended(&call.as_str().into(), &output).map(SessionUpdate::Changed));
             }
             Entry::Plan { steps } => {
                 let entries = steps.iter().map(|Step { step, status }| entry(step, status)).collect();
-                told.push(Update::Plan { entries });
+                told.push(SessionUpdate::Plan { entries });
             }
             Entry::Session { .. }
             | Entry::Intent { .. }
@@ -73,7 +73,7 @@ fn told(records: &[Record], updates: &Updates) -> Vec<Update> {
 
 /// Returns the text of the response that the next calls belong to. Returns `None` if the response was never
 /// completed.
-fn next_said(records: &[Record]) -> Option<Vec<Update>> {
+fn next_said(records: &[Record]) -> Option<Vec<SessionUpdate>> {
     records.iter().find_map(|record| match &record.entry {
         Entry::Said { items, .. } => Some(Some(said(items))),
         Entry::Prompt { .. } => Some(None),
@@ -81,7 +81,7 @@ fn next_said(records: &[Record]) -> Option<Vec<Update>> {
     })?
 }
 
-fn said(items: &[serde_json::Value]) -> Vec<Update> {
+fn said(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
     let texts = items.iter().filter_map(|item| Said::load(item).ok()).map(|said| said.text());
-    texts.filter(|text| !text.is_empty()).map(|text| Update::Text { content: Block::text(text) }).collect()
+    texts.filter(|text| !text.is_empty()).map(|text| SessionUpdate::Text { content: ContentBlock::text(text) }).collect()
 }

@@ -1,19 +1,19 @@
 //! Converts the MCP servers of an editor into server settings of a session.
 
-use super::protocol::{McpServer, Pair};
-use crate::config::{ServerSetting, ServerTable, Setting, Source, is_server_name};
+use super::protocol::{EditorMcpServer, NameValuePair};
+use crate::config::{ServerSetting, ServerTable, SourcedValue, SettingSource, is_server_name};
 
 /// The source of these settings.
-const ASKED: Source = Source::Flag("session/new");
+const ASKED: SettingSource = SettingSource::Flag("session/new");
 /// Maximum length of a server name.
 const MAX_NAME: usize = 64;
 
 /// Returns the settings, or a message with the index of the first invalid server.
-pub(super) fn settings(servers: Vec<McpServer>) -> Result<Vec<Setting<ServerSetting>>, String> {
+pub(super) fn settings(servers: Vec<EditorMcpServer>) -> Result<Vec<SourcedValue<ServerSetting>>, String> {
     servers.into_iter().enumerate().map(|(index, server)| setting(index, server)).collect()
 }
 
-fn setting(index: usize, server: McpServer) -> Result<Setting<ServerSetting>, String> {
+fn setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerSetting>, String> {
     let wrong = |why: &str| format!("`mcpServers[{index}]`: {why}");
     let name = plain(&server.name);
     if !is_server_name(&name) {
@@ -34,12 +34,12 @@ fn setting(index: usize, server: McpServer) -> Result<Setting<ServerSetting>, St
     }
     match table.fault() {
         Some(why) => Err(wrong(&why)),
-        None => Ok(Setting { value: ServerSetting { name, table }, source: ASKED }),
+        None => Ok(SourcedValue { value: ServerSetting { name, table }, source: ASKED }),
     }
 }
 
-fn pairs(pairs: Vec<Pair>) -> std::collections::BTreeMap<String, String> {
-    pairs.into_iter().map(|Pair { name, value }| (name, value)).collect()
+fn pairs(pairs: Vec<NameValuePair>) -> std::collections::BTreeMap<String, String> {
+    pairs.into_iter().map(|NameValuePair { name, value }| (name, value)).collect()
 }
 
 /// Replaces the characters of a display name that a tool-name prefix does not allow, and truncates it.
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn read(server: Value) -> Result<String, String> {
-        let server: McpServer = serde_json::from_value(server).unwrap();
+        let server: EditorMcpServer = serde_json::from_value(server).unwrap();
         let settings = settings(vec![server])?;
         Ok(serde_json::to_string(&settings[0].value).unwrap())
     }

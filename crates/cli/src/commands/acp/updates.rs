@@ -10,37 +10,37 @@ use serde_json::Value;
 use toolgate::{BoxFuture, CallId, Event, Hook, HookSays, Notice, Observer, Planned, ToolCall, ToolOutput};
 
 use super::calls;
-use super::edits::Edits;
-use super::line::Line;
-use super::outputs::Outputs;
-use super::protocol::{Block, CallView, Content, Diff, Kind, PlanEntry, Status, Update};
+use super::edits::PatchPreview;
+use super::line::UpdateSender;
+use super::outputs::LiveOutputs;
+use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, EditorFileDiff, ToolCallKind, PlanEntry, ToolCallStatus, SessionUpdate};
 
 /// Reports the events of one session.
-pub(super) struct Updates {
-    line: Line,
+pub(super) struct EditorUpdates {
+    line: UpdateSender,
     cwd: PathBuf,
     /// The context window of the model, in tokens.
     window: u64,
-    edits: Arc<Edits>,
-    calls: Mutex<HashMap<String, Shown>>,
-    outputs: Outputs,
+    edits: Arc<PatchPreview>,
+    calls: Mutex<HashMap<String, ReportedCall>>,
+    outputs: LiveOutputs,
 }
 
 /// A call that was reported to the editor.
 #[derive(Default)]
-struct Shown {
+struct ReportedCall {
     /// The number of calls with this id so far. Some models reuse call ids in every response, but editors
     /// require unique ones.
     times: usize,
     is_open: bool,
-    diffs: Vec<Diff>,
+    diffs: Vec<EditorFileDiff>,
 }
 
-impl Updates {
+impl EditorUpdates {
     /// Creates the reporter of a session in `cwd` for `peer`. Must be called in a runtime.
-    pub(super) fn new(peer: &Peer, (session, cwd): (&str, &Path), window: u64, edits: &Arc<Edits>) -> Self {
-        let line = Line { peer: peer.clone(), session: session.to_owned() };
-        let (outputs, calls) = (Outputs::new(line.clone()), Mutex::default());
+    pub(super) fn new(peer: &Peer, (session, cwd): (&str, &Path), window: u64, edits: &Arc<PatchPreview>) -> Self {
+        let line = UpdateSender { peer: peer.clone(), session: session.to_owned() };
+        let (outputs, calls) = (LiveOutputs::new(line.clone()), Mutex::default());
         Self { line, cwd: cwd.to_owned(), window, edits: Arc::clone(edits), calls, outputs }
     }
 
@@ -50,28 +50,28 @@ impl Updates {
     }
 
     /// Sends an update from the history of the session.
-    pub(super) async fn send(&self, update: &Update) {
+    pub(super) async fn send(&self, update: &SessionUpdate) {
         self.line.send(update).await;
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, ReportedCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
-    pub(super) fn began(&self, call: &ToolCall) -> Option<CallView> {
+    pub(super) fn began(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
         if call.name == calls::PLAN {
             return None;
         }
         let mut all = self.calls();
         let shown = all.entry(call.id.as_str().to_owned()).or_default();
-        *shown = Shown { times: shown.times + 1, is_open: true, diffs: Vec::new() };
+        *shown = ReportedCall { times: shown.times + 1, is_open: true, diffs: Vec::new() };
         let id = named(&call.id, shown.times);
         Some(calls::begun(id, call, &self.cwd))
     }
 
     /// Marks a call as answered and returns its update. Returns `None` for an unknown call.
-    pub(super) fn ended(&self, call: &CallId, output: &ToolOutput) -> Option<CallView> {
+    pub(super) fn ended(&self, call: &CallId, output: &ToolOutput) -> Option<ToolCallUpdate> {
         let mut all = self.calls();
         let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
         shown.is_open = false;
@@ -79,7 +79,7 @@ impl Updates {
         self.outputs.end(&id);
         let mut view = calls::ended(id, output);
         if output.success && !diffs.is_empty() {
-            view.content = Some(diffs.into_iter().map(Content::Diff).collect());
+            view.content = Some(diffs.into_iter().map(ToolCallContent::Diff).collect());
         }
         Some(view)
     }
@@ -98,26 +98,26 @@ impl Updates {
     }
 
     /// Returns the diffs of a patch call.
-    pub(super) fn diffs(&self, call: &CallId) -> Vec<Diff> {
+    pub(super) fn diffs(&self, call: &CallId) -> Vec<EditorFileDiff> {
         self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
     }
 
     /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
     fn remark(&self, text: &str) {
-        self.line.tell(&Update::Thought { content: Block::text(format!("\n\n{text}\n\n")) });
+        self.line.tell(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
     }
 
     fn hosted(&self, kind: &str, item: &Value) {
         let Some(id) = item["id"].as_str() else { return };
         let title = Some(crate::screen::one_line(&kind.replace('_', " ")));
-        let status = Some(Status::Completed);
-        let kind = Some(Kind::Fetch);
-        self.line.tell(&Update::Begun(CallView {
+        let status = Some(ToolCallStatus::Completed);
+        let kind = Some(ToolCallKind::Fetch);
+        self.line.tell(&SessionUpdate::Begun(ToolCallUpdate {
             tool_call_id: id.to_owned(),
             title,
             kind,
             status,
-            ..CallView::default()
+            ..ToolCallUpdate::default()
         }));
     }
 }
@@ -126,25 +126,25 @@ fn named(call: &CallId, times: usize) -> String {
     if times > 1 { format!("{call}#{times}") } else { call.to_string() }
 }
 
-impl SessionObserver for Updates {
+impl SessionObserver for EditorUpdates {
     fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
-            SessionEvent::Text(text) => self.line.tell(&Update::Text { content: Block::text(text) }),
-            SessionEvent::Thought(text) => self.line.tell(&Update::Thought { content: Block::text(text) }),
+            SessionEvent::Text(text) => self.line.tell(&SessionUpdate::Text { content: ContentBlock::text(text) }),
+            SessionEvent::Thought(text) => self.line.tell(&SessionUpdate::Thought { content: ContentBlock::text(text) }),
             SessionEvent::Called(call) => {
                 if let Some(view) = self.began(call) {
-                    self.line.tell(&Update::Begun(view));
+                    self.line.tell(&SessionUpdate::Begun(view));
                 }
             }
             SessionEvent::Hosted { kind, item } => self.hosted(kind, item),
             SessionEvent::Answered(call, output) => {
                 if let Some(view) = self.ended(&call.id, output) {
-                    self.line.tell(&Update::Changed(view));
+                    self.line.tell(&SessionUpdate::Changed(view));
                 }
             }
             SessionEvent::Responded { usage, .. } => {
                 let used = usage.input.saturating_add(usage.output);
-                self.line.tell(&Update::Usage { used, size: self.window });
+                self.line.tell(&SessionUpdate::Usage { used, size: self.window });
             }
             SessionEvent::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
             SessionEvent::Compacted { .. } => self.remark("The conversation was shortened."),
@@ -154,20 +154,20 @@ impl SessionObserver for Updates {
     }
 }
 
-impl Observer for Updates {
+impl Observer for EditorUpdates {
     fn saw(&self, call: &CallId, event: &Event) {
         match event {
             Event::Attempted { number: 1, .. } => {
                 let Some(id) = self.id(call) else { return };
-                let status = Some(Status::InProgress);
-                let view = CallView { tool_call_id: id, status, ..CallView::default() };
-                self.line.tell(&Update::Changed(view));
+                let status = Some(ToolCallStatus::InProgress);
+                let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
+                self.line.tell(&SessionUpdate::Changed(view));
             }
             Event::Notice(Notice::Output { text, .. }) => self.writes(call, text),
             Event::Notice(Notice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
             Event::Notice(Notice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
-                self.line.tell(&Update::Plan { entries: steps.iter().map(entry).collect() });
+                self.line.tell(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
             Event::Notice(Notice::Weaker { text, .. }) => self.remark(text),
             Event::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
@@ -188,21 +188,21 @@ pub(super) fn entry(step: &str, status: &str) -> PlanEntry {
 }
 
 /// As a hook it sees a patch before the gate decides, while the files are still unchanged.
-impl Hook for Updates {
+impl Hook for EditorUpdates {
     fn name(&self) -> &str {
         "editor"
     }
 
     fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
         if let (Some(id), Some(diffs)) = (self.id(&call.call.id), self.edits.of(call)) {
-            let content = Some(diffs.iter().cloned().map(Content::Diff).collect());
+            let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
             if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
                 shown.diffs = diffs;
             }
             // A patch inside a shell command was reported as a command so far.
             let kind = Some(calls::kind(call.call));
-            let view = CallView { tool_call_id: id, content, kind, ..CallView::default() };
-            self.line.tell(&Update::Changed(view));
+            let view = ToolCallUpdate { tool_call_id: id, content, kind, ..ToolCallUpdate::default() };
+            self.line.tell(&SessionUpdate::Changed(view));
         }
         Box::pin(std::future::ready(HookSays::default()))
     }

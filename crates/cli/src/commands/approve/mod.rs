@@ -13,28 +13,28 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use self::servers::{Heard, Servers};
+use self::servers::{ServerMessage, ServerDiscovery};
 use self::wire::{FromTerminal, ToTerminal};
 use super::mcp::ended::signalled;
-use crate::approve::{Dialogue, Scope, TerminalApprover};
-use crate::args::Approve;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
+use crate::args::ApproveArgs;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::{private, screen};
 
-pub(crate) fn run(_: &Approve) -> Result<ExitCode, Fault> {
+pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
     let terminal = TerminalApprover::here()
-        .ok_or_else(|| Fault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
-    let directories = private::counters(&Dirs::from_env()?);
+        .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
+    let directories = private::counters(&UserDirs::from_env()?);
     screen::to_stderr(&waits(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
-        let servers = Servers::new(directories, size, sender);
+        let servers = ServerDiscovery::new(directories, size, sender);
         // On every exit path the open question is dropped, which restores the terminal.
         let code = tokio::select! {
             never = servers.watch() => match never {},
-            failed = Asking { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
+            failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
             signalled = signalled() => signalled?,
         };
         Ok(ExitCode::from(code))
@@ -60,23 +60,23 @@ fn waits(directories: &[PathBuf]) -> String {
 }
 
 /// A question of one server.
-struct Standing {
-    server: servers::Server,
+struct ServerQuestion {
+    server: servers::ServerConnection,
     id: u64,
     digest: String,
     text: String,
-    dialogue: Dialogue,
+    dialogue: ApprovalDialogue,
 }
 
 /// The open questions, and the terminal that asks them.
-struct Asking {
+struct QuestionQueue {
     terminal: Arc<TerminalApprover>,
-    questions: VecDeque<Standing>,
+    questions: VecDeque<ServerQuestion>,
 }
 
-impl Asking {
+impl QuestionQueue {
     /// Asks one question after the other.
-    async fn answer(mut self, mut heard: mpsc::Receiver<Heard>) -> io::Result<Infallible> {
+    async fn answer(mut self, mut heard: mpsc::Receiver<ServerMessage>) -> io::Result<Infallible> {
         // ends: when it is dropped
         loop {
             let Some(standing) = self.questions.pop_front() else {
@@ -86,7 +86,7 @@ impl Asking {
                 }
                 continue;
             };
-            let Standing { server, id, digest, text, dialogue } = standing;
+            let ServerQuestion { server, id, digest, text, dialogue } = standing;
             let terminal = Arc::clone(&self.terminal);
             let mut said = std::pin::pin!(terminal.converse(text, dialogue));
             // ends: when the question is answered, here or elsewhere
@@ -108,8 +108,8 @@ impl Asking {
         }
     }
 
-    fn hear(&mut self, heard: Heard) -> io::Result<()> {
-        let Heard { server, told } = heard;
+    fn hear(&mut self, heard: ServerMessage) -> io::Result<()> {
+        let ServerMessage { server, told } = heard;
         match told {
             Some(ToTerminal::Hello { server: about }) => screen::hint(&format!("{about} is there")),
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
@@ -117,8 +117,8 @@ impl Asking {
                 // The server's text is sanitized: it cannot move the cursor or hide characters on this
                 // terminal.
                 let (text, rule) = (painted::shown(&text), rule.map(|rule| painted::shown(&rule)));
-                let dialogue = Dialogue::with(choices, Scope::Server, rule, width);
-                self.questions.push_back(Standing { server, id, digest, text, dialogue });
+                let dialogue = ApprovalDialogue::with(choices, PromptScope::Server, rule, width);
+                self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue });
             }
             Some(ToTerminal::Settled { id }) => {
                 self.questions.retain(|standing| standing.id != id || standing.server != server);

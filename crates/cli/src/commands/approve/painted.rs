@@ -29,18 +29,18 @@ mod tests {
 
     use super::*;
     use crate::approve::tests::{asked, script};
-    use crate::approve::{Scope, Size, page, rule_page};
+    use crate::approve::{PromptScope, ScreenSize, page, rule_page};
 
     #[test]
     fn our_own_pages_are_shown_as_they_are() {
-        let size = Size { width: 80, height: 10 };
+        let size = ScreenSize { width: 80, height: 10 };
         let why = Some("Because.\u{1b}[8m".to_owned());
         let hidden = script("rm -rf \u{202e}x \"$y\"").escalated(Escalation::Required, why);
         for question in [
             asked(ApprovalPolicy::OnRequest, &hidden),
             asked(ApprovalPolicy::Untrusted, &script("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n")),
         ] {
-            let text = page(&question, size, Scope::Server);
+            let text = page(&question, size, PromptScope::Server);
             assert_eq!(shown(&text), text);
         }
         let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));

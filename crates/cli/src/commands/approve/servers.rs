@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use super::wire::{FromTerminal, MAX_LINE, ToTerminal};
-use crate::approve::Size;
+use crate::approve::ScreenSize;
 use crate::private;
 
 /// Interval between two scans for new sockets.
@@ -23,14 +23,14 @@ const EVERY: Duration = Duration::from_millis(500);
 const YOUNG: Duration = Duration::from_secs(5);
 
 /// A message of a server, or `None` when the connection is closed.
-pub(super) struct Heard {
-    pub(super) server: Server,
+pub(super) struct ServerMessage {
+    pub(super) server: ServerConnection,
     pub(super) told: Option<ToTerminal>,
 }
 
-impl Heard {
+impl ServerMessage {
     /// Returns true if the question `id` of `server` needs no answer any more.
-    pub(super) fn settles(&self, server: &Server, id: u64) -> bool {
+    pub(super) fn settles(&self, server: &ServerConnection, id: u64) -> bool {
         self.server == *server
             && match &self.told {
                 None => true,
@@ -42,15 +42,15 @@ impl Heard {
 
 /// The connection to a running server.
 #[derive(Clone)]
-pub(super) struct Server(Arc<Mutex<OwnedWriteHalf>>);
+pub(super) struct ServerConnection(Arc<Mutex<OwnedWriteHalf>>);
 
-impl PartialEq for Server {
+impl PartialEq for ServerConnection {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Server {
+impl ServerConnection {
     /// Sends a message. A closed connection is noticed by the reading side.
     pub(super) async fn tell(&self, told: &FromTerminal) {
         let Ok(mut line) = serde_json::to_vec(told) else { return };
@@ -60,14 +60,14 @@ impl Server {
 }
 
 /// Finds and watches all servers.
-pub(super) struct Servers {
+pub(super) struct ServerDiscovery {
     directories: Vec<PathBuf>,
-    size: Size,
-    heard: mpsc::Sender<Heard>,
+    size: ScreenSize,
+    heard: mpsc::Sender<ServerMessage>,
 }
 
-impl Servers {
-    pub(super) fn new(directories: Vec<PathBuf>, size: Size, heard: mpsc::Sender<Heard>) -> Self {
+impl ServerDiscovery {
+    pub(super) fn new(directories: Vec<PathBuf>, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> Self {
         Self { directories, size, heard }
     }
 
@@ -138,16 +138,16 @@ fn is_old(path: &Path) -> bool {
 }
 
 /// Forwards the messages of one server until the connection closes.
-async fn hear(stream: UnixStream, size: Size, heard: mpsc::Sender<Heard>) -> io::Result<()> {
+async fn hear(stream: UnixStream, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> io::Result<()> {
     let (read, write) = stream.into_split();
-    let server = Server(Arc::new(Mutex::new(write)));
+    let server = ServerConnection(Arc::new(Mutex::new(write)));
     server.tell(&FromTerminal::Hello { width: size.width, height: size.height }).await;
     let mut read = BufReader::new(read);
     // ends: with the server
     while let Some(told) = next(&mut read).await? {
-        let _over = heard.send(Heard { server: server.clone(), told: Some(told) }).await;
+        let _over = heard.send(ServerMessage { server: server.clone(), told: Some(told) }).await;
     }
-    let _over = heard.send(Heard { server, told: None }).await;
+    let _over = heard.send(ServerMessage { server, told: None }).await;
     Ok(())
 }
 

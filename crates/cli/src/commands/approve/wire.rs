@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::approve::{Choice, Said};
+use crate::approve::{ApprovalChoice, ApprovalAnswer};
 
 /// Maximum length of a line in bytes.
 pub(crate) const MAX_LINE: u64 = 8 << 20;
@@ -22,7 +22,7 @@ pub(crate) enum ToTerminal {
         text: String,
         /// The text that the terminal shows for the rule that could be saved.
         rule: Option<String>,
-        choices: Vec<Choice>,
+        choices: Vec<ApprovalChoice>,
     },
     /// The question needs no answer any more.
     Settled { id: u64 },
@@ -35,5 +35,5 @@ pub(crate) enum FromTerminal {
     /// The size of the terminal.
     Hello { width: usize, height: usize },
     /// The user's answer.
-    Answer { id: u64, digest: String, said: Said },
+    Answer { id: u64, digest: String, said: ApprovalAnswer },
 }

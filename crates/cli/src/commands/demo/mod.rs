@@ -13,11 +13,11 @@ use toolgate::wire::{Dialect, Reasoning};
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
 use crate::approve::TerminalApprover;
-use crate::args::{Confine, Demo, Place, Run};
-use crate::commands::run::{self, Chosen, Scene};
-use crate::compose::Api;
-use crate::config::{Approval, Dirs, Sandbox, Tier};
-use crate::fault::Fault;
+use crate::args::{ConfinementArgs, DemoArgs, WorkspaceArgs, RunArgs};
+use crate::commands::run::{self, ChosenModel, RunInputs};
+use crate::compose::ToolFormApi;
+use crate::config::{ApprovalMode, UserDirs, SandboxMode, ConfinementTier};
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
 const SCRIPT: &str = include_str!("script.jsonl");
@@ -25,8 +25,8 @@ const PROMPT: &str = "The word count is wrong: check.sh fails. Find out why, fix
 /// The demo approves a question itself after this time without an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
-    let stage = Stage::set(args.keep)?;
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
+    let stage = DemoDirectory::set(args.keep)?;
     let project = stage.at.join("project");
     screen::to_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
@@ -34,28 +34,28 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
     ));
     screen::to_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
     let home = stage.at.join("home");
-    let dirs = Dirs {
+    let dirs = UserDirs {
         home: std::env::home_dir(),
         config: Some(home.clone()),
         state: Some(home.join("state")),
         sessions: Some(home.join("sessions")),
     };
-    let place = Place {
+    let place = WorkspaceArgs {
         cwd: Some(project),
-        sandbox: Some(Sandbox::WorkspaceWrite),
-        approval: Some(Approval::OnRequest),
+        sandbox: Some(SandboxMode::WorkspaceWrite),
+        approval: Some(ApprovalMode::OnRequest),
         // Commands of the demo are our own, and missing enforcement is reported. Landlock is enough, so the
         // demo also runs in a container.
-        confine: Confine { require: Some(Tier::Landlock), ..Confine::default() },
-        ..Place::default()
+        confine: ConfinementArgs { require: Some(ConfinementTier::Landlock), ..ConfinementArgs::default() },
+        ..WorkspaceArgs::default()
     };
-    let asked = Run { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..Run::default() };
-    let turns = ScriptedTurn::read(SCRIPT).map_err(|fault| Fault::failed(fault.to_string()))?;
+    let asked = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
+    let turns = ScriptedTurn::read(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
-    let chosen = Chosen { model, name: "scripted".to_owned(), reasoning: Reasoning::None, api: Api::OpenAi };
+    let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: Reasoning::None, api: ToolFormApi::OpenAi };
     let person = TerminalApprover::here().filter(|_| !args.json);
-    let approver = Arc::new(Audience { person: person.clone() });
-    let code = run::play(&asked, Scene { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
+    let approver = Arc::new(DemoApprover { person: person.clone() });
+    let code = run::play(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
     screen::to_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
@@ -66,11 +66,11 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, Fault> {
 }
 
 /// The approver of the demo: the user can refuse, and silence is a yes.
-struct Audience {
+struct DemoApprover {
     person: Option<Arc<TerminalApprover>>,
 }
 
-impl Approver for Audience {
+impl Approver for DemoApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Some(person) = &self.person else {
@@ -92,13 +92,13 @@ impl Approver for Audience {
 }
 
 /// The directory of the demo, removed on drop unless `keep` is set.
-struct Stage {
+struct DemoDirectory {
     at: PathBuf,
     keep: bool,
 }
 
-impl Stage {
-    fn set(keep: bool) -> Result<Self, Fault> {
+impl DemoDirectory {
+    fn set(keep: bool) -> Result<Self, CliFault> {
         let at = fresh(&std::env::temp_dir())?;
         let stage = Self { at, keep };
         let project = stage.at.join("project");
@@ -129,7 +129,7 @@ fn fresh(parent: &Path) -> io::Result<PathBuf> {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoDirectory {
     fn drop(&mut self) {
         if !self.keep {
             let _stays = std::fs::remove_dir_all(&self.at);

@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use journal::Listed;
 use serde_json::{Value, json};
 
-use crate::args::Log;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::args::LogArgs;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::journals::amount;
 use crate::screen::{self, FAINT, NAME};
 
 /// Characters of a directory that are shown.
 const DIRECTORY: usize = 40;
 
-pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
+pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault> {
     let sessions =
-        journal::list(directory, args.number.into()).map_err(|fault| Fault::failed(fault.to_string()))?;
+        journal::list(directory, args.number.into()).map_err(|fault| CliFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
             screen::text(&as_json(session).to_string())?;
@@ -25,7 +25,7 @@ pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
     } else if sessions.is_empty() {
         screen::hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
-        let home = Dirs::from_env()?.home;
+        let home = UserDirs::from_env()?.home;
         screen::styled(&table(&sessions, home.as_deref(), screen::width()))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -33,7 +33,7 @@ pub(super) fn run(directory: &Path, args: &Log) -> Result<ExitCode, Fault> {
 
 /// The state of a session.
 #[derive(Debug, PartialEq, Eq)]
-enum State<'a> {
+enum SessionStatus<'a> {
     Open,
     Ended(&'a str),
     Interrupted(&'a str),
@@ -41,7 +41,7 @@ enum State<'a> {
     CutOff,
 }
 
-impl<'a> State<'a> {
+impl<'a> SessionStatus<'a> {
     fn of(session: &'a Listed) -> Self {
         match session {
             Listed { is_open: true, .. } => Self::Open,
@@ -74,7 +74,7 @@ fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> Stri
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
     for session in sessions {
         let (prompts, calls) = (amount::count(session.prompts), amount::count(session.calls));
-        let state = State::of(session).as_str().replace('_', " ");
+        let state = SessionStatus::of(session).as_str().replace('_', " ");
         let id = session.id.as_str();
         let rest = row("", &amount::minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
@@ -119,7 +119,7 @@ fn tail(directory: &str) -> String {
 }
 
 fn as_json(session: &Listed) -> Value {
-    let state = State::of(session);
+    let state = SessionStatus::of(session);
     json!({
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,

@@ -13,14 +13,14 @@ use std::process::ExitCode;
 
 use journal::Records;
 
-use crate::args::{Log, LogCommand};
-use crate::fault::Fault;
-use crate::journals::excerpt::Shears;
-use crate::journals::story::{Ending, Story, told};
-use crate::journals::which::{self, Meant};
+use crate::args::{LogArgs, LogCommand};
+use crate::fault::CliFault;
+use crate::journals::excerpt::TextTruncator;
+use crate::journals::story::{JournalEnding, SessionTimeline, told};
+use crate::journals::which::{self, ResolvedSession};
 use crate::screen;
 
-pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     if let Some(LogCommand::Verify(args)) = &args.command {
         return verify::run(args);
     }
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
         return lines(&meant);
     }
     let story =
-        Story::read(&meant.path, Shears::reading()).map_err(|fault| Fault::usage(fault.to_string()))?;
+        SessionTimeline::read(&meant.path, TextTruncator::reading()).map_err(|fault| CliFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
         None => screen::styled(&text::show(&meant.name, &story))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
@@ -46,14 +46,14 @@ pub(crate) fn run(args: &Log) -> Result<ExitCode, Fault> {
         Some(file) => save(file, &page::show(&meant.name, &story))?,
     }
     Ok(match story.ending {
-        Ending::Broken(why) => changed(&meant, &why),
-        Ending::Whole | Ending::Torn(_) | Ending::TooLong => ExitCode::SUCCESS,
+        JournalEnding::Broken(why) => changed(&meant, &why),
+        JournalEnding::Whole | JournalEnding::Torn(_) | JournalEnding::TooLong => ExitCode::SUCCESS,
     })
 }
 
 /// Prints the lines of the session's journal.
-fn lines(meant: &Meant) -> Result<ExitCode, Fault> {
-    let mut records = Records::open(&meant.path).map_err(|fault| Fault::usage(fault.to_string()))?;
+fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
+    let mut records = Records::open(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
     // ends: with the file
     while let Some(record) = records.next() {
@@ -72,16 +72,16 @@ fn lines(meant: &Meant) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn changed(meant: &Meant, why: &str) -> ExitCode {
+fn changed(meant: &ResolvedSession, why: &str) -> ExitCode {
     screen::error(&format!("`{}` is shown only as far as it is as it was written: {why}", meant.name));
     ExitCode::FAILURE
 }
 
 /// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
 /// is overwritten.
-fn save(file: &Path, page: &str) -> Result<(), Fault> {
+fn save(file: &Path, page: &str) -> Result<(), CliFault> {
     page::save(file, page).map_err(|error| {
-        Fault::usage(format!("`{}` cannot be written: {error}", file.display()))
+        CliFault::usage(format!("`{}` cannot be written: {error}", file.display()))
             .hint("`--html -` writes to standard output")
     })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::Style;
 
 use crate::journals::amount;
-use crate::journals::excerpt::Excerpt;
+use crate::journals::excerpt::TextExcerpt;
 use crate::screen::{self, FAINT};
 
 /// Characters of a line that are shown.
@@ -13,11 +13,11 @@ const LETTERS: usize = 240;
 
 /// Styled text. All added text is made visible.
 #[derive(Default)]
-pub(super) struct Sheet {
+pub(super) struct TextLayout {
     text: String,
 }
 
-impl Sheet {
+impl TextLayout {
     /// Adds an empty line.
     pub(super) fn space(&mut self) {
         self.text.push('\n');
@@ -33,7 +33,7 @@ impl Sheet {
     pub(super) fn quote(
         &mut self,
         indent: &str,
-        excerpt: &Excerpt,
+        excerpt: &TextExcerpt,
         most: usize,
         style: impl Fn(&str) -> Style,
     ) {
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     fn quoted(text: &str, left_out: usize) -> String {
-        let mut sheet = Sheet::default();
-        sheet.quote("  ", &Excerpt { text: text.to_owned(), left_out }, 2, |_| Style::new());
+        let mut sheet = TextLayout::default();
+        sheet.quote("  ", &TextExcerpt { text: text.to_owned(), left_out }, 2, |_| Style::new());
         anstream::adapter::strip_str(&sheet.into_text()).to_string()
     }
 

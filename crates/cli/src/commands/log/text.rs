@@ -3,11 +3,11 @@
 use anstyle::{AnsiColor, Style};
 use journal::Ruling;
 
-use super::sheet::Sheet;
+use super::sheet::TextLayout;
 use crate::journals::amount;
-use crate::journals::excerpt::Excerpt;
-use crate::journals::spans::{Waiting, lasted, spans};
-use crate::journals::story::{Answer, Call, Ending, Moment, Question, Setting, Speech, Story, Usage, What};
+use crate::journals::excerpt::TextExcerpt;
+use crate::journals::spans::{WaitKind, lasted, spans};
+use crate::journals::story::{TimelineAnswer, TimelineCall, JournalEnding, TimelineEvent, TimelineQuestion, SessionSettings, ModelSpeech, SessionTimeline, RequestUsage, TimelineEventKind};
 use crate::screen::{FAINT, NAME};
 
 /// Maximum lines shown of a message, of an answer and of a diff.
@@ -22,8 +22,8 @@ const WRONG: Style = AnsiColor::Red.on_default();
 const INDENT: &str = "            ";
 
 /// Formats the whole session.
-pub(super) fn show(name: &str, story: &Story) -> String {
-    let mut sheet = Sheet::default();
+pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
+    let mut sheet = TextLayout::default();
     sheet.line("", name, NAME);
     sheet.line("  ", &summary(story), PLAIN);
     for moment in &story.moments {
@@ -40,7 +40,7 @@ pub(super) fn show(name: &str, story: &Story) -> String {
 }
 
 /// Formats the start time, the duration and the counts of a session.
-pub(super) fn summary(story: &Story) -> String {
+pub(super) fn summary(story: &SessionTimeline) -> String {
     let (prompts, calls) = (story.prompts() as u64, story.calls().count() as u64);
     format!(
         "{} UTC, {} of work, {}, {}",
@@ -52,9 +52,9 @@ pub(super) fn summary(story: &Story) -> String {
 }
 
 /// Formats the totals: token usage, and the time spent waiting.
-pub(super) fn closing(story: &Story) -> Vec<String> {
+pub(super) fn closing(story: &SessionTimeline) -> Vec<String> {
     let spans = spans(story);
-    let waited = Waiting::ALL
+    let waited = WaitKind::ALL
         .map(|waiting| format!("{} {}", waiting.as_str(), amount::duration(lasted(&spans, waiting))));
     let (requests, all) = story.usage();
     let usage = (requests > 0).then(|| format!("{}: {}", amount::counted(requests, "request"), tokens(&all)));
@@ -62,71 +62,71 @@ pub(super) fn closing(story: &Story) -> Vec<String> {
 }
 
 /// Describes a torn, broken or truncated end of the journal.
-pub(super) fn ending(ending: &Ending) -> Option<String> {
+pub(super) fn ending(ending: &JournalEnding) -> Option<String> {
     match ending {
-        Ending::Whole => None,
-        Ending::Torn(torn) => Some(format!(
+        JournalEnding::Whole => None,
+        JournalEnding::Torn(torn) => Some(format!(
             "line {} was not written to its end ({}): the program or the machine died",
             torn.line,
             amount::bytes(torn.bytes)
         )),
-        Ending::Broken(why) => Some(format!("what follows is not what was written: {why}")),
-        Ending::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
+        JournalEnding::Broken(why) => Some(format!("what follows is not what was written: {why}")),
+        JournalEnding::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
     }
 }
 
-fn tell(sheet: &mut Sheet, moment: &Moment) {
+fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
     let head = |text: &str| format!("{:>10}  {text}", amount::duration(moment.after));
     match &moment.what {
-        What::Session(setting) => sheet.line("", &head(&under(setting)), FAINT),
-        What::Prompt { text, images } => {
+        TimelineEventKind::Session(setting) => sheet.line("", &head(&under(setting)), FAINT),
+        TimelineEventKind::Prompt { text, images } => {
             let images = (*images > 0).then(|| format!(" ({})", amount::counted(*images as u64, "image")));
             sheet.space();
             quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), YOU, text);
         }
-        What::Said(speeches) => speeches.iter().for_each(|speech| match speech {
-            Speech::Text(text) => quoted(sheet, &head("model"), NAME, text),
-            Speech::Thought(text) => quoted(sheet, &head("model, to itself"), FAINT, text),
-            Speech::Other(kind) => sheet.line("", &head(&format!("model: {kind}")), FAINT),
+        TimelineEventKind::Said(speeches) => speeches.iter().for_each(|speech| match speech {
+            ModelSpeech::Text(text) => quoted(sheet, &head("model"), NAME, text),
+            ModelSpeech::Thought(text) => quoted(sheet, &head("model, to itself"), FAINT, text),
+            ModelSpeech::Other(kind) => sheet.line("", &head(&format!("model: {kind}")), FAINT),
         }),
-        What::Call(call) => {
+        TimelineEventKind::Call(call) => {
             sheet.line("", &head(&format!("{}  {}", call.tool, call.arguments.text)), PLAIN.bold());
             course(sheet, call, moment.after);
         }
-        What::Plan(steps) => {
+        TimelineEventKind::Plan(steps) => {
             sheet.line("", &head("plan"), NAME);
             for step in steps {
                 sheet.line(INDENT, &format!("{} {}", mark(&step.status), step.step.text), PLAIN);
             }
         }
-        What::Diff(text) => {
+        TimelineEventKind::Diff(text) => {
             sheet.line("", &head("changed"), NAME);
             sheet.quote(INDENT, text, DIFF, paint);
         }
-        What::Usage(usage) => {
+        TimelineEventKind::Usage(usage) => {
             let took = amount::duration(usage.millis);
             sheet.line("", &head(&format!("model answered after {took}: {}", tokens(usage))), FAINT);
         }
-        What::Compacted { summary, dropped } => {
+        TimelineEventKind::Compacted { summary, dropped } => {
             let shortened = format!("shortened by {}", amount::counted(*dropped, "item"));
             quoted(sheet, &head(&shortened), FAINT, summary);
         }
-        What::Interrupted(why) => sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG),
-        What::Notice(text) => quoted(sheet, &head("notice"), FAINT, text),
-        What::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
-        What::Stray { kind, call } => sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG),
-        What::Foreign(kind) => sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT),
+        TimelineEventKind::Interrupted(why) => sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG),
+        TimelineEventKind::Notice(text) => quoted(sheet, &head("notice"), FAINT, text),
+        TimelineEventKind::End(why) => sheet.line("", &head(&format!("end: {}", why.text)), FAINT),
+        TimelineEventKind::Stray { kind, call } => sheet.line("", &head(&format!("`{kind}` of no call: {call}")), WRONG),
+        TimelineEventKind::Foreign(kind) => sheet.line("", &head(&format!("`{kind}`, which is not known here")), FAINT),
     }
 }
 
-fn quoted(sheet: &mut Sheet, head: &str, style: Style, text: &Excerpt) {
+fn quoted(sheet: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) {
     sheet.line("", head, style);
     sheet.quote(INDENT, text, WORDS, |_| PLAIN);
 }
 
 /// Describes the settings that a session began with.
-pub(super) fn under(setting: &Setting) -> String {
-    let Setting { version, cwd, model, wire, sandbox, approval, resumed } = setting;
+pub(super) fn under(setting: &SessionSettings) -> String {
+    let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
     format!(
         "{begins} in {}: {model} over {wire}, sandbox {sandbox}, approval {approval}, toolgate {version}",
@@ -135,14 +135,14 @@ pub(super) fn under(setting: &Setting) -> String {
 }
 
 /// Formats the token usage of requests.
-pub(super) fn tokens(usage: &Usage) -> String {
+pub(super) fn tokens(usage: &RequestUsage) -> String {
     let [input, cached, output] = [usage.input, usage.cached, usage.output].map(amount::count);
     format!("{input} tokens in ({cached} cached), {output} out, {} sent", amount::bytes(usage.bytes))
 }
 
 /// Describes the course of a call before its answer: effects, verdicts, questions and attempts.
-pub(super) fn sentences(call: &Call) -> Vec<String> {
-    let joined = |why: &[Excerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
+pub(super) fn sentences(call: &TimelineCall) -> Vec<String> {
+    let joined = |why: &[TextExcerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
     let mut lines = Vec::new();
     lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
     lines.extend(call.effects.iter().map(|effect| effect.text.clone()));
@@ -156,7 +156,7 @@ pub(super) fn sentences(call: &Call) -> Vec<String> {
         let why = if why.is_empty() { why } else { format!(": {why}") };
         lines.push(format!("{word} by {}{why}", verdict.by));
     }
-    for Question { why, asked, decision } in &call.course.questions {
+    for TimelineQuestion { why, asked, decision } in &call.course.questions {
         let why = if why.is_empty() { String::new() } else { format!(" ({})", joined(why)) };
         lines.push(match decision {
             Some(decision) => {
@@ -173,7 +173,7 @@ pub(super) fn sentences(call: &Call) -> Vec<String> {
 }
 
 /// Describes the outcome of a call in a few words.
-pub(super) fn outcome(call: &Call, began: u64) -> String {
+pub(super) fn outcome(call: &TimelineCall, began: u64) -> String {
     let took = amount::duration(call.ran(began).unwrap_or_default());
     match call.answer.as_ref() {
         None => "no answer: nobody knows what it has done".to_owned(),
@@ -184,7 +184,7 @@ pub(super) fn outcome(call: &Call, began: u64) -> String {
     }
 }
 
-fn course(sheet: &mut Sheet, call: &Call, began: u64) {
+fn course(sheet: &mut TextLayout, call: &TimelineCall, began: u64) {
     for sentence in sentences(call) {
         sheet.line(INDENT, &sentence, FAINT);
     }
@@ -196,7 +196,7 @@ fn course(sheet: &mut Sheet, call: &Call, began: u64) {
 }
 
 /// Lists the pictures and the spill file of an answer.
-pub(super) fn extras(answer: &Answer) -> Vec<String> {
+pub(super) fn extras(answer: &TimelineAnswer) -> Vec<String> {
     let pictures = (answer.pictures > 0).then(|| amount::counted(answer.pictures as u64, "picture"));
     let spilled = answer.spilled.as_ref();
     let spilled = spilled.map(|(path, bytes)| format!("all of it, {}: {}", amount::bytes(*bytes), path.text));

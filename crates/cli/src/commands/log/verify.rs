@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use journal::{JournalFault, Verified};
 use serde_json::{Value, json};
 
-use crate::args::LogVerify;
-use crate::fault::{Fault, USAGE};
+use crate::args::LogVerifyArgs;
+use crate::fault::{CliFault, USAGE};
 use crate::journals::amount;
 use crate::journals::story::told;
-use crate::journals::which::{self, Meant};
+use crate::journals::which::{self, ResolvedSession};
 use crate::screen;
 
-pub(crate) fn run(args: &LogVerify) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
     let directory = which::directory()?;
     let meant = if args.sessions.is_empty() {
         which::all(&directory)?
@@ -42,7 +42,7 @@ fn code(verified: &Result<Verified, JournalFault>) -> u8 {
     }
 }
 
-fn line(meant: &Meant, verified: &Result<Verified, JournalFault>) -> String {
+fn line(meant: &ResolvedSession, verified: &Result<Verified, JournalFault>) -> String {
     let name = screen::one_line(&meant.name);
     let Ok(Verified { records, head, torn }) = verified else {
         let why = verified.as_ref().err().map(told).unwrap_or_default();
@@ -55,7 +55,7 @@ fn line(meant: &Meant, verified: &Result<Verified, JournalFault>) -> String {
     format!("{name}  holds  {:>12}  {head}{}", amount::counted(*records, "line"), torn.unwrap_or_default())
 }
 
-fn as_json(meant: &Meant, verified: &Result<Verified, JournalFault>) -> Value {
+fn as_json(meant: &ResolvedSession, verified: &Result<Verified, JournalFault>) -> Value {
     let (session, path) = (&meant.name, meant.path.to_string_lossy());
     match verified {
         Ok(Verified { records, head, torn }) => {

@@ -8,8 +8,8 @@ use toolgate::{Question, ReviewDecision};
 
 /// The pending questions, and the number of watching terminals.
 #[derive(Default)]
-pub(super) struct Board {
-    open: Mutex<Open>,
+pub(super) struct PendingQuestions {
+    open: Mutex<OpenQuestions>,
     /// Counts added and removed questions.
     changes: watch::Sender<u64>,
     watchers: watch::Sender<usize>,
@@ -17,18 +17,18 @@ pub(super) struct Board {
 
 /// The questions by id, each with the sender of its answer.
 #[derive(Default)]
-struct Open {
+struct OpenQuestions {
     next: u64,
     questions: BTreeMap<u64, (Arc<Question>, oneshot::Sender<ReviewDecision>)>,
 }
 
-impl Board {
-    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+impl PendingQuestions {
+    fn open(&self) -> std::sync::MutexGuard<'_, OpenQuestions> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a question. It stays until it is answered or the result is dropped.
-    pub(super) fn post(&self, question: &Question) -> Posted<'_> {
+    pub(super) fn post(&self, question: &Question) -> PostedQuestion<'_> {
         let (answer, answered) = oneshot::channel();
         let mut open = self.open();
         open.next += 1;
@@ -36,7 +36,7 @@ impl Board {
         open.questions.insert(id, (Arc::new(question.clone()), answer));
         drop(open);
         self.changes.send_modify(|count| *count += 1);
-        Posted { board: self, id, answered }
+        PostedQuestion { board: self, id, answered }
     }
 
     /// Returns the pending questions, oldest first.
@@ -52,9 +52,9 @@ impl Board {
     }
 
     /// Registers a watcher until the result is dropped.
-    pub(super) fn watch(&self) -> Watching<'_> {
+    pub(super) fn watch(&self) -> QuestionWatcher<'_> {
         self.watchers.send_modify(|count| *count += 1);
-        Watching { board: self, changes: self.changes.subscribe() }
+        QuestionWatcher { board: self, changes: self.changes.subscribe() }
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -70,13 +70,13 @@ impl Board {
 }
 
 /// A question that is pending until this is dropped.
-pub(super) struct Posted<'a> {
-    board: &'a Board,
+pub(super) struct PostedQuestion<'a> {
+    board: &'a PendingQuestions,
     id: u64,
     answered: oneshot::Receiver<ReviewDecision>,
 }
 
-impl Posted<'_> {
+impl PostedQuestion<'_> {
     /// Waits for the decision of a terminal.
     pub(super) async fn answered(&mut self) -> ReviewDecision {
         match (&mut self.answered).await {
@@ -86,7 +86,7 @@ impl Posted<'_> {
     }
 }
 
-impl Drop for Posted<'_> {
+impl Drop for PostedQuestion<'_> {
     fn drop(&mut self) {
         if self.board.open().questions.remove(&self.id).is_some() {
             self.board.changes.send_modify(|count| *count += 1);
@@ -95,12 +95,12 @@ impl Drop for Posted<'_> {
 }
 
 /// The registration of a watching terminal.
-pub(super) struct Watching<'a> {
-    board: &'a Board,
+pub(super) struct QuestionWatcher<'a> {
+    board: &'a PendingQuestions,
     changes: watch::Receiver<u64>,
 }
 
-impl Watching<'_> {
+impl QuestionWatcher<'_> {
     /// Resolves when a question was added or removed since the last call.
     pub(super) async fn changed(&mut self) {
         if self.changes.changed().await.is_err() {
@@ -109,7 +109,7 @@ impl Watching<'_> {
     }
 }
 
-impl Drop for Watching<'_> {
+impl Drop for QuestionWatcher<'_> {
     fn drop(&mut self) {
         self.board.watchers.send_modify(|count| *count = count.saturating_sub(1));
     }

@@ -10,7 +10,7 @@ use toolgate::wire::mcp_tools;
 use toolgate::{ToolOutput, ToolSpec};
 
 /// The catalogue entry of one tool.
-struct Row {
+struct CatalogueRow {
     name: &'static str,
     title: &'static str,
     hints: Hints,
@@ -28,22 +28,22 @@ const HITS: &[&str] = &["matches", "files", "complete"];
 const CHANGES: &[&str] = &["changes"];
 const SESSIONS: &[&str] = &["sessions"];
 
-const ROWS: &[Row] = &[
-    Row { name: "apply_patch", title: "Apply a patch", hints: EDITS, facts: CHANGES },
-    Row { name: "exec_command", title: "Start a command", hints: RUNS, facts: COMMAND },
-    Row { name: "grep_files", title: "Search files", hints: READS, facts: HITS },
-    Row { name: "kill_session", title: "End a command", hints: ENDS, facts: COMMAND },
-    Row { name: "list_dir", title: "List a directory", hints: READS, facts: &[] },
-    Row { name: "list_sessions", title: "List running commands", hints: READS, facts: SESSIONS },
-    Row { name: "read_file", title: "Read a file", hints: READS, facts: &[] },
-    Row { name: "shell", title: "Run a program", hints: RUNS, facts: COMMAND },
-    Row { name: "shell_command", title: "Run a shell command", hints: RUNS, facts: COMMAND },
-    Row { name: "update_plan", title: "Update the plan", hints: READS, facts: &[] },
-    Row { name: "view_image", title: "View an image", hints: READS, facts: &[] },
-    Row { name: "write_stdin", title: "Type into a command", hints: RUNS, facts: COMMAND },
+const ROWS: &[CatalogueRow] = &[
+    CatalogueRow { name: "apply_patch", title: "Apply a patch", hints: EDITS, facts: CHANGES },
+    CatalogueRow { name: "exec_command", title: "Start a command", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "grep_files", title: "Search files", hints: READS, facts: HITS },
+    CatalogueRow { name: "kill_session", title: "End a command", hints: ENDS, facts: COMMAND },
+    CatalogueRow { name: "list_dir", title: "List a directory", hints: READS, facts: &[] },
+    CatalogueRow { name: "list_sessions", title: "List running commands", hints: READS, facts: SESSIONS },
+    CatalogueRow { name: "read_file", title: "Read a file", hints: READS, facts: &[] },
+    CatalogueRow { name: "shell", title: "Run a program", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "shell_command", title: "Run a shell command", hints: RUNS, facts: COMMAND },
+    CatalogueRow { name: "update_plan", title: "Update the plan", hints: READS, facts: &[] },
+    CatalogueRow { name: "view_image", title: "View an image", hints: READS, facts: &[] },
+    CatalogueRow { name: "write_stdin", title: "Type into a command", hints: RUNS, facts: COMMAND },
 ];
 
-fn row(name: &str) -> Option<&'static Row> {
+fn row(name: &str) -> Option<&'static CatalogueRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 

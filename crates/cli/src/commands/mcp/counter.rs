@@ -16,11 +16,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 use toolgate::Question;
 
-use super::board::Board;
-use crate::approve::{Scope, Size, choices, page, rule_page};
-use crate::args::Place;
+use super::board::PendingQuestions;
+use crate::approve::{PromptScope, ScreenSize, choices, page, rule_page};
+use crate::args::WorkspaceArgs;
 use crate::commands::approve::wire::{FromTerminal, MAX_LINE, ToTerminal};
-use crate::config::Dirs;
+use crate::config::UserDirs;
 use crate::{peer, private};
 
 /// Maximum number of connected terminals.
@@ -31,14 +31,14 @@ const STRANGERS: usize = 16;
 const HELLO: Duration = Duration::from_secs(5);
 
 /// The listening approval socket. Dropping it removes the socket file.
-pub(super) struct Counter {
+pub(super) struct ApprovalSocket {
     listener: UnixListener,
     path: PathBuf,
     about: String,
 }
 
-impl Counter {
-    pub(super) fn open(dirs: &Dirs, place: &Place) -> io::Result<Self> {
+impl ApprovalSocket {
+    pub(super) fn open(dirs: &UserDirs, place: &WorkspaceArgs) -> io::Result<Self> {
         let directory =
             private::counter(dirs).ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
         private::directory(&directory)?;
@@ -56,9 +56,9 @@ impl Counter {
     }
 
     /// Accepts terminals and serves them. Never returns.
-    pub(super) async fn attend(self, board: &Arc<Board>) {
+    pub(super) async fn attend(self, board: &Arc<PendingQuestions>) {
         // Dropping the sets aborts their tasks.
-        let (mut terminals, mut strangers) = (JoinSet::new(), Strangers::default());
+        let (mut terminals, mut strangers) = (JoinSet::new(), UngreetedTerminals::default());
         // ends: with the server
         loop {
             tokio::select! {
@@ -86,7 +86,7 @@ impl Counter {
     }
 }
 
-impl Drop for Counter {
+impl Drop for ApprovalSocket {
     fn drop(&mut self) {
         if private::is_socket(&self.path) {
             let _gone = rustix::fs::unlink(&self.path);
@@ -96,12 +96,12 @@ impl Drop for Counter {
 
 /// Connections that have not sent a greeting with their terminal size. They never block a terminal that does.
 #[derive(Default)]
-struct Strangers {
-    heard: JoinSet<Option<Terminal>>,
+struct UngreetedTerminals {
+    heard: JoinSet<Option<ApprovalTerminal>>,
     oldest: VecDeque<AbortHandle>,
 }
 
-impl Strangers {
+impl UngreetedTerminals {
     fn hear(&mut self, stream: UnixStream) {
         self.oldest.retain(|stranger| !stranger.is_finished());
         if self.oldest.len() >= STRANGERS
@@ -109,13 +109,13 @@ impl Strangers {
         {
             oldest.abort();
         }
-        let greeted = async { tokio::time::timeout(HELLO, Terminal::greeted(stream)).await.ok().flatten() };
+        let greeted = async { tokio::time::timeout(HELLO, ApprovalTerminal::greeted(stream)).await.ok().flatten() };
         self.oldest.push_back(self.heard.spawn(greeted));
     }
 
     /// Returns the next terminal that sends a greeting, or `None` if a connection ends without one. Pending
     /// while there is no connection.
-    async fn next(&mut self) -> Option<Terminal> {
+    async fn next(&mut self) -> Option<ApprovalTerminal> {
         match self.heard.join_next().await {
             Some(heard) => heard.ok().flatten(),
             None => std::future::pending().await,
@@ -124,26 +124,26 @@ impl Strangers {
 }
 
 /// A greeted terminal, which can answer questions.
-struct Terminal {
-    lines: Lines,
+struct ApprovalTerminal {
+    lines: TerminalMessages,
     write: OwnedWriteHalf,
-    size: Size,
+    size: ScreenSize,
 }
 
-impl Terminal {
+impl ApprovalTerminal {
     async fn greeted(stream: UnixStream) -> Option<Self> {
         let (read, write) = stream.into_split();
-        let mut lines = Lines { read: BufReader::new(read), begun: Vec::new() };
+        let mut lines = TerminalMessages { read: BufReader::new(read), begun: Vec::new() };
         match lines.next().await {
             Ok(Some(FromTerminal::Hello { width, height })) => {
-                Some(Self { lines, write, size: Size { width, height } })
+                Some(Self { lines, write, size: ScreenSize { width, height } })
             }
             Ok(Some(FromTerminal::Answer { .. }) | None) | Err(_) => None,
         }
     }
 
     /// Serves the terminal until it disconnects.
-    async fn serve(self, board: &Board, about: String) -> io::Result<()> {
+    async fn serve(self, board: &PendingQuestions, about: String) -> io::Result<()> {
         let Self { mut lines, mut write, size } = self;
         let mut watching = board.watch();
         send(&mut write, &ToTerminal::Hello { server: about }).await?;
@@ -188,8 +188,8 @@ impl Terminal {
     }
 }
 
-fn told(id: u64, question: &Question, size: Size) -> ToTerminal {
-    let text = page(question, size, Scope::Server);
+fn told(id: u64, question: &Question, size: ScreenSize) -> ToTerminal {
+    let text = page(question, size, PromptScope::Server);
     let rule = question.proposal.as_ref().map(|proposal| rule_page(proposal, size));
     let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());
     let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -203,13 +203,13 @@ async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {
 }
 
 /// Reads the messages of a terminal, line by line and with a length limit.
-struct Lines {
+struct TerminalMessages {
     read: BufReader<OwnedReadHalf>,
     /// The bytes of an incomplete line.
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl TerminalMessages {
     /// Returns the next message, or `None` after a disconnect or an invalid line. Cancel-safe.
     async fn next(&mut self) -> io::Result<Option<FromTerminal>> {
         let room = MAX_LINE.saturating_sub(self.begun.len() as u64);

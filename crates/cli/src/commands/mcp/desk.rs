@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use toolgate::{Approver, BoxFuture, CallId, Event, Notice, Observer, Question, ReviewDecision};
 
-use super::board::Board;
-use super::form::Form;
-use super::line::Line;
+use super::board::PendingQuestions;
+use super::form::ApprovalForm;
+use super::line::ClientBridge;
 
 /// Time limit of a question. An unanswered question is refused, so that the next can be asked.
 const STANDS: Duration = Duration::from_secs(10 * 60);
@@ -18,31 +18,31 @@ const NOBODY: &str = "nobody answered: the client did not, and no `toolgate appr
 const LATE: &str = "nobody answered in time";
 
 /// The running calls by id, and the questions for terminals.
-pub(super) struct Desk {
-    calls: Mutex<HashMap<CallId, Arc<Line>>>,
+pub(super) struct ApprovalRouter {
+    calls: Mutex<HashMap<CallId, Arc<ClientBridge>>>,
     count: AtomicU64,
-    board: Arc<Board>,
+    board: Arc<PendingQuestions>,
 }
 
-impl Desk {
-    pub(super) fn new(board: Arc<Board>) -> Self {
+impl ApprovalRouter {
+    pub(super) fn new(board: Arc<PendingQuestions>) -> Self {
         Self { calls: Mutex::default(), count: AtomicU64::new(1), board }
     }
 
     /// Registers a call under a new id.
-    pub(super) fn list(self: &Arc<Self>, line: &Arc<Line>) -> Listed {
+    pub(super) fn list(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
         let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.insert(id.clone(), Arc::clone(line));
-        Listed { desk: Arc::clone(self), id }
+        RegisteredCall { desk: Arc::clone(self), id }
     }
 
     /// Returns true if the client or a terminal can be asked about the call.
-    pub(super) fn can_ask(&self, line: &Line) -> bool {
+    pub(super) fn can_ask(&self, line: &ClientBridge) -> bool {
         line.takes_forms() || self.board.is_watched()
     }
 
-    fn line(&self, call: &CallId) -> Option<Arc<Line>> {
+    fn line(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
     }
 
@@ -51,7 +51,7 @@ impl Desk {
         let mut posted = self.board.post(question);
         let client = async {
             if let Some(line) = line {
-                let form = Form::about(question);
+                let form = ApprovalForm::about(question);
                 if let Some(said) = line.ask(form.request()).await {
                     return form.decision(question, &said);
                 }
@@ -74,13 +74,13 @@ fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-impl Approver for Desk {
+impl Approver for ApprovalRouter {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(self.asked(call, question))
     }
 }
 
-impl Observer for Desk {
+impl Observer for ApprovalRouter {
     fn saw(&self, call: &CallId, event: &Event) {
         let text = match event {
             Event::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
@@ -104,12 +104,12 @@ impl Observer for Desk {
 }
 
 /// The registration of a running call, removed on drop.
-pub(super) struct Listed {
-    desk: Arc<Desk>,
+pub(super) struct RegisteredCall {
+    desk: Arc<ApprovalRouter>,
     pub(super) id: CallId,
 }
 
-impl Drop for Listed {
+impl Drop for RegisteredCall {
     fn drop(&mut self) {
         self.desk.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }

@@ -4,7 +4,7 @@ use ::mcp::serve::Request;
 use serde_json::{Value, json};
 use toolgate::{Question, ReviewDecision};
 
-use crate::approve::{Choice, Said, choices, plain};
+use crate::approve::{ApprovalChoice, ApprovalAnswer, choices, plain};
 
 /// Line width of the question's text.
 const WIDTH: usize = 100;
@@ -12,15 +12,15 @@ const WIDTH: usize = 100;
 const MOST: usize = 8000;
 
 /// Returns the label of a choice. All client revisions can show a list of plain strings.
-fn words(choice: Choice) -> Option<&'static str> {
+fn words(choice: ApprovalChoice) -> Option<&'static str> {
     match choice {
-        Choice::Once => Some("yes, once"),
-        Choice::Session => Some("yes, and exactly this again until the server ends"),
-        Choice::Always => Some("yes, always: save the rule"),
-        Choice::No => Some("no"),
+        ApprovalChoice::Once => Some("yes, once"),
+        ApprovalChoice::Session => Some("yes, and exactly this again until the server ends"),
+        ApprovalChoice::Always => Some("yes, always: save the rule"),
+        ApprovalChoice::No => Some("no"),
         // The form has a field for the note.
-        Choice::Note => None,
-        Choice::Stop => Some("no, and stop what else is asked"),
+        ApprovalChoice::Note => None,
+        ApprovalChoice::Stop => Some("no, and stop what else is asked"),
     }
 }
 
@@ -32,13 +32,13 @@ const TOO_LONG: &str = "the question is too long for the client's form; the user
                         it, before it is tried again";
 
 /// An approval form for a client.
-pub(super) struct Form {
+pub(super) struct ApprovalForm {
     message: String,
-    offered: Vec<Choice>,
+    offered: Vec<ApprovalChoice>,
     cut: bool,
 }
 
-impl Form {
+impl ApprovalForm {
     /// Builds the form for `question`. A truncated form offers no yes, because the user has not seen
     /// everything.
     pub(super) fn about(question: &Question) -> Self {
@@ -49,8 +49,8 @@ impl Form {
             message.truncate(message.floor_char_boundary(MOST));
             message.push_str(MORE);
             offered.retain(|choice| match choice {
-                Choice::Once | Choice::Session | Choice::Always => false,
-                Choice::No | Choice::Note | Choice::Stop => true,
+                ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => false,
+                ApprovalChoice::No | ApprovalChoice::Note | ApprovalChoice::Stop => true,
             });
         }
         Self { message, offered, cut }
@@ -73,17 +73,17 @@ impl Form {
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
     pub(super) fn decision(&self, question: &Question, said: &Value) -> ReviewDecision {
         let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
-        let no = |why: &str| Said::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
+        let no = |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
         let answer = said["content"]["answer"].as_str().unwrap_or_default();
         let meant = self.offered.iter().copied().find(|choice| words(*choice) == Some(answer));
         let said = match (said["action"].as_str(), meant) {
-            (Some("accept"), Some(Choice::Once)) => Said::Once,
-            (Some("accept"), Some(Choice::Session)) => Said::Session,
-            (Some("accept"), Some(Choice::Always)) => Said::Always,
-            (Some("accept"), Some(Choice::Stop)) => Said::Stop,
+            (Some("accept"), Some(ApprovalChoice::Once)) => ApprovalAnswer::Once,
+            (Some("accept"), Some(ApprovalChoice::Session)) => ApprovalAnswer::Session,
+            (Some("accept"), Some(ApprovalChoice::Always)) => ApprovalAnswer::Always,
+            (Some("accept"), Some(ApprovalChoice::Stop)) => ApprovalAnswer::Stop,
             _ if self.cut => no(TOO_LONG),
-            (Some("accept"), Some(Choice::No | Choice::Note)) | (Some("decline"), _) => {
-                Said::No { note: note.map(str::to_owned) }
+            (Some("accept"), Some(ApprovalChoice::No | ApprovalChoice::Note)) | (Some("decline"), _) => {
+                ApprovalAnswer::No { note: note.map(str::to_owned) }
             }
             (Some("cancel"), _) => no("the question was put away without an answer"),
             _ => no("the client's form was not answered in a way that makes sense, so it was refused"),
@@ -104,7 +104,7 @@ mod tests {
         let plain = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
         let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
         let said =
-            |question: &Question, said: Value| Form::about(question).decision(question, &said).as_str();
+            |question: &Question, said: Value| ApprovalForm::about(question).decision(question, &said).as_str();
         let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
         for (answer, expected) in [
             ("yes, once", "approved"),
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_form_shows_what_a_terminal_shows() {
         let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
-        let Request::Form { message, schema } = Form::about(&question).request() else { panic!("no form") };
+        let Request::Form { message, schema } = ApprovalForm::about(&question).request() else { panic!("no form") };
         insta::assert_snapshot!(message, @r#"
         Toolgate asks: may shell_command do this?
 
@@ -165,7 +165,7 @@ mod tests {
         let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
         let why = Some("It builds.".to_owned());
         let question = asked(ApprovalPolicy::OnRequest, &script(&long).escalated(Escalation::Required, why));
-        let form = Form::about(&question);
+        let form = ApprovalForm::about(&question);
         let Request::Form { message, schema } = form.request() else { panic!("no form") };
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"

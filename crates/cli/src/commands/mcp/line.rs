@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use toolgate::{BoxFuture, ToolCallRuntime, Toolgate};
 
 use super::catalogue;
-use super::desk::Listed;
+use super::desk::RegisteredCall;
 
 /// Minimum time between two progress notifications.
 const EVERY: Duration = Duration::from_millis(100);
@@ -19,14 +19,14 @@ const EVERY: Duration = Duration::from_millis(100);
 const MOST: usize = 2000;
 
 /// The bridge between a call and its client.
-pub(super) struct Line {
+pub(super) struct ClientBridge {
     client: Client,
     asks: mpsc::UnboundedSender<Ask>,
     heard: Mutex<String>,
     news: Notify,
 }
 
-impl Line {
+impl ClientBridge {
     pub(super) fn to(client: Client) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
         // Unbounded is safe: the engine asks one question at a time.
         let (asks, asked) = mpsc::unbounded_channel();
@@ -76,21 +76,21 @@ impl Line {
 }
 
 /// A running call, whose answer comes from the engine.
-pub(super) struct Course {
+pub(super) struct BridgedCall {
     pub(super) tool: String,
     pub(super) runtime: ToolCallRuntime,
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<ClientBridge>,
     pub(super) asked: mpsc::UnboundedReceiver<Ask>,
     pub(super) told: u32,
     /// The time of the next progress notification.
     pub(super) again: Instant,
     /// Keeps the call registered.
-    pub(super) _listed: Listed,
+    pub(super) _listed: RegisteredCall,
     /// Keeps the sessions of the call alive: they end with the last handle.
     pub(super) _toolgate: Toolgate,
 }
 
-impl Running for Course {
+impl Running for BridgedCall {
     fn next(&mut self) -> BoxFuture<'_, Step> {
         Box::pin(async {
             let heard = async {

@@ -19,30 +19,30 @@ use std::sync::Arc;
 use ::mcp::serve::{Door, Host, PATH, ServeFault, serve_http, serve_stdio};
 use toolgate::CancellationToken;
 
-use self::board::Board;
-use self::counter::Counter;
-use self::desk::Desk;
-use self::served::{Ground, Served};
-use crate::args::Mcp;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use self::board::PendingQuestions;
+use self::counter::ApprovalSocket;
+use self::desk::ApprovalRouter;
+use self::served::{HostEnvironment, McpHost};
+use crate::args::McpArgs;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::screen;
 
-pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     if let Some(command) = &args.command {
         return super::servers::run(command);
     }
     let door = args.http.map(|address| door(args, address)).transpose()?;
-    let board = Arc::new(Board::default());
-    let ground = Ground::new(args, Arc::new(Desk::new(Arc::clone(&board))))?;
-    let served = Arc::new(Served::at_home(ground)?);
+    let board = Arc::new(PendingQuestions::default());
+    let ground = HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&board))))?;
+    let served = Arc::new(McpHost::at_home(ground)?);
     if door.is_none() && io::stdin().is_terminal() {
         screen::hint("agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends");
     }
     super::block_on(async {
         let stop = CancellationToken::new();
         let host = Arc::clone(&served) as Arc<dyn Host>;
-        let counter = Counter::open(&Dirs::from_env()?, &args.place);
+        let counter = ApprovalSocket::open(&UserDirs::from_env()?, &args.place);
         let serving = async {
             match door {
                 Some(door) => serve_http(host, door, stop.clone()).await.map_err(ServeFault::from),
@@ -57,13 +57,13 @@ pub(crate) fn run(args: &Mcp) -> Result<ExitCode, Fault> {
         served.close().await;
         ended.map_err(|fault| match fault {
             ServeFault::Io(error) => error.into(),
-            ServeFault::Client(_) => Fault::failed(fault.to_string()),
+            ServeFault::Client(_) => CliFault::failed(fault.to_string()),
         })
     })
 }
 
 /// Serves approval terminals while the server runs. Without a socket no terminal can answer.
-async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
+async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<PendingQuestions>) {
     match counter {
         Ok(counter) => counter.attend(board).await,
         Err(error) => {
@@ -74,17 +74,17 @@ async fn answering(counter: Result<Counter, io::Error>, board: &Arc<Board>) {
 }
 
 /// Binds the address, and prints the URL and the token's location.
-fn door(args: &Mcp, address: SocketAddr) -> Result<Door, Fault> {
+fn door(args: &McpArgs, address: SocketAddr) -> Result<Door, CliFault> {
     if !address.ip().is_loopback() && args.allow_remote.is_empty() {
         let wrong =
             format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
         let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
-        return Err(Fault::usage(wrong).hint(hint));
+        return Err(CliFault::usage(wrong).hint(hint));
     }
     let listener = TcpListener::bind(address)
-        .map_err(|error| Fault::usage(format!("cannot serve at `{address}`: {error}")))?;
+        .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
-    let (entry, bring) = token::entry(args.token_env.as_deref(), &Dirs::from_env()?)?;
+    let (entry, bring) = token::entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
     screen::to_stderr(&format!("serving at http://{address}{PATH}"));
     screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
     screen::to_stderr(&format!(

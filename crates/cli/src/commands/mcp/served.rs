@@ -11,13 +11,13 @@ use toolgate::{
 };
 
 use super::catalogue;
-use super::desk::Desk;
-use super::line::{Course, Line};
+use super::desk::ApprovalRouter;
+use super::line::{BridgedCall, ClientBridge};
 use super::on_demand::OnDemandServers;
-use crate::args::{Mcp, Place};
-use crate::compose::{Api, absolute, compose_with, directory};
-use crate::config::Sandbox;
-use crate::fault::Fault;
+use crate::args::{McpArgs, WorkspaceArgs};
+use crate::compose::{ToolFormApi, absolute, compose_with, directory};
+use crate::config::SandboxMode;
+use crate::fault::CliFault;
 
 const INSTRUCTIONS: &str = "Tools for work on the files of one directory: reading, searching, patches, and commands \
     that run in a sandbox. Paths are below that directory. What a sandbox or a rule refuses is said in the answer; if nobody can be asked, \
@@ -25,21 +25,21 @@ const INSTRUCTIONS: &str = "Tools for work on the files of one directory: readin
     command that does not end soon goes on as a session: exec_command gives its ID, write_stdin types into it.";
 
 /// The directories where tools may work, and the router of approval questions.
-pub(super) struct Ground {
-    place: Place,
+pub(super) struct HostEnvironment {
+    place: WorkspaceArgs,
     /// Canonical directories. Clients may choose a working directory below them.
     allowed: Vec<PathBuf>,
-    desk: Arc<Desk>,
+    desk: Arc<ApprovalRouter>,
 }
 
-impl Ground {
-    pub(super) fn new(args: &Mcp, desk: Arc<Desk>) -> Result<Arc<Self>, Fault> {
+impl HostEnvironment {
+    pub(super) fn new(args: &McpArgs, desk: Arc<ApprovalRouter>) -> Result<Arc<Self>, CliFault> {
         let mut allowed = Vec::new();
         for root in std::iter::once(directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::real(&root.join(".")).map_err(|error| {
-                Fault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
+                CliFault::usage(format!("`{}` is no directory that can be read: {error}", root.display()))
             })?;
             allowed.push(real);
         }
@@ -48,17 +48,17 @@ impl Ground {
 
     /// Builds the tools for `place`, with `more` working directories. Its router has no approver: the engine
     /// refuses calls that need approval, and says so.
-    fn compose(&self, place: &Place, more: &[PathBuf]) -> Result<(Toolgate, Arc<OnDemandServers>), Fault> {
+    fn compose(&self, place: &WorkspaceArgs, more: &[PathBuf]) -> Result<(Toolgate, Arc<OnDemandServers>), CliFault> {
         let mut place = place.clone();
         place.read_root.extend(more.iter().cloned());
         let composed = compose_with(&place, |config| {
-            if config.sandbox.value == Sandbox::WorkspaceWrite {
+            if config.sandbox.value == SandboxMode::WorkspaceWrite {
                 let written = config.files.read_roots.iter().filter(|root| more.contains(&root.value));
                 config.confinement.writable.extend(written.cloned());
             }
         })?;
         let servers = OnDemandServers::new(composed.servers_on_demand());
-        let composed = composed.source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(Api::Functions);
+        let composed = composed.source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
         let toolgate = composed.observed(Arc::clone(&self.desk) as Arc<dyn Observer>).build()?;
         Ok((toolgate, servers))
     }
@@ -88,22 +88,22 @@ impl Ground {
 }
 
 /// The tools for one working directory.
-pub(super) struct Served {
-    ground: Arc<Ground>,
+pub(super) struct McpHost {
+    ground: Arc<HostEnvironment>,
     toolgate: Toolgate,
     servers: Arc<OnDemandServers>,
     /// The router for calls whose client or an approval terminal can be asked.
     asking: ToolRouter,
 }
 
-impl Served {
+impl McpHost {
     /// Creates the host for the directory where the server was started.
-    pub(super) fn at_home(ground: Arc<Ground>) -> Result<Self, Fault> {
+    pub(super) fn at_home(ground: Arc<HostEnvironment>) -> Result<Self, CliFault> {
         let (toolgate, servers) = ground.compose(&ground.place, &[])?;
         Ok(Self::with(ground, toolgate, servers))
     }
 
-    fn with(ground: Arc<Ground>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
+    fn with(ground: Arc<HostEnvironment>, toolgate: Toolgate, servers: Arc<OnDemandServers>) -> Self {
         let asking = toolgate.router().clone().with_approver(Arc::clone(&ground.desk) as Arc<dyn Approver>);
         Self { ground, toolgate, servers, asking }
     }
@@ -119,7 +119,7 @@ impl Served {
     }
 }
 
-impl Host for Served {
+impl Host for McpHost {
     fn identity(&self) -> Identity {
         Identity {
             name: "toolgate".to_owned(),
@@ -135,7 +135,7 @@ impl Host for Served {
 
     fn start(&self, call: Call) -> Box<dyn Running> {
         let Call { tool, arguments, client } = call;
-        let (line, asked) = Line::to(client);
+        let (line, asked) = ClientBridge::to(client);
         let listed = self.ground.desk.list(&line);
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
@@ -144,7 +144,7 @@ impl Host for Served {
         let arguments = Value::Object(arguments).to_string();
         // The id is unique in this runtime.
         let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));
-        Box::new(Course {
+        Box::new(BridgedCall {
             tool,
             runtime,
             line,
@@ -162,7 +162,7 @@ impl Host for Served {
         if more.is_empty() && self.works_in(first) {
             return None;
         }
-        let place = Place { cwd: Some(first.clone()), ..self.ground.place.clone() };
+        let place = WorkspaceArgs { cwd: Some(first.clone()), ..self.ground.place.clone() };
         match self.ground.compose(&place, more) {
             Ok((toolgate, servers)) => {
                 Some(Arc::new(Self::with(Arc::clone(&self.ground), toolgate, servers)))

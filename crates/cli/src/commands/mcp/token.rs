@@ -7,44 +7,44 @@ use std::path::Path;
 use ::mcp::serve::{Entry, Token};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::private;
 
 /// Maximum bytes of a token file.
 const MOST: u64 = 4096;
 
 /// The location of the token: a description for people, and a shell expression.
-pub(in crate::commands) struct Bring {
+pub(in crate::commands) struct TokenLocation {
     pub(in crate::commands) place: String,
     pub(in crate::commands) shell: String,
 }
 
 /// Loads the token, and returns it with its location.
-pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &Dirs) -> Result<(Entry, Bring), Fault> {
+pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Result<(Entry, TokenLocation), CliFault> {
     let (text, bring, mend) = match variable {
         Some(name) => {
             let text = std::env::var(name)
-                .map_err(|_| Fault::usage(format!("there is no token in the variable `{name}`")))?;
-            let bring = Bring { place: format!("in the variable {name}"), shell: format!("${name}") };
+                .map_err(|_| CliFault::usage(format!("there is no token in the variable `{name}`")))?;
+            let bring = TokenLocation { place: format!("in the variable {name}"), shell: format!("${name}") };
             (text, bring, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
             let directory = private::tokens(dirs).ok_or_else(|| {
-                Fault::usage("there is no state directory for the token").hint("set HOME, or use --token-env")
+                CliFault::usage("there is no state directory for the token").hint("set HOME, or use --token-env")
             })?;
             let file = directory.join("token");
             let text = kept(&file).map_err(|error| {
-                Fault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
+                CliFault::usage(format!("the token in `{}` cannot be used: {error}", file.display()))
             })?;
             let path = file.display().to_string();
-            let bring = Bring { shell: format!("$(cat '{path}')"), place: format!("in {path}") };
+            let bring = TokenLocation { shell: format!("$(cat '{path}')"), place: format!("in {path}") };
             (text, bring, "remove it, and it is made anew")
         }
     };
     let token = Token::of(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
-        Fault::usage(format!("the token {} {wrong}", bring.place)).hint(mend)
+        CliFault::usage(format!("the token {} {wrong}", bring.place)).hint(mend)
     })?;
     Ok((Entry::Token(token), bring))
 }

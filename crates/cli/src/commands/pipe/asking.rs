@@ -17,7 +17,7 @@ pub(super) const NO_ROOM: &str =
     "nobody could answer: too many calls wait, and no line is read before this one is done";
 
 /// Creates the approver, and the receiver of its questions.
-pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<Asked>) {
+pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<PipedQuestion>) {
     // Unbounded is safe: the engine asks one question at a time.
     let (questions, asked) = mpsc::unbounded_channel();
     (PipeApprover { questions }, asked)
@@ -25,18 +25,18 @@ pub(super) fn channel() -> (PipeApprover, mpsc::UnboundedReceiver<Asked>) {
 
 /// The approver that sends questions to the session.
 pub(super) struct PipeApprover {
-    questions: mpsc::UnboundedSender<Asked>,
+    questions: mpsc::UnboundedSender<PipedQuestion>,
 }
 
 /// A question on its way to the session.
-pub(super) struct Asked {
+pub(super) struct PipedQuestion {
     call: String,
     line: Value,
-    open: Open,
+    open: WaitingApproval,
 }
 
 /// A question that waits for its answer.
-struct Open {
+struct WaitingApproval {
     rule: Option<NewRule>,
     answer: oneshot::Sender<ReviewDecision>,
 }
@@ -46,18 +46,18 @@ impl Approver for PipeApprover {
         let (answer, answered) = oneshot::channel();
         let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
         let (call, line) = (call.as_str().to_owned(), line(call, question));
-        let _over = self.questions.send(Asked { call, line, open: Open { rule, answer } });
+        let _over = self.questions.send(PipedQuestion { call, line, open: WaitingApproval { rule, answer } });
         Box::pin(async move { answered.await.unwrap_or_else(|_| denied(INPUT_ENDED)) })
     }
 }
 
 /// The questions that were written and not yet answered.
 #[derive(Default)]
-pub(super) struct Questions(HashMap<String, Open>);
+pub(super) struct UnansweredQuestions(HashMap<String, WaitingApproval>);
 
-impl Questions {
+impl UnansweredQuestions {
     /// Stores a question and returns its line.
-    pub(super) fn put(&mut self, asked: Asked) -> Value {
+    pub(super) fn put(&mut self, asked: PipedQuestion) -> Value {
         // Drops questions whose call was abandoned meanwhile.
         self.0.retain(|_, open| !open.answer.is_closed());
         self.0.insert(asked.call, asked.open);
@@ -198,7 +198,7 @@ mod tests {
     /// Returns the decision after these lines, and the result of each line.
     async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
         let (approver, mut questions) = channel();
-        let (call, mut open) = (CallId::from("1"), Questions::default());
+        let (call, mut open) = (CallId::from("1"), UnansweredQuestions::default());
         let asking = approver.ask(&call, question);
         open.put(questions.recv().await.unwrap());
         let heard = lines.iter().map(|line| open.decide(line)).collect();
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(told.as_str(), "denied");
         assert!(heard[0].is_ok() && heard[1].is_err());
         let (approver, mut questions) = channel();
-        let (call, mut open) = (CallId::from("1"), Questions::default());
+        let (call, mut open) = (CallId::from("1"), UnansweredQuestions::default());
         drop(approver.ask(&call, &question));
         open.put(questions.recv().await.unwrap());
         assert!(open.decide(&decision("approved")).is_err());

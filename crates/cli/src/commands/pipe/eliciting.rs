@@ -9,19 +9,19 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
 
 /// Creates the elicitor, and the receiver of its questions.
-pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<Wanted>) {
+pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<PipedElicitation>) {
     let (questions, wanted) = mpsc::unbounded_channel();
     (PipeElicit { questions, count: AtomicUsize::new(0) }, wanted)
 }
 
 /// Sends elicitations to the session.
 pub(super) struct PipeElicit {
-    questions: mpsc::UnboundedSender<Wanted>,
+    questions: mpsc::UnboundedSender<PipedElicitation>,
     count: AtomicUsize,
 }
 
 /// An elicitation on its way to the session.
-pub(super) struct Wanted {
+pub(super) struct PipedElicitation {
     id: String,
     line: Value,
     answer: oneshot::Sender<Elicited>,
@@ -43,18 +43,18 @@ impl Elicit for PipeElicit {
             "schema": schema,
             "url": url,
         });
-        let _over = self.questions.send(Wanted { id, line, answer });
+        let _over = self.questions.send(PipedElicitation { id, line, answer });
         Box::pin(async move { answered.await.unwrap_or(Elicited::Cancelled) })
     }
 }
 
 /// The elicitations that were written and not yet answered.
 #[derive(Default)]
-pub(super) struct Elicitations(HashMap<String, oneshot::Sender<Elicited>>);
+pub(super) struct UnansweredElicitations(HashMap<String, oneshot::Sender<Elicited>>);
 
-impl Elicitations {
+impl UnansweredElicitations {
     /// Stores an elicitation and returns its line.
-    pub(super) fn put(&mut self, wanted: Wanted) -> Value {
+    pub(super) fn put(&mut self, wanted: PipedElicitation) -> Value {
         self.0.retain(|_, answer| !answer.is_closed());
         self.0.insert(wanted.id, wanted.answer);
         wanted.line
@@ -116,7 +116,7 @@ mod tests {
             let wants = Wants::Form(json!({"type": "object"}));
             let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), wants };
             let asking = elicit.elicit(&elicitation);
-            let mut open = Elicitations::default();
+            let mut open = UnansweredElicitations::default();
             line["id"] = open.put(questions.recv().await.unwrap())["id"].clone();
             let heard = open.answer(&line);
             open.cancel();

@@ -16,33 +16,33 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// Creates the queue. Small events are always accepted: a call has a handful of them, and the number of open
 /// calls is limited. Output is unlimited, so it waits for room.
-pub(super) fn queue() -> (Events, Happened) {
+pub(super) fn queue() -> (EventSender, EventReceiver) {
     let (sender, lines) = mpsc::unbounded_channel();
-    let queued = Arc::new(Queued::default());
-    (Events { lines: sender, queued: Arc::clone(&queued) }, Happened { lines, queued })
+    let queued = Arc::new(QueueFill::default());
+    (EventSender { lines: sender, queued: Arc::clone(&queued) }, EventReceiver { lines, queued })
 }
 
 /// The fill level of the queue.
 #[derive(Default)]
-struct Queued {
+struct QueueFill {
     lines: AtomicUsize,
     text: AtomicUsize,
     fewer: Notify,
 }
 
-impl Queued {
+impl QueueFill {
     fn has_room(&self) -> bool {
         self.lines.load(Ordering::Acquire) < MAX_LINES && self.text.load(Ordering::Acquire) < MAX_TEXT
     }
 }
 
 /// The sending end: observes calls and enqueues their events.
-pub(super) struct Events {
+pub(super) struct EventSender {
     lines: mpsc::UnboundedSender<(Value, usize)>,
-    queued: Arc<Queued>,
+    queued: Arc<QueueFill>,
 }
 
-impl Events {
+impl EventSender {
     /// Waits until there is room, or the receiver is gone.
     async fn wait_for_room(&self) {
         // ends: when the session writes, or is over
@@ -87,7 +87,7 @@ pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
     Some(line)
 }
 
-impl Observer for Events {
+impl Observer for EventSender {
     fn saw(&self, call: &CallId, event: &Event) {
         let Some(mut line) = event_line(call, event) else { return };
         line["type"] = json!("toolgate.event");
@@ -129,12 +129,12 @@ fn notified(notice: &Notice) -> Value {
 }
 
 /// The receiving end.
-pub(super) struct Happened {
+pub(super) struct EventReceiver {
     lines: mpsc::UnboundedReceiver<(Value, usize)>,
-    queued: Arc<Queued>,
+    queued: Arc<QueueFill>,
 }
 
-impl Happened {
+impl EventReceiver {
     /// Waits for the next line. Returns `None` after the last. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let taken = self.lines.recv().await?;
@@ -157,7 +157,7 @@ impl Happened {
     }
 }
 
-impl Drop for Happened {
+impl Drop for EventReceiver {
     fn drop(&mut self) {
         self.lines.close();
         self.queued.fewer.notify_waiters();

@@ -11,13 +11,13 @@ pub(super) const MAX_LINE: u64 = 10 << 20;
 const WAITING: usize = 2;
 
 /// One line of the input.
-pub(super) enum Line {
+pub(super) enum InputLine {
     Text(Vec<u8>),
     TooLong,
 }
 
 /// Reads standard input on a thread of its own, because reads block. The thread may end with the process.
-pub(super) fn lines() -> mpsc::Receiver<Line> {
+pub(super) fn lines() -> mpsc::Receiver<InputLine> {
     let (sender, lines) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
@@ -29,7 +29,7 @@ pub(super) fn lines() -> mpsc::Receiver<Line> {
                 Ok(_) => {}
             }
             let whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE;
-            let line = if whole { Line::Text(line) } else { Line::TooLong };
+            let line = if whole { InputLine::Text(line) } else { InputLine::TooLong };
             let skipped = if whole { Ok(()) } else { skip(&mut input) };
             if sender.blocking_send(line).is_err() || skipped.is_err() {
                 break;

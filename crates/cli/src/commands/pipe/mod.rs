@@ -21,39 +21,39 @@ use tokio::sync::mpsc;
 use toolgate::mcp::{Elicit, Means};
 use toolgate::{Approver, Metrics, Observer};
 
-use crate::args::Pipe;
-use crate::compose::{Composed, compose};
-use crate::config::Dirs;
-use crate::fault::{Fault, INTERRUPTED};
+use crate::args::PipeArgs;
+use crate::compose::{ComposedTools, compose};
+use crate::config::UserDirs;
+use crate::fault::{CliFault, INTERRUPTED};
 use crate::screen;
-use crate::servers::{self, Told};
-use crate::turns::Turns;
+use crate::servers::{self, ServerNotices};
+use crate::turns::TurnDiffRecorder;
 
-pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
     let (events, happened) = events::queue();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn Observer>);
-    let composed = watched.into_iter().fold(composed, Composed::observed);
+    let composed = watched.into_iter().fold(composed, ComposedTools::observed);
     // Without `--ask` there is no approver: a call that needs approval is refused at once.
     let (approver, asked) = asking::channel();
     let (elicit, wanted) = eliciting::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
-    let composed = approver.into_iter().fold(composed, Composed::asking);
+    let composed = approver.into_iter().fold(composed, ComposedTools::asking);
     if io::stdin().is_terminal() {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicit>);
-        let means = Means { watch: Some(Arc::new(Told::All)), elicit, ..Means::default() };
+        let means = Means { watch: Some(Arc::new(ServerNotices::All)), elicit, ..Means::default() };
         let (composed, servers) = composed.serving(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
-            servers.required().await.map_err(|missing| Fault::usage(missing.to_string()))?;
+            servers.required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
         }
         let write = |line: &Value| screen::text(&line.to_string());
-        let state = Dirs::from_env()?.state;
-        let turns = args.events.then(|| Turns::begin(&toolgate, state.as_deref()));
-        let mut session = session::Session::new(args.wire.dialect(), &toolgate, write, turns);
+        let state = UserDirs::from_env()?.state;
+        let turns = args.events.then(|| TurnDiffRecorder::begin(&toolgate, state.as_deref()));
+        let mut session = session::PipeSession::new(args.wire.dialect(), &toolgate, write, turns);
         let stopped = session.run(lines::lines(), happened, (asked, wanted), interrupts()?).await?;
         toolgate.close().await;
         servers::ended(servers).await;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Pipe) -> Result<ExitCode, Fault> {
 }
 
 /// Reports the first Ctrl-C. The second ends the process, even while a write to standard output blocks.
-fn interrupts() -> Result<mpsc::Receiver<()>, Fault> {
+fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let (first, told) = mpsc::channel(1);
     #[expect(clippy::disallowed_methods, reason = "no call: it watches for signals")]

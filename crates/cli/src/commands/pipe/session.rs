@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
 use toolgate::{Answer, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
-use super::asking::{Asked, INPUT_ENDED, NO_ROOM, Questions};
-use super::eliciting::{Elicitations, Wanted};
-use super::events::Happened;
-use super::lines::{Line, LineContent, MAX_LINE, parse};
-use crate::turns::Turns;
+use super::asking::{PipedQuestion, INPUT_ENDED, NO_ROOM, UnansweredQuestions};
+use super::eliciting::{UnansweredElicitations, PipedElicitation};
+use super::events::EventReceiver;
+use super::lines::{InputLine, LineContent, MAX_LINE, parse};
+use crate::turns::TurnDiffRecorder;
 
 /// Maximum number of unwritten answers. Above it, no call is started.
 const MAX_OPEN: usize = 1024;
@@ -21,41 +21,41 @@ const MAX_OPEN: usize = 1024;
 const MAX_HELD: usize = 4096;
 
 /// A position in the order of answers.
-enum Slot {
+enum AnswerSlot {
     Running,
     Ready(Value),
 }
 
 /// A pipe session that writes its lines with `W`.
-pub(super) struct Session<W> {
+pub(super) struct PipeSession<W> {
     write: W,
     dialect: Dialect,
     reader: CallReader,
     runtime: ToolCallRuntime,
     toolgate: Toolgate,
     held: VecDeque<Reading>,
-    order: VecDeque<Slot>,
+    order: VecDeque<AnswerSlot>,
     /// Messages that must follow all answers: pictures, in the Chat dialect.
     after: Vec<Value>,
-    questions: Questions,
-    elicitations: Elicitations,
-    seen: Seen,
-    turns: Option<Turns>,
+    questions: UnansweredQuestions,
+    elicitations: UnansweredElicitations,
+    seen: InputCounts,
+    turns: Option<TurnDiffRecorder>,
     /// A call that may have changed files was started since the last turn diff.
     stirred: bool,
 }
 
 /// Counts of the input so far.
 #[derive(Default)]
-struct Seen {
+struct InputCounts {
     lines: u64,
     calls: u64,
     faults: u64,
     first: Option<Value>,
 }
 
-impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
-    pub(super) fn new(dialect: Dialect, toolgate: &Toolgate, write: W, turns: Option<Turns>) -> Self {
+impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
+    pub(super) fn new(dialect: Dialect, toolgate: &Toolgate, write: W, turns: Option<TurnDiffRecorder>) -> Self {
         Self {
             write,
             dialect,
@@ -65,9 +65,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
             held: VecDeque::new(),
             order: VecDeque::new(),
             after: Vec::new(),
-            questions: Questions::default(),
-            elicitations: Elicitations::default(),
-            seen: Seen::default(),
+            questions: UnansweredQuestions::default(),
+            elicitations: UnansweredElicitations::default(),
+            seen: InputCounts::default(),
             turns,
             stirred: false,
         }
@@ -76,9 +76,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
     /// Answers calls until the input ends. Returns `true` if it was interrupted.
     pub(super) async fn run(
         &mut self,
-        mut lines: mpsc::Receiver<Line>,
-        mut events: Happened,
-        (mut asked, mut wanted): (mpsc::UnboundedReceiver<Asked>, mpsc::UnboundedReceiver<Wanted>),
+        mut lines: mpsc::Receiver<InputLine>,
+        mut events: EventReceiver,
+        (mut asked, mut wanted): (mpsc::UnboundedReceiver<PipedQuestion>, mpsc::UnboundedReceiver<PipedElicitation>),
         mut interrupts: mpsc::Receiver<()>,
     ) -> io::Result<bool> {
         let (mut open, mut interrupted) = (true, false);
@@ -150,7 +150,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
 
     /// Returns a hint for an input without any call.
     pub(super) fn hint(&self) -> Option<String> {
-        let Seen { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
+        let InputCounts { lines, calls: 0, faults: 0, first: Some(first) } = &self.seen else { return None };
         let wire = self.dialect;
         let other = Dialect::ALL.into_iter().filter(|other| *other != wire).find(|other| {
             let mut reader = other.reader();
@@ -163,10 +163,10 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         Some(format!("{lines} lines came, and no call in them for --wire {wire}{hint}"))
     }
 
-    fn line(&mut self, line: Line) -> io::Result<()> {
+    fn line(&mut self, line: InputLine) -> io::Result<()> {
         self.seen.lines += 1;
         let number = self.seen.lines;
-        let Line::Text(bytes) = line else {
+        let InputLine::Text(bytes) = line else {
             return self
                 .fault(None, &format!("line {number} is longer than {MAX_LINE} bytes; it was not read"));
         };
@@ -254,14 +254,14 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
                 let found = self.toolgate.router().registry().answering(&call);
                 self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
                 match self.runtime.start(call) {
-                    Ok(()) => Slot::Running,
-                    Err(twice) => Slot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),
+                    Ok(()) => AnswerSlot::Running,
+                    Err(twice) => AnswerSlot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),
                 }
             }
             Reading::Fault(wrong) => {
                 self.seen.faults += 1;
                 let id = wrong.id().map(CallId::as_str);
-                Slot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault(id, &wrong.to_string())))
+                AnswerSlot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault(id, &wrong.to_string())))
             }
         };
         self.order.push_back(slot);
@@ -269,7 +269,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
 
     fn fault(&mut self, id: Option<&str>, message: &str) -> io::Result<()> {
         self.seen.faults += 1;
-        self.order.push_back(Slot::Ready(fault(id, message)));
+        self.order.push_back(AnswerSlot::Ready(fault(id, message)));
         self.flush()
     }
 
@@ -289,7 +289,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
 
     /// Writes the answers that wait for no earlier answer.
     fn flush(&mut self) -> io::Result<()> {
-        while let Some(Slot::Ready(line)) = self.order.front() {
+        while let Some(AnswerSlot::Ready(line)) = self.order.front() {
             (self.write)(line)?;
             self.order.pop_front();
         }
@@ -301,7 +301,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> Session<W> {
         Ok(())
     }
 
-    fn drain(&mut self, events: &mut Happened) -> io::Result<()> {
+    fn drain(&mut self, events: &mut EventReceiver) -> io::Result<()> {
         events.waiting().try_for_each(|event| (self.write)(&event))
     }
 }

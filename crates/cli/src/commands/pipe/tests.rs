@@ -16,24 +16,24 @@ use toolgate::{
 };
 
 use super::events;
-use super::lines::Line;
-use super::session::Session;
+use super::lines::InputLine;
+use super::session::PipeSession;
 
 const PIECE: &str = "yes\n";
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct Args {}
 
 /// A tool that writes until it is cancelled, and counts its writes.
 #[derive(Clone, Default)]
-struct Yes(Arc<AtomicUsize>);
+struct EndlessTool(Arc<AtomicUsize>);
 
-impl ToolHandler for Yes {
-    type Args = Nothing;
+impl ToolHandler for EndlessTool {
+    type Args = Args;
     const NAME: &'static str = "yes";
     const ABOUT: &'static str = "Writes without end.";
 
-    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let writing = async {
             loop {
                 cx.stream(Notice::Output { stream: OutputStream::Stdout, text: PIECE.to_owned() }).await;
@@ -53,8 +53,8 @@ impl ToolHandler for Yes {
 /// Runs a session with a call that is answered at once and a call of `yes`. `read` gets every line, slowly,
 /// and may answer or interrupt.
 async fn session(
-    yes: Yes,
-    mut read: impl FnMut(&Value, &mpsc::Sender<Line>, &mpsc::Sender<()>) -> io::Result<()>,
+    yes: EndlessTool,
+    mut read: impl FnMut(&Value, &mpsc::Sender<InputLine>, &mpsc::Sender<()>) -> io::Result<()>,
 ) -> io::Result<bool> {
     let (events, happened) = events::queue();
     let toolgate = Toolgate::at("/").tool(yes).observer(Arc::new(events)).build().unwrap();
@@ -66,19 +66,19 @@ async fn session(
         std::thread::sleep(Duration::from_micros(200));
         read(line, &input, &interrupt)
     };
-    let mut session = Session::new(Dialect::Responses, &toolgate, write, None);
+    let mut session = PipeSession::new(Dialect::Responses, &toolgate, write, None);
     let running =
         session.run(lines, happened, (super::asking::channel().1, super::eliciting::channel().1), interrupts);
     tokio::time::timeout(Duration::from_secs(60), running).await.unwrap()
 }
 
-fn send(input: &mpsc::Sender<Line>, line: &Value) {
-    input.try_send(Line::Text(line.to_string().into_bytes())).unwrap_or_else(|_| panic!("there is room"));
+fn send(input: &mpsc::Sender<InputLine>, line: &Value) {
+    input.try_send(InputLine::Text(line.to_string().into_bytes())).unwrap_or_else(|_| panic!("there is room"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_is_written_whole_at_the_readers_pace_and_an_interrupt_is_heard() {
-    let yes = Yes::default();
+    let yes = EndlessTool::default();
     let (mut pieces, mut ahead, mut others) = (0, 0, Vec::new());
     let interrupted = session(yes.clone(), |line, _, interrupt| {
         if line["event"] == "output" {
@@ -104,7 +104,7 @@ async fn a_flood_is_written_whole_at_the_readers_pace_and_an_interrupt_is_heard(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_does_not_drown_a_line_that_cancels() {
     let mut pieces = 0;
-    let stopped = session(Yes::default(), |line, input, _| {
+    let stopped = session(EndlessTool::default(), |line, input, _| {
         if line["event"] == "output" {
             pieces += 1;
             if pieces == 300 {

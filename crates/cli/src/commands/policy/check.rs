@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolgate::rules::{RuleFault, Rules};
 
-use super::{Page, count, pages};
-use crate::args::PolicyCheck;
-use crate::fault::Fault;
+use super::{RuleFileText, count, pages};
+use crate::args::PolicyCheckArgs;
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
-pub(crate) fn run(args: &PolicyCheck) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
-    let read: Vec<(&Page, Result<Option<Rules>, RuleFault>)> =
+    let read: Vec<(&RuleFileText, Result<Option<Rules>, RuleFault>)> =
         pages.iter().map(|page| (page, parsed(page))).collect();
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &PolicyCheck) -> Result<ExitCode, Fault> {
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn parsed(page: &Page) -> Result<Option<Rules>, RuleFault> {
+fn parsed(page: &RuleFileText) -> Result<Option<Rules>, RuleFault> {
     match &page.text {
         Ok(Some(text)) => Rules::parse(text, &page.file, page.layer).map(Some),
         Ok(None) => Ok(None),
@@ -34,7 +34,7 @@ fn parsed(page: &Page) -> Result<Option<Rules>, RuleFault> {
     }
 }
 
-fn print(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Result<(), Fault> {
+fn print(page: &RuleFileText, rules: &Result<Option<Rules>, RuleFault>) -> Result<(), CliFault> {
     let file = page.file.to_string_lossy();
     let file = screen::visible(&file);
     match rules {
@@ -52,7 +52,7 @@ fn print(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Result<(), Fa
     Ok(())
 }
 
-fn whose(page: &Page) -> &'static str {
+fn whose(page: &RuleFileText) -> &'static str {
     match page.layer {
         toolgate::rules::Layer::System => "for everybody on this machine",
         toolgate::rules::Layer::User => "yours",
@@ -60,7 +60,7 @@ fn whose(page: &Page) -> &'static str {
     }
 }
 
-fn as_json(page: &Page, rules: &Result<Option<Rules>, RuleFault>) -> Value {
+fn as_json(page: &RuleFileText, rules: &Result<Option<Rules>, RuleFault>) -> Value {
     let (file, layer) = (&page.file, page.layer.as_str());
     match rules {
         Ok(None) => json!({ "file": file, "layer": layer, "found": false }),

@@ -8,15 +8,15 @@ use exec::machine::not_trusted;
 use serde_json::{Value, json};
 use toolgate::{Account, Gate, Intent, Known, Part, Place, ToolCall, Toolgate, Verdict};
 
-use crate::args::{Output, PolicyExplain};
+use crate::args::{OutputFormat, PolicyExplainArgs};
 use crate::compose::compose;
-use crate::fault::Fault;
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
 /// The exit status for a call that needs approval.
 const ASKS: u8 = 3;
 
-pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
     let cwd = crate::compose::directory(&args.place)?;
     let toolgate = composed.build()?;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &PolicyExplain) -> Result<ExitCode, Fault> {
     let gate = toolgate.router().gate();
     let (verdict, account) = gate.explain(&tool, &intent);
     let as_json = match (args.output, &args.tool) {
-        (Some(output), _) => output == Output::Json,
+        (Some(output), _) => output == OutputFormat::Json,
         (None, Some(_)) => false,
         (None, None) => args.json.is_some(),
     };
@@ -54,13 +54,13 @@ pub(crate) fn explained(
 }
 
 /// Returns the name of the tool, and the intent of the call.
-fn stated(args: &PolicyExplain, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), Fault> {
+fn stated(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(String, Intent), CliFault> {
     let (name, arguments) = match (&args.tool, &args.script) {
         (Some(tool), _) => (tool.as_str(), args.json.clone().unwrap_or_default()),
         (None, Some(script)) => ("shell_command", json!({ "command": script }).to_string()),
         (None, None) => ("shell", json!({ "command": args.argv }).to_string()),
     };
-    let wrong = |error: toolgate::ToolError| Fault::usage(error.to_string());
+    let wrong = |error: toolgate::ToolError| CliFault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
     let place = Place { cwd: cwd.to_owned() };
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &place).map_err(wrong)?;

@@ -10,20 +10,20 @@ use rustix::io::Errno;
 use toolgate::rules::{Layer, MAX_BYTES, Rules, import};
 
 use super::count;
-use crate::args::{PolicyImport, RulesOf};
-use crate::fault::Fault;
+use crate::args::{PolicyImportArgs, ForeignRuleFormat};
+use crate::fault::CliFault;
 use crate::screen;
 
-pub(crate) fn run(args: &PolicyImport) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let text = read(&args.file)?;
     let imported = match args.from {
-        RulesOf::Codex => import::codex(&text, &args.file),
-        RulesOf::Claude => import::claude(&text, &args.file),
+        ForeignRuleFormat::Codex => import::codex(&text, &args.file),
+        ForeignRuleFormat::Claude => import::claude(&text, &args.file),
     };
-    let imported = imported.map_err(|fault| Fault::usage(fault.to_string()))?;
+    let imported = imported.map_err(|fault| CliFault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
     // Validates the result now, so that invalid rules are not discovered later.
-    Rules::parse(&imported.text, out, Layer::User).map_err(|fault| Fault::usage(fault.to_string()))?;
+    Rules::parse(&imported.text, out, Layer::User).map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write(file, &imported.text)?,
         None => screen::text(&imported.text)?,
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &PolicyImport) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(file: &Path) -> Result<String, Fault> {
+fn read(file: &Path) -> Result<String, CliFault> {
     let mut text = String::new();
     let most = MAX_BYTES as u64 + 1;
     let read = if file == Path::new("-") {
@@ -47,11 +47,11 @@ fn read(file: &Path) -> Result<String, Fault> {
     };
     match read {
         Ok(_) => Ok(text),
-        Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", file.display()))),
+        Err(error) => Err(CliFault::usage(format!("`{}` cannot be read: {error}", file.display()))),
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), Fault> {
+fn write(file: &Path, text: &str) -> Result<(), CliFault> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let opened = openat(CWD, file, flags, Mode::RUSR | Mode::WUSR);
     let done =
@@ -59,7 +59,7 @@ fn write(file: &Path, text: &str) -> Result<(), Fault> {
     done.map_err(|error| {
         let there = error.raw_os_error() == Some(Errno::EXIST.raw_os_error());
         let why = if there { "it is there already".to_owned() } else { error.to_string() };
-        Fault::usage(format!("`{}` cannot be written: {why}", file.display()))
+        CliFault::usage(format!("`{}` cannot be written: {why}", file.display()))
             .hint("without --out the rules go to standard output")
     })
 }

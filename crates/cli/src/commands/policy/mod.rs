@@ -10,12 +10,12 @@ use std::process::ExitCode;
 
 use toolgate::rules::{Layer, RuleFault};
 
-use crate::args::{Policy, PolicyCommand};
+use crate::args::{PolicyArgs, PolicyCommand};
 use crate::compose::absolute;
-use crate::config::{Dirs, rule_files};
-use crate::fault::Fault;
+use crate::config::{UserDirs, rule_files};
+use crate::fault::CliFault;
 
-pub(crate) fn run(args: &Policy) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, CliFault> {
     match &args.command {
         PolicyCommand::Explain(args) => explain::run(args),
         PolicyCommand::Check(args) => check::run(args),
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Policy) -> Result<ExitCode, Fault> {
 }
 
 /// A rule file with its text, or the fault that prevented reading it.
-struct Page {
+struct RuleFileText {
     layer: Layer,
     file: PathBuf,
     /// `None` if the file does not exist.
@@ -33,15 +33,15 @@ struct Page {
 }
 
 /// Reads the named rule files, or else the files in force in `cwd` (default: the current directory).
-fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<Page>, Fault> {
+fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, CliFault> {
     if named.is_empty() {
         let cwd = absolute(cwd.unwrap_or(Path::new("")))?;
         exec::fs::real(&cwd.join(".")).map_err(|error| {
-            Fault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
+            CliFault::usage(format!("`{}` is no directory that can be read: {error}", cwd.display()))
         })?;
-        let files = rule_files(&cwd, &Dirs::from_env()?);
+        let files = rule_files(&cwd, &UserDirs::from_env()?);
         let read =
-            |(layer, file): (Layer, PathBuf)| Page { layer, text: exec::rules::read(&file, layer), file };
+            |(layer, file): (Layer, PathBuf)| RuleFileText { layer, text: exec::rules::read(&file, layer), file };
         return Ok(files.into_iter().map(read).collect());
     }
     let read = |file: &PathBuf| {
@@ -49,9 +49,9 @@ fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<Page>, Fault> {
         let in_project = file.parent().is_some_and(|directory| directory.ends_with(".toolgate"));
         let layer = if in_project { Layer::Project } else { Layer::User };
         match exec::rules::read(&file, layer) {
-            Ok(None) => Err(Fault::usage(format!("`{}` does not exist", file.display()))),
-            Ok(text) => Ok(Page { layer, file, text: Ok(text) }),
-            Err(fault) => Err(Fault::usage(fault.to_string())),
+            Ok(None) => Err(CliFault::usage(format!("`{}` does not exist", file.display()))),
+            Ok(text) => Ok(RuleFileText { layer, file, text: Ok(text) }),
+            Err(fault) => Err(CliFault::usage(fault.to_string())),
         }
     };
     named.iter().map(read).collect()

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use toolgate::rules::{RuleFault, Rules, Tried};
 
 use super::check::fault_json;
-use super::{Page, count, pages};
-use crate::args::PolicyTest;
-use crate::fault::Fault;
+use super::{RuleFileText, count, pages};
+use crate::args::PolicyTestArgs;
+use crate::fault::CliFault;
 use crate::screen::{self, NAME};
 
-pub(crate) fn run(args: &PolicyTest) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
-    let tried: Vec<(&Page, Result<Vec<Tried>, RuleFault>)> =
+    let tried: Vec<(&RuleFileText, Result<Vec<Tried>, RuleFault>)> =
         pages.iter().filter_map(|page| Some((page, tried(page)?))).collect();
     let holds = tried
         .iter()
@@ -33,14 +33,14 @@ pub(crate) fn run(args: &PolicyTest) -> Result<ExitCode, Fault> {
 }
 
 /// Runs the examples of a file. Returns `None` if the file does not exist.
-fn tried(page: &Page) -> Option<Result<Vec<Tried>, RuleFault>> {
+fn tried(page: &RuleFileText) -> Option<Result<Vec<Tried>, RuleFault>> {
     match &page.text {
         Ok(text) => Some(Rules::examples(text.as_ref()?, &page.file, page.layer)),
         Err(fault) => Some(Err(fault.clone())),
     }
 }
 
-fn print(page: &Page, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(), Fault> {
+fn print(page: &RuleFileText, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(), CliFault> {
     let tried = match tried {
         Ok(tried) => tried,
         Err(fault) => {
@@ -65,7 +65,7 @@ fn print(page: &Page, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(), Fault
     Ok(())
 }
 
-fn as_json(page: &Page, tried: &Result<Vec<Tried>, RuleFault>) -> Value {
+fn as_json(page: &RuleFileText, tried: &Result<Vec<Tried>, RuleFault>) -> Value {
     let (file, layer) = (&page.file, page.layer.as_str());
     let example = |one: &Tried| {
         let holds = one.fault.is_none();

@@ -2,13 +2,13 @@
 
 /// The first differing line of two answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct AnswerDifference {
     pub(super) was: String,
     pub(super) is: String,
 }
 
 /// Returns the first difference of two answers.
-pub(super) fn difference(was: &str, is: &str) -> Option<Difference> {
+pub(super) fn difference(was: &str, is: &str) -> Option<AnswerDifference> {
     let (mut was, mut is) = (lines(was), lines(is));
     // ends: with either of them
     loop {
@@ -17,7 +17,7 @@ pub(super) fn difference(was: &str, is: &str) -> Option<Difference> {
             (was, is) if was == is => {}
             (was, is) => {
                 let line = |line: Option<String>| line.unwrap_or_else(|| "(nothing more)".to_owned());
-                return Some(Difference { was: line(was), is: line(is) });
+                return Some(AnswerDifference { was: line(was), is: line(is) });
             }
         }
     }

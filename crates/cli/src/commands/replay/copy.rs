@@ -14,13 +14,13 @@ const MOST_FILES: usize = 200_000;
 const MOST_BYTES: u64 = 8 << 30;
 
 /// The temporary directory with the copy.
-pub(super) struct Copy {
+pub(super) struct WorkspaceCopy {
     at: PathBuf,
     files: usize,
     bytes: u64,
 }
 
-impl Copy {
+impl WorkspaceCopy {
     /// Copies the files, directories and symlinks of `from`, and skips everything else.
     pub(super) fn of(from: &Path) -> io::Result<Self> {
         let parent = std::env::temp_dir();
@@ -74,7 +74,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for WorkspaceCopy {
     fn drop(&mut self) {
         let _stays = fs::remove_dir_all(&self.at);
     }

@@ -17,35 +17,35 @@ use toolgate::{
     ToolPayload, Toolgate,
 };
 
-use crate::args::{Place, Replay};
+use crate::args::{WorkspaceArgs, ReplayArgs};
 use crate::commands::run::title::title;
 use crate::compose::compose;
-use crate::config::{Approval, Sandbox};
-use crate::fault::Fault;
+use crate::config::{ApprovalMode, SandboxMode};
+use crate::fault::CliFault;
 use crate::journals::which;
 use crate::screen::{self, FAINT, NAME, one_line};
 pub(crate) use back::{reversed, undoable};
-use compare::{Difference, difference};
-use copy::Copy;
+use compare::{AnswerDifference, difference};
+use copy::WorkspaceCopy;
 
-pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
     let meant = which::named(&which::directory()?, &args.session)?;
-    let records = journal::read(&meant.path).map_err(|fault| Fault::failed(fault.to_string()))?.records;
-    let past = Past::of(&records)?;
+    let records = journal::read(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
+    let past = RecordedSession::of(&records)?;
     let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
-    let copy = Copy::of(&from).map_err(|fault| {
-        Fault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
+    let copy = WorkspaceCopy::of(&from).map_err(|fault| {
+        CliFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
             .hint("--cwd names another one")
     })?;
-    let place = Place {
+    let place = WorkspaceArgs {
         cwd: Some(copy.root()),
         sandbox: Some(past.sandbox),
         approval: Some(past.approval),
         // The model decides which tools are available.
         model: past.model.clone(),
-        ..Place::default()
+        ..WorkspaceArgs::default()
     };
-    let composed = compose(&place)?.asking(Arc::new(AsThen(past.decisions.clone())));
+    let composed = compose(&place)?.asking(Arc::new(RecordedApprover(past.decisions.clone())));
     super::block_on(async {
         let toolgate = composed.build()?;
         let taken_back = taken_back(&toolgate, &past.diffs).await;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
         let mut differ = 0;
         for then in &past.calls {
             let outcome = then.again(&toolgate, (&past.cwd, &copy.root())).await;
-            differ += usize::from(matches!(outcome, Outcome::Differs(_)));
+            differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
             let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
             if args.json { screen::text(&shown)? } else { screen::styled(&format!("{shown}\n"))? }
         }
@@ -79,19 +79,19 @@ pub(crate) fn run(args: &Replay) -> Result<ExitCode, Fault> {
 }
 
 /// The recorded session, as far as it can be replayed.
-struct Past {
+struct RecordedSession {
     cwd: PathBuf,
-    sandbox: Sandbox,
-    approval: Approval,
+    sandbox: SandboxMode,
+    approval: ApprovalMode,
     model: Option<String>,
-    calls: Vec<Then>,
+    calls: Vec<RecordedCall>,
     decisions: HashMap<String, String>,
     /// The diff of each turn.
     diffs: Vec<String>,
 }
 
 /// A recorded call with its answer.
-struct Then {
+struct RecordedCall {
     call: ToolCall,
     success: bool,
     /// The error kind of the answer.
@@ -100,17 +100,17 @@ struct Then {
     text: Option<String>,
 }
 
-impl Past {
-    fn of(records: &[Record]) -> Result<Self, Fault> {
+impl RecordedSession {
+    fn of(records: &[Record]) -> Result<Self, CliFault> {
         let session = records.iter().find_map(|record| match &record.entry {
             Entry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
             _ => None,
         });
         let (cwd, model, sandbox, approval) =
-            session.ok_or_else(|| Fault::failed("the journal does not say where the session worked"))?;
-        let word = |word: &str| <Sandbox as clap::ValueEnum>::from_str(word, false);
-        let sandbox = word(sandbox).map_err(Fault::failed)?;
-        let approval = <Approval as clap::ValueEnum>::from_str(approval, false).map_err(Fault::failed)?;
+            session.ok_or_else(|| CliFault::failed("the journal does not say where the session worked"))?;
+        let word = |word: &str| <SandboxMode as clap::ValueEnum>::from_str(word, false);
+        let sandbox = word(sandbox).map_err(CliFault::failed)?;
+        let approval = <ApprovalMode as clap::ValueEnum>::from_str(approval, false).map_err(CliFault::failed)?;
         let mut past = Self {
             cwd: cwd.into(),
             sandbox,
@@ -128,11 +128,11 @@ impl Past {
 
     fn take(&mut self, entry: &Entry) {
         if let Some(call) = recorded_call(entry) {
-            self.calls.push(Then { call, success: false, error: None, text: None });
+            self.calls.push(RecordedCall { call, success: false, error: None, text: None });
         }
         match entry {
             Entry::Answered { call, success, error, text, .. } => {
-                let open = |then: &&mut Then| then.call.id.as_str() == call && then.text.is_none();
+                let open = |then: &&mut RecordedCall| then.call.id.as_str() == call && then.text.is_none();
                 if let Some(then) = self.calls.iter_mut().find(open) {
                     (then.success, then.error, then.text) = (*success, error.clone(), Some(text.clone()));
                 }
@@ -159,9 +159,9 @@ async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
 }
 
 /// The approver that repeats the recorded decisions.
-struct AsThen(HashMap<String, String>);
+struct RecordedApprover(HashMap<String, String>);
 
-impl Approver for AsThen {
+impl Approver for RecordedApprover {
     fn ask<'a>(&'a self, call: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         let decision = match self.0.get(call.as_str()).map(String::as_str) {
             Some(yes) if yes.starts_with("approved") => ReviewDecision::Approved,
@@ -173,24 +173,24 @@ impl Approver for AsThen {
 }
 
 /// The result of replaying one call.
-enum Outcome {
+enum ReplayOutcome {
     Same,
-    Differs(Difference),
+    Differs(AnswerDifference),
     /// The reason why it was not replayed.
     Left(&'static str),
 }
 
-impl Then {
+impl RecordedCall {
     /// Repeats the call in `copy` instead of `cwd`.
-    async fn again(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> Outcome {
-        let Some(was) = &self.text else { return Outcome::Left("it was interrupted then") };
+    async fn again(&self, toolgate: &Toolgate, (cwd, copy): (&Path, &Path)) -> ReplayOutcome {
+        let Some(was) = &self.text else { return ReplayOutcome::Left("it was interrupted then") };
         if self.call.name.starts_with("mcp__") {
-            return Outcome::Left("it is a server's");
+            return ReplayOutcome::Left("it is a server's");
         }
         let known = toolgate.router().registry().find(&self.call.name).is_ok();
         let was_unknown = self.error.as_deref() == Some(ErrorKind::UnknownTool.as_str());
         if !known && !was_unknown {
-            return Outcome::Left("it needs the session");
+            return ReplayOutcome::Left("it needs the session");
         }
         let (cwd, copy) = (cwd.display().to_string(), copy.display().to_string());
         let mut call = self.call.clone();
@@ -198,40 +198,40 @@ impl Then {
             ToolPayload::Function { arguments } => *arguments = arguments.replace(&cwd, &copy),
             ToolPayload::Custom { input } => *input = input.replace(&cwd, &copy),
             ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => {
-                return Outcome::Left("it has a form of its own");
+                return ReplayOutcome::Left("it has a form of its own");
             }
         }
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
         // The answer lists the available tools, and a replay lacks the tools that need a session.
         if was_unknown && output.facts.error == Some(ErrorKind::UnknownTool) {
-            return Outcome::Same;
+            return ReplayOutcome::Same;
         }
         let is = output.joined_text().replace(&copy, &cwd);
         match difference(was, &is) {
-            Some(difference) => Outcome::Differs(difference),
+            Some(difference) => ReplayOutcome::Differs(difference),
             None if output.success != self.success => {
                 let word = |success: bool| if success { "it worked" } else { "it did not work" }.to_owned();
-                Outcome::Differs(Difference { was: word(self.success), is: word(output.success) })
+                ReplayOutcome::Differs(AnswerDifference { was: word(self.success), is: word(output.success) })
             }
-            None => Outcome::Same,
+            None => ReplayOutcome::Same,
         }
     }
 }
 
-impl Outcome {
-    fn text(&self, then: &Then) -> String {
+impl ReplayOutcome {
+    fn text(&self, then: &RecordedCall) -> String {
         let title = title(&then.call);
         match self {
             Self::Same => format!("{FAINT}={FAINT:#} {title}"),
             Self::Left(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
-            Self::Differs(Difference { was, is }) => {
+            Self::Differs(AnswerDifference { was, is }) => {
                 let cut = |line: &str| one_line(&line.chars().take(200).collect::<String>());
                 format!("{NAME}≠{NAME:#} {title}\n    was {}\n    is  {}", cut(was), cut(is))
             }
         }
     }
 
-    fn json(&self, then: &Then) -> Value {
+    fn json(&self, then: &RecordedCall) -> Value {
         let mut line = json!({ "call_id": then.call.id.as_str(), "tool": then.call.name });
         match self {
             Self::Same => line["outcome"] = json!("same"),
@@ -239,7 +239,7 @@ impl Outcome {
                 line["outcome"] = json!("not_replayed");
                 line["why"] = json!(why);
             }
-            Self::Differs(Difference { was, is }) => {
+            Self::Differs(AnswerDifference { was, is }) => {
                 line["outcome"] = json!("different");
                 line["was"] = json!(was);
                 line["is"] = json!(is);

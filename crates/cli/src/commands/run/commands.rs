@@ -6,7 +6,7 @@ use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
 use crate::commands::replay::{reversed, undoable};
-use crate::fault::Fault;
+use crate::fault::CliFault;
 use crate::screen;
 use crate::turns;
 
@@ -25,16 +25,16 @@ Type while it works to add to what you asked. Ctrl-C stops the turn; twice ends 
 const SESSIONS: usize = 10;
 
 /// The session that slash commands act on.
-pub(super) struct Desktop<'a> {
+pub(super) struct SlashCommands<'a> {
     pub(super) toolgate: &'a Toolgate,
     pub(super) state: Option<&'a Path>,
     pub(super) sessions: Option<&'a Path>,
     pub(super) handle: &'a SessionHandle,
 }
 
-impl Desktop<'_> {
+impl SlashCommands<'_> {
     /// Executes a command.
-    pub(super) async fn obey(&self, command: &str) -> Result<(), Fault> {
+    pub(super) async fn obey(&self, command: &str) -> Result<(), CliFault> {
         match command {
             "help" => screen::text(HELP)?,
             "tools" => screen::text(&self.toolgate.router().registry().names().join("\n"))?,
@@ -58,14 +58,14 @@ impl Desktop<'_> {
     }
 
     /// Returns the diff of the last turn, if it changed anything.
-    fn last(&self) -> Result<Option<String>, Fault> {
+    fn last(&self) -> Result<Option<String>, CliFault> {
         let Some(state) = self.state else { return Ok(None) };
         let last = turns::last(state, &self.toolgate.router().place().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
-    async fn undo(&self) -> Result<(), Fault> {
+    async fn undo(&self) -> Result<(), CliFault> {
         let Some(diff) = self.last()? else { return Ok(screen::text("nothing was changed")?) };
         let (undoable, left) = undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -93,10 +93,10 @@ impl Desktop<'_> {
         Ok(())
     }
 
-    fn list(&self) -> Result<(), Fault> {
+    fn list(&self) -> Result<(), CliFault> {
         let listed = self.sessions.map(|sessions| journal::list(sessions, SESSIONS));
         let listed =
-            listed.transpose().map_err(|fault| Fault::failed(fault.to_string()))?.unwrap_or_default();
+            listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
         for session in listed {
             let about: String = session.first_prompt.chars().take(60).collect();
             screen::text(&format!("{}  {} calls  {about}", session.id, session.calls))?;

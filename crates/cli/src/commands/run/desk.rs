@@ -6,18 +6,18 @@ use agent::{UserQuestion, UserPrompter};
 use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
-use super::Show;
+use super::SessionView;
 use crate::screen::{self, FAINT, NAME, one_line};
 
 /// Holds the question that waits for the next typed line.
-pub(super) struct Desk {
-    show: Arc<dyn Show>,
+pub(super) struct UserQuestions {
+    show: Arc<dyn SessionView>,
     open: Mutex<Option<oneshot::Sender<String>>>,
 }
 
-impl Desk {
+impl UserQuestions {
     /// Creates the holder. `show` makes room on the screen before a question.
-    pub(super) fn beside(show: &Arc<dyn Show>) -> Self {
+    pub(super) fn beside(show: &Arc<dyn SessionView>) -> Self {
         Self { show: Arc::clone(show), open: Mutex::default() }
     }
 
@@ -36,7 +36,7 @@ impl Desk {
     }
 }
 
-impl UserPrompter for Desk {
+impl UserPrompter for UserQuestions {
     fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         let (open, answered) = oneshot::channel();
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);

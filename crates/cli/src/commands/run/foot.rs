@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::approve::Size;
+use crate::approve::ScreenSize;
 use crate::screen::{FAINT, NAME, one_line, visible};
 
 /// Maximum number of calls shown, and of output lines of each.
@@ -17,7 +17,7 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 const TURN: u128 = 100;
 
 /// A running call, or the wait for the model.
-pub(super) struct Busy<'a> {
+pub(super) struct BusyStatus<'a> {
     pub(super) what: &'a str,
     pub(super) since: Duration,
     /// The tail of its output.
@@ -25,17 +25,17 @@ pub(super) struct Busy<'a> {
 }
 
 /// The content of the status lines.
-pub(super) struct View<'a> {
+pub(super) struct StatusView<'a> {
     /// The text of the unfinished line.
     pub(super) said: &'a str,
-    pub(super) busy: Vec<Busy<'a>>,
+    pub(super) busy: Vec<BusyStatus<'a>>,
     /// The typed input, if the user can type.
     pub(super) typed: Option<&'a str>,
 }
 
-impl View<'_> {
+impl StatusView<'_> {
     /// Returns the lines, none wider than `size` and at most as many as fit.
-    pub(super) fn lines(&self, size: Size) -> Vec<String> {
+    pub(super) fn lines(&self, size: ScreenSize) -> Vec<String> {
         let width = size.width.saturating_sub(1).max(8);
         let mut below = Vec::new();
         for busy in self.busy.iter().take(CALLS) {
@@ -56,7 +56,7 @@ impl View<'_> {
     }
 }
 
-impl Busy<'_> {
+impl BusyStatus<'_> {
     fn lines(&self, width: usize) -> Vec<String> {
         let turn = usize::try_from(self.since.as_millis() / TURN).unwrap_or(0) % SPINNER.len();
         let took = format!(" {} s, Esc stops it", self.since.as_secs());
@@ -120,13 +120,13 @@ fn rows(text: &str, width: usize) -> Vec<String> {
 
 /// The status lines on the screen, remembered so that they can be overwritten.
 #[derive(Default)]
-pub(super) struct Foot {
+pub(super) struct StatusLines {
     lines: Vec<String>,
 }
 
-impl Foot {
+impl StatusLines {
     /// Returns the escape sequence that erases the lines and leaves the cursor at the start of the first.
-    pub(super) fn cleared(&mut self, size: Size) -> String {
+    pub(super) fn cleared(&mut self, size: ScreenSize) -> String {
         if self.lines.is_empty() {
             return String::new();
         }
@@ -143,7 +143,7 @@ impl Foot {
     }
 
     /// Returns the text that replaces the lines with `lines`, or `None` if they are unchanged.
-    pub(super) fn drawn(&mut self, lines: Vec<String>, size: Size) -> Option<String> {
+    pub(super) fn drawn(&mut self, lines: Vec<String>, size: ScreenSize) -> Option<String> {
         if lines == self.lines {
             return None;
         }
@@ -160,8 +160,8 @@ mod tests {
 
     use super::*;
 
-    fn plain(view: &View<'_>, width: usize, height: usize) -> String {
-        let lines = view.lines(Size { width, height });
+    fn plain(view: &StatusView<'_>, width: usize, height: usize) -> String {
+        let lines = view.lines(ScreenSize { width, height });
         let text = anstream::adapter::strip_str(&lines.join("\n")).to_string();
         assert!(text.lines().all(|line| line.width() < width), "{text}");
         text
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn what_runs_is_shown_with_the_end_of_what_it_writes() {
         let tail = "one\ntwo\nthree\n\x1b[32mok\x1b[0m  10%\r 20%\r\n\nend\x07";
-        let busy = Busy { what: "exec_command cargo test --workspace", since: Duration::from_secs(3), tail };
-        let view = View { said: "Let me see", busy: vec![busy], typed: Some("wait") };
+        let busy = BusyStatus { what: "exec_command cargo test --workspace", since: Duration::from_secs(3), tail };
+        let view = StatusView { said: "Let me see", busy: vec![busy], typed: Some("wait") };
         assert_snapshot!(plain(&view, 40, 10), @r"
         Let me see
         ⠋ exec_command cargo… 3 s, Esc stops it
@@ -188,13 +188,13 @@ mod tests {
 
     #[test]
     fn the_end_of_what_is_long_is_shown() {
-        let view = View { said: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
+        let view = StatusView { said: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
         assert_snapshot!(plain(&view, 17, 4), @"
         abcdefg abcdefg 
         abcdefg abcdefg 
         › …89 0123456789
         ");
-        let wide = View {
+        let wide = StatusView {
             said: "漢字漢字漢字漢字漢字", busy: vec![], typed: Some("漢字漢字漢字漢字")
         };
         assert_snapshot!(plain(&wide, 12, 9), @"
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn what_stands_there_is_taken_away_whatever_the_screen_has_become() {
-        let mut foot = Foot::default();
-        let (wide, narrow) = (Size { width: 40, height: 9 }, Size { width: 10, height: 9 });
+        let mut foot = StatusLines::default();
+        let (wide, narrow) = (ScreenSize { width: 40, height: 9 }, ScreenSize { width: 10, height: 9 });
         assert_eq!(
             foot.drawn(vec!["a".repeat(30), "b".to_owned()], wide).unwrap(),
             format!("{}\nb", "a".repeat(30))

@@ -4,7 +4,7 @@ use agent::{TurnEnd, SessionEvent, SessionObserver};
 use serde_json::{Value, json};
 use toolgate::{CallId, Event, Item, Notice, Observer, ToolCall, ToolOutput, ToolPayload};
 
-use super::Show;
+use super::SessionView;
 use crate::commands::call::ms;
 use crate::commands::pipe::event_line;
 use crate::screen;
@@ -19,7 +19,7 @@ impl JsonLines {
     }
 }
 
-impl Show for JsonLines {
+impl SessionView for JsonLines {
     fn began(&self, session: &str, journal: &str, model: &str, resumed: bool) {
         Self::line(
             &json!({"type": "session", "id": session, "journal": journal, "model": model, "resumed": resumed}),

@@ -7,7 +7,7 @@ const PASTED: &[u8] = b"\x1b[201~";
 
 /// A decoded key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum LineEditKey {
     Text(String),
     Enter,
     /// Deletes a character, a word, or the line.
@@ -21,12 +21,12 @@ pub(super) enum Key {
 
 /// Decodes keys, and holds the bytes of an incomplete one.
 #[derive(Debug, Default)]
-pub(super) struct Keyboard {
+pub(super) struct KeyDecoder {
     bytes: Vec<u8>,
     pasting: bool,
 }
 
-impl Keyboard {
+impl KeyDecoder {
     /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -39,7 +39,7 @@ impl Keyboard {
 
     /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
     /// key.
-    pub(super) fn keys(&mut self, last: bool) -> Vec<Key> {
+    pub(super) fn keys(&mut self, last: bool) -> Vec<LineEditKey> {
         let mut keys = Vec::new();
         // ends: each round takes bytes, or there are too few
         while let Some(taken) = self.next(&mut keys, last) {
@@ -49,7 +49,7 @@ impl Keyboard {
     }
 
     /// Decodes the next key and returns its length in bytes, or `None` if it is incomplete.
-    fn next(&mut self, keys: &mut Vec<Key>, last: bool) -> Option<usize> {
+    fn next(&mut self, keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
         let bytes = self.bytes.as_slice();
         if self.pasting {
             let end = bytes.windows(PASTED.len()).position(|part| part == PASTED);
@@ -57,7 +57,7 @@ impl Keyboard {
             let until = end.unwrap_or(bytes.len().saturating_sub(PASTED.len()));
             let text = String::from_utf8_lossy(&bytes[..until]).replace("\r\n", "\n").replace('\r', "\n");
             if !text.is_empty() {
-                keys.push(Key::Text(text));
+                keys.push(LineEditKey::Text(text));
             }
             let taken = end.map_or(until, |end| end + PASTED.len());
             return (taken > 0).then_some(taken);
@@ -65,7 +65,7 @@ impl Keyboard {
         match bytes {
             [] => None,
             [ESCAPE] if last => {
-                keys.push(Key::Escape);
+                keys.push(LineEditKey::Escape);
                 Some(1)
             }
             [ESCAPE] => None,
@@ -85,20 +85,20 @@ impl Keyboard {
     }
 }
 
-fn control(byte: u8) -> Option<Key> {
+fn control(byte: u8) -> Option<LineEditKey> {
     match byte {
-        b'\r' | b'\n' => Some(Key::Enter),
-        0x7f | 0x08 => Some(Key::Back),
-        b'\t' => Some(Key::Text(" ".to_owned())),
-        0x17 => Some(Key::Word),
-        0x15 => Some(Key::Line),
-        0x04 => Some(Key::End),
+        b'\r' | b'\n' => Some(LineEditKey::Enter),
+        0x7f | 0x08 => Some(LineEditKey::Back),
+        b'\t' => Some(LineEditKey::Text(" ".to_owned())),
+        0x17 => Some(LineEditKey::Word),
+        0x15 => Some(LineEditKey::Line),
+        0x04 => Some(LineEditKey::End),
         _ => None,
     }
 }
 
 /// Takes complete characters up to the next control byte.
-fn text(bytes: &[u8], keys: &mut Vec<Key>, last: bool) -> Option<usize> {
+fn text(bytes: &[u8], keys: &mut Vec<LineEditKey>, last: bool) -> Option<usize> {
     let end = bytes.iter().position(u8::is_ascii_control).unwrap_or(bytes.len());
     let whole = match std::str::from_utf8(&bytes[..end]) {
         Ok(text) => text.len(),
@@ -107,7 +107,7 @@ fn text(bytes: &[u8], keys: &mut Vec<Key>, last: bool) -> Option<usize> {
         Err(_) => end,
     };
     if whole > 0 {
-        keys.push(Key::Text(String::from_utf8_lossy(&bytes[..whole]).into_owned()));
+        keys.push(LineEditKey::Text(String::from_utf8_lossy(&bytes[..whole]).into_owned()));
     }
     (whole > 0).then_some(whole)
 }
@@ -116,8 +116,8 @@ fn text(bytes: &[u8], keys: &mut Vec<Key>, last: bool) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn typed(pieces: &[&[u8]]) -> Vec<Key> {
-        let mut keyboard = Keyboard::default();
+    fn typed(pieces: &[&[u8]]) -> Vec<LineEditKey> {
+        let mut keyboard = KeyDecoder::default();
         let mut keys = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             keyboard.push(piece);
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn bytes_are_keys() {
-        let text = |text: &str| Key::Text(text.to_owned());
-        let rows: &[(&[&[u8]], &[Key])] = &[
-            (&[b"ab\r"], &[text("ab"), Key::Enter]),
-            (&[b"\x1b"], &[Key::Escape]),
+        let text = |text: &str| LineEditKey::Text(text.to_owned());
+        let rows: &[(&[&[u8]], &[LineEditKey])] = &[
+            (&[b"ab\r"], &[text("ab"), LineEditKey::Enter]),
+            (&[b"\x1b"], &[LineEditKey::Escape]),
             (&[b"\x1b", b"[A"], &[]),
             (&[b"\x1b[A\x1bOPx"], &[text("x")]),
             (&[b"\x1b[1;5"], &[]),
@@ -140,16 +140,16 @@ mod tests {
             (&["é".as_bytes()], &[text("é")]),
             (&[b"\xc3", b"\xa9"], &[text("é")]),
             (&[b"\xff"], &[text("\u{fffd}")]),
-            (&[b"a\x7f\x17\x15\x04"], &[text("a"), Key::Back, Key::Word, Key::Line, Key::End]),
-            (&[b"\x1b[200~one\rtwo\x1b[201~\r"], &[text("one\ntwo"), Key::Enter]),
+            (&[b"a\x7f\x17\x15\x04"], &[text("a"), LineEditKey::Back, LineEditKey::Word, LineEditKey::Line, LineEditKey::End]),
+            (&[b"\x1b[200~one\rtwo\x1b[201~\r"], &[text("one\ntwo"), LineEditKey::Enter]),
             (&[b"\x1b[200~one two th", b"ree\x1b[20", b"1~!"], &[text("one two"), text(" three"), text("!")]),
         ];
         for (pieces, keys) in rows {
             let (got, keys) = (typed(pieces), keys.to_vec());
             // The test ignores the boundaries between pieces of text.
-            let whole = |keys: &[Key]| {
+            let whole = |keys: &[LineEditKey]| {
                 keys.iter().fold(String::new(), |all, key| match key {
-                    Key::Text(text) => all + text,
+                    LineEditKey::Text(text) => all + text,
                     key => format!("{all}<{key:?}>"),
                 })
             };
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn whatever_comes_is_taken_some_time() {
         proptest::proptest!(|(pieces: Vec<Vec<u8>>)| {
-            let mut keyboard = Keyboard::default();
+            let mut keyboard = KeyDecoder::default();
             for piece in &pieces {
                 keyboard.push(piece);
                 keyboard.keys(false);

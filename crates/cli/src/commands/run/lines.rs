@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use tokio::sync::mpsc;
 
-use super::Show;
-use super::keys::{Key, Keyboard};
+use super::SessionView;
+use super::keys::{LineEditKey, KeyDecoder};
 use crate::approve::terminal_owner;
-use crate::fault::Fault;
+use crate::fault::CliFault;
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -27,23 +27,23 @@ const PASTES: &[u8] = b"\x1b[?2004h";
 const NO_PASTES: &[u8] = b"\x1b[?2004l";
 
 /// The key mode of the terminal. It is global, because every exit path must restore the terminal.
-struct Modes {
+struct KeyModeState {
     /// Key mode was requested.
     wanted: bool,
     /// The terminal settings before key mode, while it is active.
     before: Option<Termios>,
 }
 
-static MODES: Mutex<Modes> = Mutex::new(Modes { wanted: false, before: None });
+static MODES: Mutex<KeyModeState> = Mutex::new(KeyModeState { wanted: false, before: None });
 
 /// The typed lines.
-pub(super) struct Lines(mpsc::UnboundedReceiver<Option<String>>);
+pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
 
-impl Lines {
+impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
-    pub(super) fn typed(show: &Arc<dyn Show>, handle: SessionHandle) -> Result<Self, Fault> {
+    pub(super) fn typed(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
         let (send, lines) = mpsc::unbounded_channel();
-        let reader = Reader { show: Arc::clone(show), handle, send };
+        let reader = KeyReader { show: Arc::clone(show), handle, send };
         enter();
         std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
         Ok(Self(lines))
@@ -55,13 +55,13 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for TypedLines {
     fn drop(&mut self) {
         leave();
     }
 }
 
-impl Modes {
+impl KeyModeState {
     /// Switches the terminal to key mode, if requested, not active, and if we are in the foreground. Ctrl-C
     /// and Ctrl-Z remain signals.
     fn apply(&mut self) {
@@ -80,7 +80,7 @@ impl Modes {
     }
 }
 
-fn modes() -> MutexGuard<'static, Modes> {
+fn modes() -> MutexGuard<'static, KeyModeState> {
     MODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -110,21 +110,21 @@ pub(super) fn leave() -> bool {
 }
 
 /// The thread that reads keys and edits the line.
-struct Reader {
-    show: Arc<dyn Show>,
+struct KeyReader {
+    show: Arc<dyn SessionView>,
     /// Interrupted by Escape on an empty line.
     handle: SessionHandle,
     send: mpsc::UnboundedSender<Option<String>>,
 }
 
-impl Reader {
+impl KeyReader {
     fn read(self) {
         let stdin = io::stdin();
         let owner = terminal_owner();
         let ready = |wait: &Timespec| {
             matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
         };
-        let (mut keyboard, mut line) = (Keyboard::default(), String::new());
+        let (mut keyboard, mut line) = (KeyDecoder::default(), String::new());
         // ends: with the input, or when the receiver is gone
         while !self.send.is_closed() {
             if !is_ours() {
@@ -159,21 +159,21 @@ impl Reader {
         }
     }
 
-    fn heed(&self, keys: Vec<Key>, line: &mut String) {
+    fn heed(&self, keys: Vec<LineEditKey>, line: &mut String) {
         if keys.is_empty() {
             return;
         }
         for key in keys {
             match key {
-                Key::Text(text) => line.push_str(&text),
-                Key::Back => drop(line.pop()),
-                Key::Word => line.truncate(without_word(line)),
-                Key::Line => line.clear(),
-                Key::Escape if line.is_empty() => self.handle.interrupt(),
-                Key::Escape => line.clear(),
-                Key::End if line.is_empty() => drop(self.send.send(None)),
-                Key::End => {}
-                Key::Enter => {
+                LineEditKey::Text(text) => line.push_str(&text),
+                LineEditKey::Back => drop(line.pop()),
+                LineEditKey::Word => line.truncate(without_word(line)),
+                LineEditKey::Line => line.clear(),
+                LineEditKey::Escape if line.is_empty() => self.handle.interrupt(),
+                LineEditKey::Escape => line.clear(),
+                LineEditKey::End if line.is_empty() => drop(self.send.send(None)),
+                LineEditKey::End => {}
+                LineEditKey::Enter => {
                     self.show.typed(line);
                     let _nobody_waits = self.send.send(Some(std::mem::take(line)));
                 }
@@ -190,14 +190,14 @@ fn without_word(line: &str) -> usize {
 
 /// A parsed input line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed<'a> {
+pub(super) enum TypedInput<'a> {
     Nothing,
     Quit,
     Command(&'a str),
     Prompt(&'a str),
 }
 
-impl<'a> Typed<'a> {
+impl<'a> TypedInput<'a> {
     pub(super) fn of(line: &'a str) -> Self {
         match line.trim() {
             "" => Self::Nothing,
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn a_slash_alone_makes_no_command() {
         let rows = [
-            (" \n", Typed::Nothing),
-            ("/quit\n", Typed::Quit),
-            ("/tools\n", Typed::Command("tools")),
-            ("/etc/hosts is wrong\n", Typed::Prompt("/etc/hosts is wrong")),
-            ("/etc/hosts\n", Typed::Prompt("/etc/hosts")),
-            ("fix it\n", Typed::Prompt("fix it")),
+            (" \n", TypedInput::Nothing),
+            ("/quit\n", TypedInput::Quit),
+            ("/tools\n", TypedInput::Command("tools")),
+            ("/etc/hosts is wrong\n", TypedInput::Prompt("/etc/hosts is wrong")),
+            ("/etc/hosts\n", TypedInput::Prompt("/etc/hosts")),
+            ("fix it\n", TypedInput::Prompt("fix it")),
         ];
         for (line, expected) in rows {
-            assert_eq!(Typed::of(line), expected);
+            assert_eq!(TypedInput::of(line), expected);
         }
     }
 

@@ -20,22 +20,22 @@ use toolgate::mcp::Means;
 use toolgate::{Approver, Image, Observer};
 
 use crate::approve::TerminalApprover;
-use crate::args::Run;
+use crate::args::RunArgs;
 use crate::commands::serve::content::kind_of;
 use crate::compose::compose_in;
-use crate::config::Dirs;
-use crate::fault::Fault;
-use crate::servers::Told;
-pub(crate) use crate::session::Chosen;
-use crate::session::model::{self, Whereabouts};
-use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, Worktrees};
-use desk::Desk;
-use lines::Lines;
-use talk::{Talk, signals};
+use crate::config::UserDirs;
+use crate::fault::CliFault;
+use crate::servers::ServerNotices;
+pub(crate) use crate::session::ChosenModel;
+use crate::session::model::{self, ModelLocation};
+use crate::session::nursery::SubagentSessions;
+use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
+use desk::UserQuestions;
+use lines::TypedLines;
+use talk::{ReplSession, signals};
 
 /// A view of a running session.
-pub(crate) trait Show: SessionObserver + Observer {
+pub(crate) trait SessionView: SessionObserver + Observer {
     /// A session begins.
     fn began(&self, session: &str, journal: &str, model: &str, resumed: bool);
     /// A turn has ended.
@@ -53,31 +53,31 @@ pub(crate) trait Show: SessionObserver + Observer {
 }
 
 /// The directories, model and approver of a run.
-pub(crate) struct Scene {
-    pub(crate) dirs: Dirs,
+pub(crate) struct RunInputs {
+    pub(crate) dirs: UserDirs,
     /// `None` selects the model from the command line and configuration.
-    pub(crate) chosen: Option<Chosen>,
+    pub(crate) chosen: Option<ChosenModel>,
     /// The user at the terminal.
     pub(crate) person: Option<Arc<TerminalApprover>>,
     /// The approver. Without one, calls that need approval are refused.
     pub(crate) approver: Option<Arc<dyn Approver>>,
 }
 
-pub(crate) fn run(args: &Run) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CliFault> {
     let person = if args.json { None } else { TerminalApprover::here() };
     let approver = person.clone().map(|person| person as Arc<dyn Approver>);
-    play(args, Scene { dirs: Dirs::from_env()?, chosen: None, person, approver })
+    play(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, person, approver })
 }
 
 /// Runs with these inputs.
-pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
-    let Scene { dirs, chosen, person, approver } = scene;
+pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFault> {
+    let RunInputs { dirs, chosen, person, approver } = scene;
     let show = shown(args.json);
     let (prompt, images) = (prompt(args)?, pictures(args)?);
     let composed = compose_in(&args.place, dirs.clone(), |_| {})?;
-    let chosen = chosen.map_or_else(|| model::chosen(&Whereabouts::of(&args.model), composed.model()), Ok)?;
+    let chosen = chosen.map_or_else(|| model::chosen(&ModelLocation::of(&args.model), composed.model()), Ok)?;
     let name = chosen.name.clone();
-    let desk = Arc::new(Desk::beside(&show));
+    let desk = Arc::new(UserQuestions::beside(&show));
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let processes = Arc::<toolgate::Processes>::default();
     let mut composed =
@@ -87,7 +87,7 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
     }
     let nursery = args.agents.then(|| nursery(args, &dirs, &chosen, approver, &processes));
     super::block_on(async {
-        let wanted = Wanted {
+        let wanted = SessionSpec {
             composed,
             dirs: dirs.clone(),
             model: Some(chosen),
@@ -97,23 +97,23 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
             instructions: None,
             watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
             person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
-            means: Means { watch: Some(Arc::new(Told::Wrong)), ..Means::default() },
+            means: Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() },
             agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
         };
         let made = session::make(wanted)?;
         if let Some(nursery) = &nursery {
             nursery.knows(Vec::new(), &made);
         }
-        let Made { id, recorder, toolgate, servers, session, resumed, agents } = made;
+        let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = made;
         let Some(session) = session else {
-            return Err(Fault::failed("a session without its model; this is a bug"));
+            return Err(CliFault::failed("a session without its model; this is a bug"));
         };
         show.began(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
         let signals = signals(session.handle())?;
-        let lines = sits.then(|| Lines::typed(&show, session.handle())).transpose()?;
+        let lines = sits.then(|| TypedLines::typed(&show, session.handle())).transpose()?;
         let (shown, tools) = (Arc::clone(&show), &toolgate);
         let mut talk =
-            Talk { session, show: shown, person, lines, desk, toolgate: tools, dirs, ended: "done" };
+            ReplSession { session, show: shown, person, lines, desk, toolgate: tools, dirs, ended: "done" };
         let (ended, stopped) = tokio::select! {
             ended = talk.turns(prompt, images) => (ended, None),
             code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
@@ -122,13 +122,13 @@ pub(crate) fn play(args: &Run, scene: Scene) -> Result<ExitCode, Fault> {
         drop(talk);
         show.gives_way();
         session::close(&recorder, why).map_err(session::unwritten)?;
-        tokio::join!(report(recorder.path()), Made::closed(&toolgate, servers, agents));
+        tokio::join!(report(recorder.path()), AssembledSession::closed(&toolgate, servers, agents));
         ended
     })
 }
 
-fn shown(to_programs: bool) -> Arc<dyn Show> {
-    if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::Plain::new()) }
+fn shown(to_programs: bool) -> Arc<dyn SessionView> {
+    if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::TerminalView::new()) }
 }
 
 /// Exports the telemetry of the session, if a collector is configured.
@@ -143,13 +143,13 @@ async fn report(_: &Path) {}
 
 /// Creates the factory of subagent sessions.
 fn nursery(
-    args: &Run,
-    dirs: &Dirs,
-    chosen: &Chosen,
+    args: &RunArgs,
+    dirs: &UserDirs,
+    chosen: &ChosenModel,
     approver: Option<Arc<dyn Approver>>,
     processes: &toolgate::Processes,
-) -> Arc<Nursery> {
-    Arc::new(Nursery {
+) -> Arc<SubagentSessions> {
+    Arc::new(SubagentSessions {
         place: args.place.clone(),
         dirs: dirs.clone(),
         chosen: chosen.clone(),
@@ -160,28 +160,28 @@ fn nursery(
         sources: Vec::new(),
         processes: Arc::new(processes.apart()),
         known: Mutex::default(),
-        worktrees: Worktrees::default(),
+        worktrees: WorktreePool::default(),
     })
 }
 
 /// Returns the first prompt, or `None` if the user is to type it.
-fn prompt(args: &Run) -> Result<Option<String>, Fault> {
+fn prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
     match args.prompt.as_deref() {
         Some("-") => super::call::read(Path::new("-")).map(Some),
         Some(prompt) => Ok(Some(prompt.to_owned())),
         None if std::io::stdin().is_terminal() && !args.json => Ok(None),
-        None => Err(Fault::usage("what should be done? there is no prompt")
+        None => Err(CliFault::usage("what should be done? there is no prompt")
             .hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
     }
 }
 
-fn pictures(args: &Run) -> Result<Vec<Image>, Fault> {
+fn pictures(args: &RunArgs) -> Result<Vec<Image>, CliFault> {
     args.image.iter().map(|file| picture(file)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-fn picture(file: &Path) -> Result<Image, Fault> {
-    let wrong = |why: &str| Fault::usage(format!("the picture `{}` {why}", file.display()));
+fn picture(file: &Path) -> Result<Image, CliFault> {
+    let wrong = |why: &str| CliFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let mime = kind_of(&bytes)
         .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;

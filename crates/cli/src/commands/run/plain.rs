@@ -14,10 +14,10 @@ use anstyle::{AnsiColor, Style};
 use toolgate::{CallId, Event, Notice, Observer, PlanStep, StepStatus, ToolCall, ToolOutput};
 use unicode_width::UnicodeWidthStr;
 
-use super::Show;
-use super::foot::{Busy, Foot, View, start_of};
+use super::SessionView;
+use super::foot::{BusyStatus, StatusLines, StatusView, start_of};
 use super::title::title;
-use crate::approve::Size;
+use crate::approve::ScreenSize;
 use crate::screen::{self, FAINT, NAME, one_line, visible};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -34,8 +34,8 @@ const FRAME: Duration = Duration::from_millis(30);
 const LONG: Duration = Duration::from_secs(1);
 
 /// The view for people.
-pub(super) struct Plain {
-    state: Mutex<State>,
+pub(super) struct TerminalView {
+    state: Mutex<TerminalViewState>,
     /// Standard error is a terminal that can move the cursor; with `both`, standard output is a terminal too.
     terminal: bool,
     both: bool,
@@ -43,14 +43,14 @@ pub(super) struct Plain {
 
 /// The mutable state of the view.
 #[derive(Default)]
-struct State {
-    foot: Foot,
+struct TerminalViewState {
+    foot: StatusLines,
     /// No question owns the screen.
     live: bool,
     /// The unfinished line of text. On a terminal it is part of the status lines until it is complete.
     said: String,
     /// The running calls, oldest first, and the start of the wait for the model.
-    runs: Vec<Run>,
+    runs: Vec<RunningCallStatus>,
     waits: Option<Instant>,
     /// The typed input, and true if the user was asked for it.
     typed: String,
@@ -59,7 +59,7 @@ struct State {
 }
 
 /// A running call in the status lines.
-struct Run {
+struct RunningCallStatus {
     id: String,
     title: String,
     since: Instant,
@@ -67,30 +67,30 @@ struct Run {
     tail: String,
 }
 
-impl Plain {
+impl TerminalView {
     pub(super) fn new() -> Self {
         let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let terminal = std::io::stderr().is_terminal() && moves;
         Self { state: Mutex::default(), terminal, both: terminal && std::io::stdout().is_terminal() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TerminalViewState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Redraws the status lines.
-    fn draw(&self, state: &mut State) {
+    fn draw(&self, state: &mut TerminalViewState) {
         if !self.terminal || !state.live {
             return;
         }
-        let mut busy: Vec<Busy<'_>> = state.runs.iter().map(Run::busy).collect();
+        let mut busy: Vec<BusyStatus<'_>> = state.runs.iter().map(RunningCallStatus::busy).collect();
         if let Some(since) = state.waits.filter(|_| busy.is_empty()) {
-            busy.push(Busy { what: "the model", since: since.elapsed(), tail: "" });
+            busy.push(BusyStatus { what: "the model", since: since.elapsed(), tail: "" });
         }
         busy.retain(|busy| busy.since >= LONG);
         let typed = (state.invited || !state.typed.is_empty()).then_some(state.typed.as_str());
         let said = if self.both { state.said.as_str() } else { "" };
-        let mut lines = View { said, busy, typed }.lines(size());
+        let mut lines = StatusView { said, busy, typed }.lines(size());
         if AutoStream::choice(&std::io::stderr()) == ColorChoice::Never {
             lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
         }
@@ -101,14 +101,14 @@ impl Plain {
     }
 
     /// Prints a line to standard error, on a line of its own.
-    fn line(&self, state: &mut State, line: &str) {
+    fn line(&self, state: &mut TerminalViewState, line: &str) {
         self.clear(state);
         screen::to_stderr(line);
         self.draw(state);
     }
 
     /// Erases the status lines, and ends the unfinished line of text.
-    fn clear(&self, state: &mut State) {
+    fn clear(&self, state: &mut TerminalViewState) {
         to_screen(&state.foot.cleared(size()));
         if !state.said.is_empty() {
             let said = std::mem::take(&mut state.said);
@@ -195,9 +195,9 @@ impl Plain {
     }
 }
 
-impl Run {
-    fn busy(&self) -> Busy<'_> {
-        Busy { what: &self.title, since: self.since.elapsed(), tail: &self.tail }
+impl RunningCallStatus {
+    fn busy(&self) -> BusyStatus<'_> {
+        BusyStatus { what: &self.title, since: self.since.elapsed(), tail: &self.tail }
     }
 
     /// Appends output, and keeps only the tail that may be shown.
@@ -210,11 +210,11 @@ impl Run {
     }
 }
 
-fn size() -> Size {
+fn size() -> ScreenSize {
     let known = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let known = known.filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let (width, height) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
-    Size { width: width.into(), height: height.into() }
+    ScreenSize { width: width.into(), height: height.into() }
 }
 
 /// Writes escape sequences for the cursor, even if colours are off.
@@ -239,7 +239,7 @@ fn short(time: Duration) -> String {
     }
 }
 
-impl Show for Plain {
+impl SessionView for TerminalView {
     fn began(&self, session: &str, _: &str, model: &str, resumed: bool) {
         let again = if resumed { "goes on" } else { "begins" };
         self.line(
@@ -302,7 +302,7 @@ impl Show for Plain {
     }
 }
 
-impl SessionObserver for Plain {
+impl SessionObserver for TerminalView {
     fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
             SessionEvent::Asked { .. } => self.state().waits = Some(Instant::now()),
@@ -312,7 +312,7 @@ impl SessionObserver for Plain {
                 let mut state = self.state();
                 state.waits = None;
                 let (id, since) = (call.id.as_str().to_owned(), Instant::now());
-                state.runs.push(Run { id, title: title(call), since, tail: String::new() });
+                state.runs.push(RunningCallStatus { id, title: title(call), since, tail: String::new() });
             }
             SessionEvent::Hosted { kind, .. } => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", one_line(kind)));
@@ -335,7 +335,7 @@ impl SessionObserver for Plain {
     }
 }
 
-impl Observer for Plain {
+impl Observer for TerminalView {
     fn saw(&self, call: &CallId, event: &Event) {
         match event {
             Event::Notice(Notice::Output { text, .. }) => {

@@ -10,13 +10,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use toolgate::{Image, Toolgate};
 
-use super::Show;
-use super::commands::Desktop;
-use super::desk::Desk;
-use super::lines::{self, Lines, Typed};
+use super::SessionView;
+use super::commands::SlashCommands;
+use super::desk::UserQuestions;
+use super::lines::{self, TypedLines, TypedInput};
 use crate::approve::TerminalApprover;
-use crate::config::Dirs;
-use crate::fault::{Fault, INTERRUPTED, TERMINATED};
+use crate::config::UserDirs;
+use crate::fault::{CliFault, INTERRUPTED, TERMINATED};
 
 /// The exit status after the maximum number of requests.
 const OUT_OF_ROUNDS: u8 = 3;
@@ -30,26 +30,26 @@ const STOP: i32 = Signal::TSTP.as_raw();
 const TWICE: Duration = Duration::from_secs(2);
 
 /// A session with its user.
-pub(super) struct Talk<'a> {
+pub(super) struct ReplSession<'a> {
     pub(super) session: AgentSession,
-    pub(super) show: Arc<dyn Show>,
+    pub(super) show: Arc<dyn SessionView>,
     pub(super) person: Option<Arc<TerminalApprover>>,
     /// The typed lines; `None` without a user at the terminal.
-    pub(super) lines: Option<Lines>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) lines: Option<TypedLines>,
+    pub(super) desk: Arc<UserQuestions>,
     pub(super) toolgate: &'a Toolgate,
-    pub(super) dirs: Dirs,
+    pub(super) dirs: UserDirs,
     /// The end of the last turn, in a word.
     pub(super) ended: &'static str,
 }
 
-impl Talk<'_> {
+impl ReplSession<'_> {
     /// Runs one turn for a given prompt, else one turn for each typed prompt.
     pub(super) async fn turns(
         &mut self,
         prompt: Option<String>,
         mut images: Vec<Image>,
-    ) -> Result<ExitCode, Fault> {
+    ) -> Result<ExitCode, CliFault> {
         if let Some(prompt) = prompt {
             return self.turn(&prompt, images).await.map(|ended| code(&ended));
         }
@@ -61,15 +61,15 @@ impl Talk<'_> {
                 None => None,
             };
             let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
-            match Typed::of(&line) {
-                Typed::Nothing => {}
-                Typed::Quit => return Ok(ExitCode::SUCCESS),
-                Typed::Command(command) => {
+            match TypedInput::of(&line) {
+                TypedInput::Nothing => {}
+                TypedInput::Quit => return Ok(ExitCode::SUCCESS),
+                TypedInput::Command(command) => {
                     let (state, sessions) = (self.dirs.state.as_deref(), self.dirs.sessions.as_deref());
                     let handle = &self.session.handle();
-                    Desktop { toolgate: self.toolgate, state, sessions, handle }.obey(command).await?;
+                    SlashCommands { toolgate: self.toolgate, state, sessions, handle }.obey(command).await?;
                 }
-                Typed::Prompt(prompt) => {
+                TypedInput::Prompt(prompt) => {
                     if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
                         fault.report();
                     }
@@ -78,7 +78,7 @@ impl Talk<'_> {
         }
     }
 
-    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<TurnEnd, Fault> {
+    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<TurnEnd, CliFault> {
         let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
         let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
         let asks = move || person.as_ref().is_some_and(|person| person.asks());
@@ -109,7 +109,7 @@ impl Talk<'_> {
         let told = ended.as_ref().map(Clone::clone).map_err(ToString::to_string);
         self.show.ended(&told);
         self.ended = told.as_ref().map_or("failed", TurnEnd::as_str);
-        ended.map_err(|fault| Fault::failed(fault.to_string()))
+        ended.map_err(|fault| CliFault::failed(fault.to_string()))
     }
 }
 
@@ -126,7 +126,7 @@ fn code(ended: &TurnEnd) -> ExitCode {
 /// and SIGHUP end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, Fault> {
+pub(super) fn signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
     let (tell, told) = oneshot::channel();

@@ -8,16 +8,16 @@ use rpc::{method, protocol::Capabilities};
 use serde_json::{Value, json};
 use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
 
-use super::company::Company;
+use super::company::Subscribers;
 use crate::commands::pipe::{decision, question};
 
 /// The approver of one session.
-pub(super) struct Asks {
+pub(super) struct ClientApprover {
     pub(super) session: String,
-    pub(super) company: Arc<Company>,
+    pub(super) company: Arc<Subscribers>,
 }
 
-impl Approver for Asks {
+impl Approver for ClientApprover {
     fn ask<'a>(&'a self, call: &'a CallId, asked: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Value::Object(described) = question(call, asked) else {
@@ -48,7 +48,7 @@ fn denied(note: &str) -> ReviewDecision {
     ReviewDecision::Denied { note: Some(note.to_owned()) }
 }
 
-impl UserPrompter for Asks {
+impl UserPrompter for ClientApprover {
     fn ask<'a>(&'a self, inquiry: &'a UserQuestion) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let options = inquiry

@@ -15,7 +15,7 @@ use toolgate::{CancellationToken, ErrorKind, ToolCall, ToolOutput, ToolPayload, 
 
 use super::content::{content, text};
 use super::deltas::millis;
-use super::live::Live;
+use super::live::HostedSession;
 
 /// The prefix of ids of calls with a key. The rest are hashes of the key and of the call. The key may be a
 /// secret, so the journal does not contain it.
@@ -30,8 +30,8 @@ const KEPT: usize = 256;
 
 /// The calls of one session's clients.
 #[derive(Default)]
-pub(super) struct Calls {
-    state: Mutex<State>,
+pub(super) struct ClientCalls {
+    state: Mutex<ClientCallState>,
     stop: CancellationToken,
     /// The number of running calls.
     open: watch::Sender<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Calls {
 
 /// The state of the calls, under one lock.
 #[derive(Default)]
-struct State {
+struct ClientCallState {
     running: HashMap<String, watch::Receiver<Option<p::ToolAnswer>>>,
     /// The answers of the latest calls with a key.
     answers: VecDeque<p::ToolAnswer>,
@@ -47,7 +47,7 @@ struct State {
     answered: BTreeSet<String>,
 }
 
-impl State {
+impl ClientCallState {
     /// Returns the id of the first call with the key in `id`.
     fn first(&self, id: &str) -> Option<&String> {
         let key = &id[..KEYED.len() + KEY];
@@ -56,7 +56,7 @@ impl State {
     }
 }
 
-impl Calls {
+impl ClientCalls {
     /// Restores the calls that a journal records.
     pub(super) fn known(records: &[Record]) -> Self {
         let id = |record: &Record| match &record.entry {
@@ -65,10 +65,10 @@ impl Calls {
         };
         // A call without an answer gets one when the session is resumed.
         let answered = records.iter().filter_map(id).filter(|id| is_keyed(id)).collect();
-        Self { state: Mutex::new(State { answered, ..State::default() }), ..Self::default() }
+        Self { state: Mutex::new(ClientCallState { answered, ..ClientCallState::default() }), ..Self::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ClientCallState> {
         // No code panics while it holds the lock, and the state is consistent after every statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,23 +81,23 @@ impl Calls {
     }
 
     /// Counts a running call until the result is dropped.
-    fn begin(&self) -> Running<'_> {
+    fn begin(&self) -> RunningCallGuard<'_> {
         self.open.send_modify(|open| *open += 1);
-        Running(self)
+        RunningCallGuard(self)
     }
 }
 
 /// Counts one running call until it is dropped.
-struct Running<'a>(&'a Calls);
+struct RunningCallGuard<'a>(&'a ClientCalls);
 
-impl Drop for Running<'_> {
+impl Drop for RunningCallGuard<'_> {
     fn drop(&mut self) {
         self.0.open.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
 /// The state of a call with a key.
-enum Keyed {
+enum KeyedCall {
     /// The key was used for another call.
     Other,
     New(watch::Sender<Option<p::ToolAnswer>>),
@@ -105,7 +105,7 @@ enum Keyed {
     Answered(Option<p::ToolAnswer>),
 }
 
-impl Live {
+impl HostedSession {
     /// Calls a tool of the session.
     pub(super) async fn call(
         self: Arc<Self>,
@@ -148,18 +148,18 @@ impl Live {
     ) -> Result<p::ToolAnswer, RpcFault> {
         let id = call.id.as_str().to_owned();
         let mut running = match self.keyed(&id) {
-            Keyed::Other => {
+            KeyedCall::Other => {
                 let why = "the params do not fit at `key`: it was used for another call; take another key";
                 return Err(Code::Params.fault(why));
             }
-            Keyed::Answered(answer) => {
+            KeyedCall::Answered(answer) => {
                 let answer = answer.or_else(|| self.recorded(&id));
                 return answer.ok_or_else(|| {
                     Code::Journal.fault("the answer of the first call cannot be read any more")
                 });
             }
-            Keyed::Running(running) => running,
-            Keyed::New(told) => {
+            KeyedCall::Running(running) => running,
+            KeyedCall::New(told) => {
                 let (live, router, running) = (Arc::clone(&self), router.clone(), told.subscribe());
                 // The call continues if its client disconnects, because the client may reconnect for the
                 // answer.
@@ -187,21 +187,21 @@ impl Live {
         answer.map(|answer| p::ToolAnswer { repeated: true, ..answer })
     }
 
-    fn keyed(&self, id: &str) -> Keyed {
+    fn keyed(&self, id: &str) -> KeyedCall {
         let mut state = self.calls.lock();
         if state.first(id).is_some_and(|first| first != id) {
-            return Keyed::Other;
+            return KeyedCall::Other;
         }
         if let Some(running) = state.running.get(id) {
-            return Keyed::Running(running.clone());
+            return KeyedCall::Running(running.clone());
         }
         if state.answered.contains(id) {
             let kept = state.answers.iter().find(|answer| answer.call_id == id).cloned();
-            return Keyed::Answered(kept.map(|answer| p::ToolAnswer { repeated: true, ..answer }));
+            return KeyedCall::Answered(kept.map(|answer| p::ToolAnswer { repeated: true, ..answer }));
         }
         let (told, running) = watch::channel(None);
         state.running.insert(id.to_owned(), running);
-        Keyed::New(told)
+        KeyedCall::New(told)
     }
 
     fn keep(&self, answer: p::ToolAnswer) {

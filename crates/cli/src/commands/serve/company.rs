@@ -14,14 +14,14 @@ use toolgate::CancellationToken;
 const ABSENCE: Duration = Duration::from_secs(10);
 
 /// The clients that follow a session.
-pub(super) struct Company {
-    followers: Mutex<Vec<Follower>>,
+pub(super) struct Subscribers {
+    followers: Mutex<Vec<Subscriber>>,
     /// Counts changes of the list.
     changes: watch::Sender<u64>,
 }
 
 /// A client that follows the session.
-struct Follower {
+struct Subscriber {
     peer: Peer,
     capabilities: Capabilities,
     /// Stops the event stream to it.
@@ -35,37 +35,37 @@ struct Follower {
 }
 
 /// The subscription of a follower.
-pub(super) struct Joined {
+pub(super) struct Subscription {
     /// Cancelled when the event stream must stop.
     pub(super) stop: CancellationToken,
     /// Cancelled when the event stream of the same peer's previous subscription has stopped.
     pub(super) before: Option<CancellationToken>,
-    _told: Told,
+    _told: DeliveryGuard,
 }
 
 /// Signals on drop that the event stream has stopped.
-struct Told(CancellationToken);
+struct DeliveryGuard(CancellationToken);
 
-impl Drop for Told {
+impl Drop for DeliveryGuard {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-impl Default for Company {
+impl Default for Subscribers {
     fn default() -> Self {
         Self { followers: Mutex::default(), changes: watch::Sender::new(0) }
     }
 }
 
-impl Company {
-    fn lock(&self) -> MutexGuard<'_, Vec<Follower>> {
+impl Subscribers {
+    fn lock(&self) -> MutexGuard<'_, Vec<Subscriber>> {
         // The list is consistent after every statement, so a poisoned lock is usable.
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a follower, or replaces the previous subscription of the same peer.
-    pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> Joined {
+    pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> Subscription {
         let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
         let mut before = None;
         let mut followers = self.lock();
@@ -78,7 +78,7 @@ impl Company {
             let here = one.left.is_none_or(|left| left.elapsed() < ABSENCE);
             !same && here
         });
-        followers.push(Follower {
+        followers.push(Subscriber {
             peer: peer.clone(),
             capabilities,
             stop: stop.clone(),
@@ -88,7 +88,7 @@ impl Company {
         });
         drop(followers);
         self.changes.send_modify(|count| *count += 1);
-        Joined { stop, before, _told: Told(told) }
+        Subscription { stop, before, _told: DeliveryGuard(told) }
     }
 
     /// Marks a follower as gone, and stops its event stream.
@@ -117,7 +117,7 @@ impl Company {
     fn able(&self, can: fn(&Capabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
         let followers = self.lock();
         let able = followers.iter().filter(|one| can(&one.capabilities));
-        let since = |one: &&Follower| one.silent.or(one.left);
+        let since = |one: &&Subscriber| one.silent.or(one.left);
         let here = able.clone().filter(|one| since(one).is_none()).map(|one| one.peer.clone()).collect();
         let back = able.filter_map(|one| since(&one)).map(|since| since + ABSENCE).max();
         (here, back.filter(|until| *until > Instant::now()))

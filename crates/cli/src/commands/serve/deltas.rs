@@ -8,19 +8,19 @@ use rpc::protocol::{Delta, Happening};
 use serde_json::json;
 use toolgate::{CallId, Event, Notice, Observer, OutputStream};
 
-use super::company::Company;
-use crate::session::words::Words;
+use super::company::Subscribers;
+use crate::session::words::LastMessage;
 
 /// Sends the deltas of one session to its followers.
-pub(super) struct Deltas {
+pub(super) struct DeltaSender {
     pub(super) session: String,
-    pub(super) company: Arc<Company>,
-    words: Words,
+    pub(super) company: Arc<Subscribers>,
+    words: LastMessage,
 }
 
-impl Deltas {
-    pub(super) fn new(session: &str, company: &Arc<Company>) -> Self {
-        Self { session: session.to_owned(), company: Arc::clone(company), words: Words::default() }
+impl DeltaSender {
+    pub(super) fn new(session: &str, company: &Arc<Subscribers>) -> Self {
+        Self { session: session.to_owned(), company: Arc::clone(company), words: LastMessage::default() }
     }
 
     /// Returns the last message of the model.
@@ -41,7 +41,7 @@ impl Deltas {
     }
 }
 
-impl SessionObserver for Deltas {
+impl SessionObserver for DeltaSender {
     fn saw(&self, seen: SessionEvent<'_>) {
         self.words.saw(seen);
         match seen {
@@ -63,7 +63,7 @@ impl SessionObserver for Deltas {
     }
 }
 
-impl Observer for Deltas {
+impl Observer for DeltaSender {
     fn saw(&self, call: &CallId, event: &Event) {
         let call_id = || call.as_str().to_owned();
         match event {

@@ -15,11 +15,11 @@ use serde_json::json;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-use super::hall::Hall;
+use super::hall::SessionServer;
 use crate::commands::mcp::token;
 use crate::compose;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::{peer, private, screen};
 
 /// Maximum number of connections.
@@ -30,7 +30,7 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
-pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
+pub(super) async fn stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
     let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
     let frames = Lines(tokio::io::stdin(), tokio::io::stdout());
     let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
@@ -39,8 +39,8 @@ pub(super) async fn stdio(hall: &Arc<Hall>) -> Result<(), Fault> {
 }
 
 /// Serves clients of the Unix socket at `path`. Never returns on its own.
-pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
-    let socket = Socket::bind(path)?;
+pub(super) async fn socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
+    let socket = ServerSocket::bind(path)?;
     screen::to_stderr(&format!("serving at {}", path.display()));
     let here = compose::absolute(Path::new(""))?;
     if let Some(why) = peer::misplaced(&compose::absolute(path)?, &here) {
@@ -76,7 +76,7 @@ pub(super) async fn socket(hall: &Arc<Hall>, path: &Path) -> Result<(), Fault> {
 }
 
 /// Reports a rejected connection to the client and to the server's user. Does not block on either.
-fn turn_away(stream: &UnixStream, why: peer::Unwelcome) {
+fn turn_away(stream: &UnixStream, why: peer::PeerRejection) {
     let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{said}\n").as_bytes());
     screen::warning(&format!("somebody was not let in at the socket: {why}"));
@@ -97,25 +97,25 @@ fn probe(fd: OwnedFd) -> impl Fn() -> bool {
 }
 
 /// A socket that only its owner can reach. Dropping it removes the file.
-struct Socket {
+struct ServerSocket {
     listener: UnixListener,
     path: PathBuf,
     /// The device and inode of the socket file.
     file: Option<(u64, u64)>,
 }
 
-impl Socket {
-    fn bind(path: &Path) -> Result<Self, Fault> {
-        let wrong = |error: io::Error| Fault::usage(format!("cannot serve at `{}`: {error}", path.display()));
+impl ServerSocket {
+    fn bind(path: &Path) -> Result<Self, CliFault> {
+        let wrong = |error: io::Error| CliFault::usage(format!("cannot serve at `{}`: {error}", path.display()));
         if private::is_socket(path) {
             // The previous server may have died, or may still run.
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(Fault::usage(format!("another server has the socket `{}`", path.display())));
+                return Err(CliFault::usage(format!("another server has the socket `{}`", path.display())));
             }
             rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
         } else if file(path).is_some() {
             let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
-            return Err(Fault::usage(wrong).hint("take another path; the socket is made there"));
+            return Err(CliFault::usage(wrong).hint("take another path; the socket is made there"));
         }
         // The umask sets the final mode at creation, so other users cannot connect even for a moment.
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -129,7 +129,7 @@ fn file(path: &Path) -> Option<(u64, u64)> {
     rustix::fs::lstat(path).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
-impl Drop for Socket {
+impl Drop for ServerSocket {
     fn drop(&mut self) {
         // Another server's socket may be there by now.
         if private::is_socket(&self.path) && file(&self.path) == self.file {
@@ -140,19 +140,19 @@ impl Drop for Socket {
 
 /// Serves WebSocket clients that present the token at `address`. Never returns on its own.
 pub(super) async fn websocket(
-    hall: &Arc<Hall>,
+    hall: &Arc<SessionServer>,
     address: SocketAddr,
     variable: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), CliFault> {
     if !address.ip().is_loopback() {
         let wrong =
             format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
-        return Err(Fault::usage(wrong).hint("take 127.0.0.1"));
+        return Err(CliFault::usage(wrong).hint("take 127.0.0.1"));
     }
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| Fault::usage(format!("cannot serve at `{address}`: {error}")))?;
-    let (entry, bring) = token::entry(variable, &Dirs::from_env()?)?;
+        .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
+    let (entry, bring) = token::entry(variable, &UserDirs::from_env()?)?;
     screen::to_stderr(&format!("serving at ws://{}", listener.local_addr()?));
     screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
     let entry = Arc::new(entry);

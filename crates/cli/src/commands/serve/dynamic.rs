@@ -22,20 +22,20 @@ const OF_SERVERS: &str = "mcp__";
 
 /// The tools of one session's clients.
 #[derive(Default)]
-pub(super) struct Dynamic {
+pub(super) struct ClientTools {
     session: OnceLock<String>,
     /// Knows the current turn.
     turns: OnceLock<SessionHandle>,
-    tools: Mutex<BTreeMap<String, Brought>>,
+    tools: Mutex<BTreeMap<String, ClientTool>>,
 }
 
 /// A registered tool with the client that answers it.
-struct Brought {
+struct ClientTool {
     tool: Arc<dyn AnyTool>,
     owner: Peer,
 }
 
-impl Dynamic {
+impl ClientTools {
     /// Sets the session that the tools belong to, once it is known.
     pub(super) fn of(&self, session: &str, turns: Option<SessionHandle>) {
         let _said_before = self.session.set(session.to_owned());
@@ -44,7 +44,7 @@ impl Dynamic {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Brought>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, ClientTool>> {
         // The map is consistent after every statement, so a poisoned lock is usable.
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,7 +76,7 @@ impl Dynamic {
                 ));
             }
             let made = self.made(owner, tool).map_err(|why| wrong(&why))?;
-            if brought.insert(tool.name.clone(), Brought { tool: made, owner: owner.clone() }).is_some() {
+            if brought.insert(tool.name.clone(), ClientTool { tool: made, owner: owner.clone() }).is_some() {
                 return Err(wrong("is given twice"));
             }
         }
@@ -101,7 +101,7 @@ impl Dynamic {
             input_schema: tool.input_schema.clone(),
         };
         let timeout = tool.timeout_ms.map_or(TIMEOUT, Duration::from_millis).min(LONGEST);
-        let answers = Client {
+        let answers = ClientToolHandler {
             all: Arc::downgrade(self),
             owner: owner.clone(),
             name: tool.name.clone(),
@@ -117,7 +117,7 @@ fn is_name(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(OF_SERVERS)
 }
 
-impl ToolSource for Dynamic {
+impl ToolSource for ClientTools {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
         self.lock().values().map(|brought| Arc::clone(&brought.tool)).collect()
     }
@@ -129,9 +129,9 @@ impl ToolSource for Dynamic {
 
 /// The client tools as a source for their own session: all are offered, regardless of the session's tool
 /// selection.
-pub(super) struct Given(pub(super) Arc<Dynamic>);
+pub(super) struct SessionClientTools(pub(super) Arc<ClientTools>);
 
-impl ToolSource for Given {
+impl ToolSource for SessionClientTools {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
         self.0.offered()
     }
@@ -146,16 +146,16 @@ impl ToolSource for Given {
 }
 
 /// The handler of a client's tool: sends its calls to the client.
-struct Client {
+struct ClientToolHandler {
     /// Weak, because the tools own this handler.
-    all: Weak<Dynamic>,
+    all: Weak<ClientTools>,
     owner: Peer,
     name: String,
     timeout: Duration,
     lane: Lane,
 }
 
-impl Client {
+impl ClientToolHandler {
     async fn asked(&self, arguments: Value, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let all = self.all.upgrade().unwrap_or_default();
         // A client that reconnected may have registered the tool again.
@@ -198,7 +198,7 @@ impl Client {
     }
 }
 
-impl Answers for Client {
+impl Answers for ClientToolHandler {
     fn lane(&self) -> Lane {
         self.lane
     }

@@ -12,10 +12,10 @@ use toolgate::{CancellationToken, ToolCall};
 
 use super::calls::{fresh, refused};
 use super::content::text;
-use super::live::Live;
+use super::live::HostedSession;
 use crate::commands::policy::explain;
 
-impl Live {
+impl HostedSession {
     pub(super) async fn fs_read(
         &self,
         read: &p::FsRead,

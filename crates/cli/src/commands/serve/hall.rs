@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use toolgate::BoxFuture;
 
 use super::dynamic::MOST_TOOLS;
-use super::live::Live;
+use super::live::HostedSession;
 use super::open;
-use crate::args::Place;
-use crate::config::Dirs;
+use crate::args::WorkspaceArgs;
+use crate::config::UserDirs;
 
 /// Maximum number of open sessions.
 const MOST_SESSIONS: usize = 4096;
@@ -24,20 +24,20 @@ const LISTED: usize = 100;
 const MOST_LISTED: usize = 1000;
 
 /// The session server.
-pub(super) struct Hall {
-    pub(super) place: Place,
-    pub(super) dirs: Dirs,
+pub(super) struct SessionServer {
+    pub(super) place: WorkspaceArgs,
+    pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
     pub(super) processes: Processes,
-    live: Mutex<HashMap<String, Arc<Live>>>,
+    live: Mutex<HashMap<String, Arc<HostedSession>>>,
     /// The initialized clients by connection number, with their capabilities.
     guests: Mutex<HashMap<u64, p::Capabilities>>,
     /// Serializes opening from a journal, so that two requests for one session open it once.
     opening: tokio::sync::Mutex<()>,
 }
 
-impl Hall {
-    pub(super) fn new(place: Place, dirs: Dirs) -> Self {
+impl SessionServer {
+    pub(super) fn new(place: WorkspaceArgs, dirs: UserDirs) -> Self {
         Self {
             place,
             dirs,
@@ -48,7 +48,7 @@ impl Hall {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {
+    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<HostedSession>>> {
         // The map is consistent after every statement, so a poisoned lock is usable.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,14 +64,14 @@ impl Hall {
 
     /// Closes every session. Journals stay on disk.
     pub(super) async fn close(&self) {
-        let all: Vec<Arc<Live>> = self.live().drain().map(|(_, live)| live).collect();
+        let all: Vec<Arc<HostedSession>> = self.live().drain().map(|(_, live)| live).collect();
         let mut closing: JoinSet<()> =
             all.into_iter().map(|live| async move { live.close("the server ended").await }).collect();
         // Each close has its own time limit.
         while closing.join_next().await.is_some() {}
     }
 
-    fn find(&self, id: &str) -> Result<Arc<Live>, RpcFault> {
+    fn find(&self, id: &str) -> Result<Arc<HostedSession>, RpcFault> {
         self.live().get(id).cloned().ok_or_else(|| {
             Code::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
@@ -104,7 +104,7 @@ impl Hall {
         })
     }
 
-    async fn start(&self, guest: &Guest, start: p::Start) -> Result<p::Started, RpcFault> {
+    async fn start(&self, guest: &InitializedPeer, start: p::Start) -> Result<p::Started, RpcFault> {
         self.room()?;
         let tools = start.tools.clone();
         let live = open::begin(self, start)?;
@@ -116,7 +116,7 @@ impl Hall {
         Ok(live.started())
     }
 
-    async fn attach(&self, guest: &Guest, attach: p::Attach) -> Result<p::Attached, RpcFault> {
+    async fn attach(&self, guest: &InitializedPeer, attach: p::Attach) -> Result<p::Attached, RpcFault> {
         let opening = self.opening.lock().await;
         let known = self.live().get(&attach.session_id).cloned();
         let (live, resumed) = match known {
@@ -134,8 +134,8 @@ impl Hall {
     /// Keeps a session, and subscribes `guest` to it.
     fn welcome(
         &self,
-        live: &Arc<Live>,
-        guest: &Guest,
+        live: &Arc<HostedSession>,
+        guest: &InitializedPeer,
         cursor: u64,
         tools: &[p::DynamicTool],
     ) -> Result<(), RpcFault> {
@@ -190,7 +190,7 @@ impl Hall {
     async fn answered(
         self: Arc<Self>,
         call: Call,
-        guest: Guest,
+        guest: InitializedPeer,
         cancel: toolgate::CancellationToken,
     ) -> Result<Value, RpcFault> {
         /// Answers a method with the result of a session.
@@ -236,12 +236,12 @@ impl Hall {
 }
 
 /// A client that has called `initialize`.
-struct Guest {
+struct InitializedPeer {
     peer: Peer,
     capabilities: p::Capabilities,
 }
 
-impl Host for Hall {
+impl Host for SessionServer {
     fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
             let Asked { peer, method, params, cancel } = asked;
@@ -250,19 +250,19 @@ impl Host for Hall {
             match (known, call) {
                 (None, Call::Initialize(said)) => reply::<method::Initialize>(self.initialize(&peer, &said)),
                 (None, _) => Err(Code::Initialize.fault("say who you are first, with `initialize`")),
-                (Some(capabilities), call) => self.answered(call, Guest { peer, capabilities }, cancel).await,
+                (Some(capabilities), call) => self.answered(call, InitializedPeer { peer, capabilities }, cancel).await,
             }
         })
     }
 
     fn silent(&self, peer: &Peer) {
-        let all: Vec<Arc<Live>> = self.live().values().cloned().collect();
+        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
         all.iter().for_each(|live| live.silent(peer));
     }
 
     fn left(&self, peer: &Peer) {
         self.guests().remove(&peer.number());
-        let all: Vec<Arc<Live>> = self.live().values().cloned().collect();
+        let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
         all.iter().for_each(|live| live.left(peer));
     }
 }

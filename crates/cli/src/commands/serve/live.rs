@@ -9,35 +9,35 @@ use rpc::{Code, Peer, RpcFault};
 use toolgate::mcp::Servers;
 use toolgate::{ToolSpec, Toolgate};
 
-use super::calls::Calls;
-use super::company::Company;
+use super::calls::ClientCalls;
+use super::company::Subscribers;
 use super::content;
-use super::dynamic::Dynamic;
-use super::processes::Processes;
-use super::tail::Tail;
-use super::turns::Turns;
-use crate::session::{self, Made};
+use super::dynamic::ClientTools;
+use super::processes::ClientProcesses;
+use super::tail::JournalTail;
+use super::turns::TurnRunner;
+use crate::session::{self, AssembledSession};
 
 /// Maximum time for running calls and turns to end when a session is closed.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// An open session.
-pub(super) struct Live {
-    pub(super) about: About,
+pub(super) struct HostedSession {
+    pub(super) about: SessionFacts,
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<JournalRecorder>,
     pub(super) servers: Option<Arc<Servers>>,
     pub(super) agents: Option<Arc<SessionAgents>>,
-    pub(super) company: Arc<Company>,
-    pub(super) dynamic: Arc<Dynamic>,
+    pub(super) company: Arc<Subscribers>,
+    pub(super) dynamic: Arc<ClientTools>,
     /// `None` without a model.
-    pub(super) turns: Option<Turns>,
-    pub(super) calls: Calls,
-    pub(super) processes: Processes,
+    pub(super) turns: Option<TurnRunner>,
+    pub(super) calls: ClientCalls,
+    pub(super) processes: ClientProcesses,
 }
 
 /// The facts of a session that are fixed at its start.
-pub(super) struct About {
+pub(super) struct SessionFacts {
     pub(super) id: String,
     pub(super) cwd: String,
     pub(super) sandbox: String,
@@ -45,7 +45,7 @@ pub(super) struct About {
     pub(super) model: Option<String>,
 }
 
-impl Live {
+impl HostedSession {
     /// Returns the session id.
     pub(super) fn id(&self) -> &str {
         &self.about.id
@@ -53,7 +53,7 @@ impl Live {
 
     /// Describes the session for a client.
     pub(super) fn started(&self) -> p::Started {
-        let About { id, cwd, sandbox, approval, model } = &self.about;
+        let SessionFacts { id, cwd, sandbox, approval, model } = &self.about;
         p::Started {
             session_id: id.clone(),
             journal: self.recorder.path().display().to_string(),
@@ -66,7 +66,7 @@ impl Live {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.turns.as_ref().is_some_and(Turns::is_busy)
+        self.turns.as_ref().is_some_and(TurnRunner::is_busy)
     }
 
     /// Returns the number of the last event.
@@ -78,7 +78,7 @@ impl Live {
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::Capabilities, cursor: u64) {
         let joined = self.company.join(peer, capabilities);
         let whose = (self.about.id.clone(), cursor);
-        match Tail::open(self.recorder.path()) {
+        match JournalTail::open(self.recorder.path()) {
             Ok(tail) => {
                 let telling = tail.tell(peer.clone(), whose, self.recorder.follow(), joined);
                 #[expect(
@@ -109,7 +109,7 @@ impl Live {
         self.company.leave(peer);
     }
 
-    fn turns(&self) -> Result<&Turns, RpcFault> {
+    fn turns(&self) -> Result<&TurnRunner, RpcFault> {
         self.turns.as_ref().ok_or_else(|| {
             Code::NoModel.fault("the session was started without a model; `tool/call` uses its tools")
         })
@@ -167,7 +167,7 @@ impl Live {
             }
         };
         let _takes_too_long = tokio::time::timeout(LAST_WORDS, ending).await;
-        Made::closed(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
+        AssembledSession::closed(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
         if let Err(fault) = session::close(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }

@@ -19,19 +19,19 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::args::Serve;
+use crate::args::ServeArgs;
 use crate::commands::mcp::ended;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::screen;
-use hall::Hall;
+use hall::SessionServer;
 
-pub(crate) fn run(args: &Serve) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliFault> {
     if args.socket.is_none() && args.websocket.is_none() && std::io::stdin().is_terminal() {
         screen::hint("programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends");
     }
     super::block_on(async {
-        let hall = Arc::new(Hall::new(args.place.clone(), Dirs::from_env()?));
+        let hall = Arc::new(SessionServer::new(args.place.clone(), UserDirs::from_env()?));
         let serving = async {
             match (&args.socket, args.websocket) {
                 (Some(path), _) => doors::socket(&hall, path).await,

@@ -13,36 +13,36 @@ use toolgate::mcp::Means;
 use toolgate::wire::Dialect;
 use toolgate::{Approver, Observer, ToolSource};
 
-use super::asks::Asks;
-use super::calls::Calls;
-use super::company::Company;
-use super::deltas::Deltas;
-use super::dynamic::{Dynamic, Given};
-use super::hall::Hall;
-use super::live::{About, Live};
-use super::processes::Processes;
-use super::turns::Turns;
-use crate::args::Place;
-use crate::compose::{Composed, compose_in};
-use crate::config::{Approval, Config, Sandbox, ServerSetting, ServerTable, Setting, Source};
-use crate::fault::Fault;
-use crate::session::model::{self, Whereabouts};
-use crate::session::nursery::Nursery;
-use crate::session::{self, Made, Wanted, Worktrees};
+use super::asks::ClientApprover;
+use super::calls::ClientCalls;
+use super::company::Subscribers;
+use super::deltas::DeltaSender;
+use super::dynamic::{ClientTools, SessionClientTools};
+use super::hall::SessionServer;
+use super::live::{SessionFacts, HostedSession};
+use super::processes::ClientProcesses;
+use super::turns::TurnRunner;
+use crate::args::WorkspaceArgs;
+use crate::compose::{ComposedTools, compose_in};
+use crate::config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SourcedValue, SettingSource};
+use crate::fault::CliFault;
+use crate::session::model::{self, ModelLocation};
+use crate::session::nursery::SubagentSessions;
+use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
 
 /// The source of settings from a client.
-const ASKED: Source = Source::Flag("session/start");
+const ASKED: SettingSource = SettingSource::Flag("session/start");
 
 /// Maximum bytes of a script.
 const LONGEST_SCRIPT: u64 = 64 << 20;
 
 /// Opens a new session.
-pub(super) fn begin(hall: &Hall, start: p::Start) -> Result<Arc<Live>, RpcFault> {
+pub(super) fn begin(hall: &SessionServer, start: p::Start) -> Result<Arc<HostedSession>, RpcFault> {
     live(hall, start, SessionId::new(), None)
 }
 
 /// Resumes a session that no server has open.
-pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>, RpcFault> {
+pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<Arc<HostedSession>, RpcFault> {
     let gone = |why: String| {
         Code::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
     };
@@ -76,7 +76,7 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
             is_known = false;
         }
     }
-    let calls = Calls::known(&reading.records);
+    let calls = ClientCalls::known(&reading.records);
     live(hall, start, id, Some(calls)).map_err(|mut fault| {
         if !is_known && fault.is(Code::Unusable) {
             fault
@@ -87,19 +87,19 @@ pub(super) fn resume(hall: &Hall, id: &str, start: p::Start) -> Result<Arc<Live>
     })
 }
 
-fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Result<Arc<Live>, RpcFault> {
+fn live(hall: &SessionServer, start: p::Start, id: SessionId, known: Option<ClientCalls>) -> Result<Arc<HostedSession>, RpcFault> {
     let resume = known.is_some().then(|| id.as_str().to_owned());
-    let (company, dynamic) = (Arc::<Company>::default(), Arc::<Dynamic>::default());
-    let asks = Arc::new(Asks { session: id.as_str().to_owned(), company: Arc::clone(&company) });
-    let deltas = Arc::new(Deltas::new(id.as_str(), &company));
+    let (company, dynamic) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
+    let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), company: Arc::clone(&company) });
+    let deltas = Arc::new(DeltaSender::new(id.as_str(), &company));
     let processes = Arc::new(hall.processes.apart());
     let composed = composed(hall, &start)?
         .sharing(Arc::clone(&processes))
-        .source(Arc::new(Given(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
+        .source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
         .observed(Arc::clone(&deltas) as Arc<dyn Observer>)
         .asking(Arc::clone(&asks) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
-    let about = About {
+    let about = SessionFacts {
         id: id.as_str().to_owned(),
         cwd: composed.cwd().display().to_string(),
         sandbox: composed.sandbox_name().to_owned(),
@@ -111,7 +111,7 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
         nursery(hall, &start, chosen.clone(), (approver, Arc::clone(&dynamic) as Arc<dyn ToolSource>))
     });
     let nursery = nursery.transpose()?;
-    let wanted = Wanted {
+    let wanted = SessionSpec {
         composed,
         dirs: hall.dirs.clone(),
         model,
@@ -129,10 +129,10 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
         nursery.knows(Vec::new(), &made);
     }
     dynamic.of(&about.id, made.handle());
-    let Made { recorder, toolgate, servers, session, agents, .. } = made;
-    let turns = session.map(|session| Turns::of(session, toolgate.clone(), deltas));
-    let (calls, processes) = (known.unwrap_or_default(), Processes::default());
-    Ok(Arc::new(Live {
+    let AssembledSession { recorder, toolgate, servers, session, agents, .. } = made;
+    let turns = session.map(|session| TurnRunner::of(session, toolgate.clone(), deltas));
+    let (calls, processes) = (known.unwrap_or_default(), ClientProcesses::default());
+    Ok(Arc::new(HostedSession {
         about,
         toolgate,
         recorder,
@@ -148,12 +148,12 @@ fn live(hall: &Hall, start: p::Start, id: SessionId, known: Option<Calls>) -> Re
 
 /// Creates the factory of subagent sessions.
 fn nursery(
-    hall: &Hall,
+    hall: &SessionServer,
     start: &p::Start,
-    chosen: session::Chosen,
+    chosen: session::ChosenModel,
     (approver, source): (Arc<dyn Approver>, Arc<dyn ToolSource>),
-) -> Result<Arc<Nursery>, RpcFault> {
-    Ok(Arc::new(Nursery {
+) -> Result<Arc<SubagentSessions>, RpcFault> {
+    Ok(Arc::new(SubagentSessions {
         place: place(hall, start)?,
         dirs: hall.dirs.clone(),
         chosen,
@@ -164,38 +164,38 @@ fn nursery(
         sources: vec![source],
         processes: Arc::new(hall.processes.apart()),
         known: Mutex::default(),
-        worktrees: Worktrees::default(),
+        worktrees: WorktreePool::default(),
     }))
 }
 
-fn unusable(fault: Fault) -> RpcFault {
+fn unusable(fault: CliFault) -> RpcFault {
     let code = if fault.is_busy() { Code::InUse } else { Code::Unusable };
     code.fault(fault.sentence())
 }
 
 /// Composes the tools for the client's settings.
-fn composed(hall: &Hall, start: &p::Start) -> Result<Composed, RpcFault> {
+fn composed(hall: &SessionServer, start: &p::Start) -> Result<ComposedTools, RpcFault> {
     let place = place(hall, start)?;
     let servers = servers(start)?;
     let change = |config: &mut Config| {
         if let Some(only) = &start.only_tools {
-            config.tools.only.push(Setting { value: only.clone(), source: ASKED });
+            config.tools.only.push(SourcedValue { value: only.clone(), source: ASKED });
         }
         config.servers.extend(servers);
     };
     compose_in(&place, hall.dirs.clone(), change).map_err(unusable)
 }
 
-fn place(hall: &Hall, start: &p::Start) -> Result<Place, RpcFault> {
+fn place(hall: &SessionServer, start: &p::Start) -> Result<WorkspaceArgs, RpcFault> {
     let mut place = hall.place.clone();
     if let Some(cwd) = &start.cwd {
         place.cwd = Some(PathBuf::from(cwd));
     }
     if let Some(name) = &start.sandbox {
-        place.sandbox = Some(value::<Sandbox>("sandbox", name)?);
+        place.sandbox = Some(value::<SandboxMode>("sandbox", name)?);
     }
     if let Some(name) = &start.approval {
-        place.approval = Some(value::<Approval>("approval", name)?);
+        place.approval = Some(value::<ApprovalMode>("approval", name)?);
     }
     if let Some(name) = start.model.as_ref().and_then(|model| model.name.clone()) {
         place.model = Some(name);
@@ -214,7 +214,7 @@ fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
 }
 
 /// Returns the settings of the MCP servers that the client adds.
-fn servers(start: &p::Start) -> Result<Vec<Setting<ServerSetting>>, RpcFault> {
+fn servers(start: &p::Start) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFault> {
     let one = |(name, table): (&String, &serde_json::Value)| {
         let wrong = |why: String| {
             Code::Params.fault(format!(
@@ -230,12 +230,12 @@ fn servers(start: &p::Start) -> Result<Vec<Setting<ServerSetting>>, RpcFault> {
         if let Some(why) = table.fault() {
             return Err(wrong(why));
         }
-        Ok(Setting { value: ServerSetting { name: name.clone(), table }, source: ASKED })
+        Ok(SourcedValue { value: ServerSetting { name: name.clone(), table }, source: ASKED })
     };
     start.mcp_servers.iter().map(one).collect()
 }
 
-fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcFault> {
+fn chosen(model: &p::Model, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
     let wire = model.wire.map(|wire| match wire {
         p::Wire::Responses => Dialect::Responses,
         p::Wire::Chat => Dialect::Chat,
@@ -254,7 +254,7 @@ fn chosen(model: &p::Model, composed: &Composed) -> Result<session::Chosen, RpcF
             return Err(Code::Unusable.fault(why));
         }
     }
-    let whereabouts = Whereabouts {
+    let whereabouts = ModelLocation {
         wire,
         base_url: model.base_url.clone(),
         script: model.script.as_ref().map(PathBuf::from),

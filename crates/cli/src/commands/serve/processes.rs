@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolgate::CancellationToken;
 
-use super::live::Live;
+use super::live::HostedSession;
 
 /// Default and maximum bytes of one read.
 const READ: usize = 64 << 10;
@@ -37,35 +37,35 @@ const SIGNALS: [(&str, i32); 8] = [
 
 /// The processes of one session, with their unread output.
 #[derive(Default)]
-pub(super) struct Processes(Mutex<HashMap<u32, Arc<Reading>>>);
+pub(super) struct ClientProcesses(Mutex<HashMap<u32, Arc<ProcessReader>>>);
 
 /// A process with its unread output.
-struct Reading {
+struct ProcessReader {
     session: Arc<Session>,
-    output: Mutex<Output>,
+    output: Mutex<UnreadOutput>,
 }
 
 /// The unread output of a process.
-struct Output {
+struct UnreadOutput {
     streaming: Streaming,
     /// The output that was read and not discarded, and the offset of its first byte.
     waiting: VecDeque<(Stream, Vec<u8>)>,
     from: u64,
 }
 
-impl Processes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reading>>> {
+impl ClientProcesses {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Arc<ProcessReader>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Reading {
-    fn lock(&self) -> MutexGuard<'_, Output> {
+impl ProcessReader {
+    fn lock(&self) -> MutexGuard<'_, UnreadOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Output {
+impl UnreadOutput {
     /// Returns the offset of the end of the known output.
     fn end(&self) -> u64 {
         self.from + self.waiting.iter().map(|(_, piece)| piece.len() as u64).sum::<u64>()
@@ -124,7 +124,7 @@ fn piece(stream: Stream, bytes: &[u8]) -> p::Piece {
     p::Piece { stream: stream.to_owned(), text, base64 }
 }
 
-impl Live {
+impl HostedSession {
     pub(super) async fn start_process(
         &self,
         start: &p::ProcessStart,
@@ -139,14 +139,14 @@ impl Live {
         let session = number.and_then(|number| self.toolgate.process(number));
         let session =
             session.ok_or_else(|| Code::Internal.fault("a process was started and is not there"))?;
-        let output = Output { streaming: session.stream(), waiting: VecDeque::new(), from: 0 };
+        let output = UnreadOutput { streaming: session.stream(), waiting: VecDeque::new(), from: 0 };
         let process_id = session.id();
-        let reading = Reading { session, output: Mutex::new(output) };
+        let reading = ProcessReader { session, output: Mutex::new(output) };
         self.processes.lock().insert(process_id, Arc::new(reading));
         Ok(p::ProcessStarted { process_id })
     }
 
-    fn reading(&self, process: u32) -> Result<Arc<Reading>, RpcFault> {
+    fn reading(&self, process: u32) -> Result<Arc<ProcessReader>, RpcFault> {
         let found = self.processes.lock().get(&process).cloned();
         found.ok_or_else(|| {
             Code::NoProcess

@@ -10,13 +10,13 @@ use std::path::Path;
 use rpc::Peer;
 use tokio::sync::watch;
 
-use super::company::Joined;
+use super::company::Subscription;
 
 /// Bytes per read.
 const PIECE: usize = 64 << 10;
 
 /// A journal that is read line by line while it is written.
-pub(super) struct Tail {
+pub(super) struct JournalTail {
     file: File,
     /// Offset after the last complete line that was read.
     offset: u64,
@@ -24,7 +24,7 @@ pub(super) struct Tail {
     lines: u64,
 }
 
-impl Tail {
+impl JournalTail {
     /// Opens a journal.
     #[expect(clippy::disallowed_methods, reason = "our own file, in the user's own state directory")]
     pub(super) fn open(path: &Path) -> io::Result<Self> {
@@ -38,7 +38,7 @@ impl Tail {
         peer: Peer,
         (session, cursor): (String, u64),
         mut last: watch::Receiver<u64>,
-        joined: Joined,
+        joined: Subscription,
     ) {
         if let Some(before) = &joined.before {
             before.cancelled().await;

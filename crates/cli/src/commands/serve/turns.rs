@@ -8,25 +8,25 @@ use rpc::{Code, RpcFault};
 use tokio::sync::{Notify, mpsc, oneshot};
 use toolgate::{Image, Toolgate};
 
-use super::deltas::Deltas;
+use super::deltas::DeltaSender;
 
 /// The handle to a session's turns.
-pub(super) struct Turns {
+pub(super) struct TurnRunner {
     pub(super) handle: SessionHandle,
-    asked: mpsc::UnboundedSender<Asked>,
-    busy: Arc<Busy>,
+    asked: mpsc::UnboundedSender<QueuedPrompt>,
+    busy: Arc<TurnStatus>,
 }
 
 /// The turn state. It changes only under the lock, together with the action that causes the change.
 #[derive(Default)]
-struct Busy {
-    now: Mutex<Now>,
+struct TurnStatus {
+    now: Mutex<TurnPhase>,
     over: Notify,
 }
 
 /// The phase of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Now {
+enum TurnPhase {
     /// Waits for a prompt.
     #[default]
     Idle,
@@ -38,25 +38,25 @@ enum Now {
     Closed,
 }
 
-impl Busy {
-    fn lock(&self) -> MutexGuard<'_, Now> {
+impl TurnStatus {
+    fn lock(&self) -> MutexGuard<'_, TurnPhase> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A prompt on its way to the driver.
-struct Asked {
+struct QueuedPrompt {
     text: String,
     images: Vec<Image>,
     answer: Option<oneshot::Sender<p::Prompted>>,
 }
 
-impl Turns {
+impl TurnRunner {
     /// Starts the task that drives `session` until this is dropped.
-    pub(super) fn of(session: AgentSession, toolgate: Toolgate, deltas: Arc<Deltas>) -> Self {
+    pub(super) fn of(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
         let (asked, wanted) = mpsc::unbounded_channel();
-        let (handle, busy) = (session.handle(), Arc::<Busy>::default());
-        let driver = Driver { session, toolgate, deltas, busy: Arc::clone(&busy) };
+        let (handle, busy) = (session.handle(), Arc::<TurnStatus>::default());
+        let driver = TurnDriver { session, toolgate, deltas, busy: Arc::clone(&busy) };
         #[expect(
             clippy::disallowed_methods,
             reason = "no call: a session, which outlives whoever asked it something"
@@ -66,7 +66,7 @@ impl Turns {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        matches!(*self.busy.lock(), Now::Busy | Now::Closing)
+        matches!(*self.busy.lock(), TurnPhase::Busy | TurnPhase::Closing)
     }
 
     /// Stops the turn, prevents further turns, and waits for its end.
@@ -77,10 +77,10 @@ impl Turns {
         {
             let mut now = self.busy.lock();
             *now = match *now {
-                Now::Idle | Now::Closed => Now::Closed,
-                Now::Busy | Now::Closing => Now::Closing,
+                TurnPhase::Idle | TurnPhase::Closed => TurnPhase::Closed,
+                TurnPhase::Busy | TurnPhase::Closing => TurnPhase::Closing,
             };
-            if *now == Now::Closed {
+            if *now == TurnPhase::Closed {
                 return;
             }
             self.handle.interrupt();
@@ -94,13 +94,13 @@ impl Turns {
         let answered = {
             let mut now = self.busy.lock();
             match *now {
-                Now::Idle => {}
-                Now::Closing | Now::Closed => return Err(closed()),
-                Now::Busy if !images.is_empty() => {
+                TurnPhase::Idle => {}
+                TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
+                TurnPhase::Busy if !images.is_empty() => {
                     return Err(Code::Params
                         .fault("a turn runs, and pictures cannot be added to it; wait for its end"));
                 }
-                Now::Busy => {
+                TurnPhase::Busy => {
                     let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
                     self.handle.steer(text).map_err(unwritten)?;
                     return Ok(p::Prompted {
@@ -114,8 +114,8 @@ impl Turns {
             let (answer, answered) = oneshot::channel();
             // From now on an interrupt means this turn, even before it begins. So it is announced first.
             self.handle.announce();
-            self.asked.send(Asked { text, images, answer: Some(answer) }).map_err(|_| closed())?;
-            *now = Now::Busy;
+            self.asked.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
+            *now = TurnPhase::Busy;
             answered
         };
         answered.await.map_err(|_| Code::NoSession.fault("the session was closed before the turn was over"))
@@ -123,20 +123,20 @@ impl Turns {
 }
 
 /// The task that runs the turns of a session.
-struct Driver {
+struct TurnDriver {
     session: AgentSession,
     toolgate: Toolgate,
-    deltas: Arc<Deltas>,
-    busy: Arc<Busy>,
+    deltas: Arc<DeltaSender>,
+    busy: Arc<TurnStatus>,
 }
 
-impl Driver {
-    async fn drive(mut self, mut wanted: mpsc::UnboundedReceiver<Asked>) {
+impl TurnDriver {
+    async fn drive(mut self, mut wanted: mpsc::UnboundedReceiver<QueuedPrompt>) {
         // ends: when all senders are gone
         while let Some(asked) = wanted.recv().await {
             let mut next = Some(asked);
             // ends: when no text was added after the end
-            while let Some(Asked { text, images, answer }) = next.take() {
+            while let Some(QueuedPrompt { text, images, answer }) = next.take() {
                 let prompted = self.turn(&text, images).await;
                 // Before the answer: the client may send the next prompt as soon as it has the answer.
                 next = self.added();
@@ -164,20 +164,20 @@ impl Driver {
 
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
     /// becomes idle or closed.
-    fn added(&mut self) -> Option<Asked> {
+    fn added(&mut self) -> Option<QueuedPrompt> {
         let mut now = self.busy.lock();
         let added = match *now {
-            Now::Idle | Now::Busy => self.session.added(),
-            Now::Closing | Now::Closed => None,
+            TurnPhase::Idle | TurnPhase::Busy => self.session.added(),
+            TurnPhase::Closing | TurnPhase::Closed => None,
         };
         match (&added, *now) {
             (Some(_), _) => self.session.handle().announce(),
-            (None, Now::Closing | Now::Closed) => *now = Now::Closed,
-            (None, Now::Idle | Now::Busy) => *now = Now::Idle,
+            (None, TurnPhase::Closing | TurnPhase::Closed) => *now = TurnPhase::Closed,
+            (None, TurnPhase::Idle | TurnPhase::Busy) => *now = TurnPhase::Idle,
         }
         if added.is_none() {
             self.busy.over.notify_waiters();
         }
-        added.map(|text| Asked { text, images: Vec::new(), answer: None })
+        added.map(|text| QueuedPrompt { text, images: Vec::new(), answer: None })
     }
 }

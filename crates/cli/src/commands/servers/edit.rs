@@ -8,26 +8,26 @@ use std::process::ExitCode;
 use exec::own_file::OwnFile;
 use toml_edit::{DocumentMut, Item, Table};
 
-use crate::args::{AddServer, Place, RemoveServer};
-use crate::config::{Dirs, ServerTable, is_server_name, user_path};
-use crate::fault::Fault;
+use crate::args::{McpAddArgs, WorkspaceArgs, McpRemoveArgs};
+use crate::config::{UserDirs, ServerTable, is_server_name, user_path};
+use crate::fault::CliFault;
 use crate::screen;
 
 const SERVERS: &str = "mcp_servers";
 
-pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
+pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
     let name = &args.name;
     if !is_server_name(name) {
         let why = format!("`{name}` is no name for a server: use 1 to 64 of A-Z a-z 0-9 _ -");
-        return Err(Fault::usage(why));
+        return Err(CliFault::usage(why));
     }
     let table = table(args)?;
     if let Some(why) = table.fault() {
-        return Err(Fault::usage(format!("the server `{name}`: {why}")));
+        return Err(CliFault::usage(format!("the server `{name}`: {why}")));
     }
-    let text = toml::to_string(&table).map_err(|error| Fault::usage(error.to_string()))?;
+    let text = toml::to_string(&table).map_err(|error| CliFault::usage(error.to_string()))?;
     let mut table: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| Fault::usage(error.to_string()))?;
+        text.parse().map_err(|error: toml_edit::TomlError| CliFault::usage(error.to_string()))?;
     // Inline tables, so that the entry can be read and moved as a whole.
     let nested: Vec<String> =
         table.iter().filter(|(_, item)| item.is_table()).map(|(key, _)| key.to_owned()).collect();
@@ -54,7 +54,7 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
         Ok(())
     })?;
     screen::text(&format!("added `{name}` to {}", file.display()))?;
-    match super::config(&Place::default()) {
+    match super::config(&WorkspaceArgs::default()) {
         Ok(_) => screen::hint(&format!("`toolgate mcp test {name}` starts it")),
         // The file was invalid before; the server was added anyway.
         Err(_) => {
@@ -64,10 +64,10 @@ pub(super) fn add(args: &AddServer) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(args: &AddServer) -> Result<ServerTable, Fault> {
+fn table(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Fault::usage(format!("`{text}` is no NAME=VALUE"))),
+        _ => Err(CliFault::usage(format!("`{text}` is no NAME=VALUE"))),
     };
     let pairs = |texts: &[String]| texts.iter().map(pair).collect::<Result<_, _>>();
     let mut command = args.command.iter().cloned();
@@ -85,7 +85,7 @@ fn table(args: &AddServer) -> Result<ServerTable, Fault> {
     })
 }
 
-pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
+pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
     let name = &args.name;
     // Done first, while the configuration still says where the login is stored.
     super::login::forget(name);
@@ -101,9 +101,9 @@ pub(super) fn remove(args: &RemoveServer) -> Result<ExitCode, Fault> {
 }
 
 /// Edits the user's configuration file under its lock, and returns its path.
-fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, Fault> {
-    let path = user_path(&Dirs::from_env()?)?;
-    let fault = |why: String| Fault::usage(format!("{}: {why}; nothing was changed", path.display()));
+fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
+    let path = user_path(&UserDirs::from_env()?)?;
+    let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
     let file = OwnFile::of(&path).map_err(|error| fault(error.to_string()))?;
     let locked = file.lock().map_err(|error| fault(error.to_string()))?;
     let Some(_held_to_the_end) = locked else { return Err(fault("another program holds it".to_owned())) };

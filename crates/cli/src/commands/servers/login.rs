@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use toolgate::BoxFuture;
 use toolgate::mcp::{self, Opener, Server};
 
-use crate::args::{LoginServer, LogoutServer, Place};
+use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
 use crate::compose::directory;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::{screen, servers};
 
 /// Prints the login address. A program that opened it would have to be trusted with it.
-struct Shown;
+struct AddressPrinter;
 
-impl Opener for Shown {
+impl Opener for AddressPrinter {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
         screen::to_stderr("Open this address in a browser on this machine, and come back when you are done:");
         screen::to_stderr(&screen::visible(address));
@@ -22,18 +22,18 @@ impl Opener for Shown {
     }
 }
 
-fn server(name: &str, place: &Place) -> Result<Server, Fault> {
+fn server(name: &str, place: &WorkspaceArgs) -> Result<Server, CliFault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
-    let (cwd, dirs) = (directory(place)?, Dirs::from_env()?);
-    let described = servers::described(setting, &config, (&cwd, &dirs), &servers::Shared::default());
-    described.map_err(|why| Fault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
+    let (cwd, dirs) = (directory(place)?, UserDirs::from_env()?);
+    let described = servers::described(setting, &config, (&cwd, &dirs), &servers::ServerProcesses::default());
+    described.map_err(|why| CliFault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
-pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
+pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
     let server = server(&args.name, &args.place)?;
     let done = crate::commands::block_on(async {
-        mcp::login(&server, &Shown).await.map_err(|fault| Fault::failed(fault.to_string()))
+        mcp::login(&server, &AddressPrinter).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
     let scopes =
         if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
@@ -44,16 +44,16 @@ pub(super) fn login(args: &LoginServer) -> Result<ExitCode, Fault> {
 
 /// Deletes the login of a server that is being removed, if there is one.
 pub(super) fn forget(name: &str) {
-    let Ok(server) = server(name, &Place::default()) else { return };
+    let Ok(server) = server(name, &WorkspaceArgs::default()) else { return };
     let _nothing_kept = crate::commands::block_on(async {
-        mcp::logout(&server).await.map_err(|fault| Fault::failed(fault.to_string()))
+        mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     });
 }
 
-pub(super) fn logout(args: &LogoutServer) -> Result<ExitCode, Fault> {
+pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
     let server = server(&args.name, &args.place)?;
     crate::commands::block_on(async {
-        mcp::logout(&server).await.map_err(|fault| Fault::failed(fault.to_string()))
+        mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
     screen::text(&format!("forgot what the login to `{}` gave", args.name))?;
     Ok(ExitCode::SUCCESS)

@@ -11,37 +11,37 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolgate::mcp::{Health, Servers};
 
-use crate::args::{GetServer, ListServers, Place, ServerCommand};
+use crate::args::{McpGetArgs, McpListArgs, WorkspaceArgs, McpServerCommand};
 use crate::compose::directory;
-use crate::config::{self, Config, Dirs, ServerSetting, ServerTable, Setting};
-use crate::fault::Fault;
+use crate::config::{self, Config, UserDirs, ServerSetting, ServerTable, SourcedValue};
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 
-pub(crate) fn run(command: &ServerCommand) -> Result<ExitCode, Fault> {
+pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
     match command {
-        ServerCommand::List(args) => list(args),
-        ServerCommand::Get(args) => get(args),
-        ServerCommand::Add(args) => edit::add(args),
-        ServerCommand::Remove(args) => edit::remove(args),
-        ServerCommand::Test(args) => test::run(args),
-        ServerCommand::Login(args) => login::login(args),
-        ServerCommand::Logout(args) => login::logout(args),
+        McpServerCommand::List(args) => list(args),
+        McpServerCommand::Get(args) => get(args),
+        McpServerCommand::Add(args) => edit::add(args),
+        McpServerCommand::Remove(args) => edit::remove(args),
+        McpServerCommand::Test(args) => test::run(args),
+        McpServerCommand::Login(args) => login::login(args),
+        McpServerCommand::Logout(args) => login::logout(args),
     }
 }
 
-fn config(place: &Place) -> Result<Config, Fault> {
-    config::load(&directory(place)?, &Dirs::from_env()?, place)
+fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
+    config::load(&directory(place)?, &UserDirs::from_env()?, place)
 }
 
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
 pub(in crate::commands) async fn settled(servers: &Servers) {
-    let (mut progress, began) = (screen::Progress::of("servers"), Instant::now());
+    let (mut progress, began) = (screen::ProgressLine::of("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.settled(None));
     // ends: servers start or fail in their time
     loop {
         tokio::select! {
             () = &mut settled => return,
-            () = tokio::time::sleep(screen::Progress::EVERY) => progress.say(&waiting(&servers.health(), began)),
+            () = tokio::time::sleep(screen::ProgressLine::EVERY) => progress.say(&waiting(&servers.health(), began)),
         }
     }
 }
@@ -95,10 +95,10 @@ fn address(url: &str) -> String {
     }
 }
 
-fn list(args: &ListServers) -> Result<ExitCode, Fault> {
+fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
     let config = config(&args.place)?;
     if args.json {
-        let one = |server: &Setting<ServerSetting>| {
+        let one = |server: &SourcedValue<ServerSetting>| {
             let ServerSetting { name, table } = &server.value;
             json!({
                 "name": name,
@@ -118,7 +118,7 @@ fn list(args: &ListServers) -> Result<ExitCode, Fault> {
     }
     let width = config.servers.iter().map(|server| server.value.name.len()).max().unwrap_or_default();
     let mut text = String::new();
-    for Setting { value: ServerSetting { name, table }, source } in &config.servers {
+    for SourcedValue { value: ServerSetting { name, table }, source } in &config.servers {
         let off = if table.enabled == Some(false) { " (off)" } else { "" };
         let (reached, source) = (reached(table), source.to_string());
         let _infallible = writeln!(
@@ -132,7 +132,7 @@ fn list(args: &ListServers) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn get(args: &GetServer) -> Result<ExitCode, Fault> {
+fn get(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
     let config = config(&args.place)?;
     let server = named(&config, &args.name)?;
     if args.json {
@@ -169,7 +169,7 @@ fn masked(server: &ServerSetting) -> Value {
 }
 
 /// Finds a server by name. The error lists the configured names.
-fn named<'a>(config: &'a Config, name: &str) -> Result<&'a Setting<ServerSetting>, Fault> {
+fn named<'a>(config: &'a Config, name: &str) -> Result<&'a SourcedValue<ServerSetting>, CliFault> {
     config.servers.iter().find(|server| server.value.name == name).ok_or_else(|| {
         let known: Vec<String> =
             config.servers.iter().map(|server| format!("`{}`", server.value.name)).collect();
@@ -178,6 +178,6 @@ fn named<'a>(config: &'a Config, name: &str) -> Result<&'a Setting<ServerSetting
         } else {
             format!("there are {}", known.join(", "))
         };
-        Fault::usage(format!("there is no server `{name}`; {known}"))
+        CliFault::usage(format!("there is no server `{name}`; {known}"))
     })
 }

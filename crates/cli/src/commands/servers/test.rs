@@ -9,18 +9,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate::mcp::{Health, Means, ServerEvent, WatchServers};
 
-use crate::args::TestServers;
+use crate::args::McpTestArgs;
 use crate::compose::directory;
-use crate::config::Dirs;
-use crate::fault::Fault;
+use crate::config::UserDirs;
+use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
 use crate::servers;
 
 /// The start-up time of each server.
 #[derive(Default)]
-struct Times(Mutex<BTreeMap<String, Duration>>);
+struct StartTimes(Mutex<BTreeMap<String, Duration>>);
 
-impl WatchServers for Times {
+impl WatchServers for StartTimes {
     fn saw(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { took, .. } = event {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), *took);
@@ -28,7 +28,7 @@ impl WatchServers for Times {
     }
 }
 
-pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
+pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let mut config = super::config(&args.place)?;
     for name in &args.names {
         super::named(&config, name)?;
@@ -37,8 +37,8 @@ pub(super) fn run(args: &TestServers) -> Result<ExitCode, Fault> {
         config.servers.retain(|server| args.names.contains(&server.value.name));
         config.servers.iter_mut().for_each(|server| server.value.table.enabled = None);
     }
-    let (cwd, dirs) = (directory(&args.place)?, Dirs::from_env()?);
-    let times = Arc::new(Times::default());
+    let (cwd, dirs) = (directory(&args.place)?, UserDirs::from_env()?);
+    let times = Arc::new(StartTimes::default());
     let health = super::super::block_on(async {
         let watch = Arc::clone(&times) as Arc<dyn WatchServers>;
         let servers = servers::start(&config, &cwd, &dirs, Means { watch: Some(watch), ..Means::default() })?;

@@ -8,27 +8,27 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::args::Stats;
-use crate::fault::Fault;
-use crate::journals::excerpt::Shears;
-use crate::journals::story::{Ending, Story, told};
-use crate::journals::which::{self, Meant};
+use crate::args::StatsArgs;
+use crate::fault::CliFault;
+use crate::journals::excerpt::TextTruncator;
+use crate::journals::story::{JournalEnding, SessionTimeline, told};
+use crate::journals::which::{self, ResolvedSession};
 use crate::screen;
 
-use self::table::Look;
-use self::tally::Tally;
+use self::table::TableStyle;
+use self::tally::SessionTotals;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-pub(crate) fn run(args: &Stats) -> Result<ExitCode, Fault> {
+pub(crate) fn run(args: &StatsArgs) -> Result<ExitCode, CliFault> {
     let directory = which::directory()?;
     let meant = meant(&directory, args)?;
-    let mut tally = Tally::default();
+    let mut tally = SessionTotals::default();
     let mut code = ExitCode::SUCCESS;
     for meant in &meant {
-        match Story::read(&meant.path, Shears::counting()) {
+        match SessionTimeline::read(&meant.path, TextTruncator::counting()) {
             Ok(story) => {
-                if let Ending::Broken(why) = &story.ending {
+                if let JournalEnding::Broken(why) = &story.ending {
                     screen::error(&format!(
                         "`{}` counts only as far as it is as it was written: {why}",
                         meant.name
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode, Fault> {
                 tally.add(&story);
             }
             // The fault of an explicitly named session is an error.
-            Err(fault) if !args.sessions.is_empty() => return Err(Fault::usage(fault.to_string())),
+            Err(fault) if !args.sessions.is_empty() => return Err(CliFault::usage(fault.to_string())),
             Err(fault) => {
                 screen::error(&format!("`{}` does not count: {}", meant.name, told(&fault)));
                 code = ExitCode::FAILURE;
@@ -50,13 +50,13 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode, Fault> {
     } else if meant.is_empty() {
         screen::hint(&format!("there are no such sessions in `{}`", directory.display()));
     } else {
-        let look = screen::width().map_or(Look::Plain, Look::Charts);
+        let look = screen::width().map_or(TableStyle::Plain, TableStyle::Charts);
         screen::styled(&table::show(&tally, look))?;
     }
     Ok(code)
 }
 
-fn meant(directory: &Path, args: &Stats) -> Result<Vec<Meant>, Fault> {
+fn meant(directory: &Path, args: &StatsArgs) -> Result<Vec<ResolvedSession>, CliFault> {
     if !args.sessions.is_empty() {
         return args.sessions.iter().map(|word| which::named(directory, word)).collect();
     }

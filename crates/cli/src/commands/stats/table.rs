@@ -5,9 +5,9 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 
 use super::chart::{bar, columns};
-use super::tally::{Tally, Tool};
+use super::tally::{SessionTotals, ToolTotals};
 use crate::journals::amount::{brief, bytes, count, counted, duration};
-use crate::journals::spans::Waiting;
+use crate::journals::spans::WaitKind;
 use crate::screen::{self, FAINT, NAME};
 
 const CHART: Style = AnsiColor::Cyan.on_default();
@@ -17,19 +17,19 @@ const LONGEST: usize = 20;
 const SHORTEST: usize = 5;
 /// Maximum width of a tool's name.
 const TOOL: usize = 24;
-/// The heading of the columns of [`Tool::spread`].
+/// The heading of the columns of [`ToolTotals::spread`].
 const SPREAD: &str = "1ms - 1min";
 
 /// The output style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum TableStyle {
     /// For a terminal of this width.
     Charts(usize),
     /// For a file or a program.
     Plain,
 }
 
-pub(super) fn show(tally: &Tally, look: Look) -> String {
+pub(super) fn show(tally: &SessionTotals, look: TableStyle) -> String {
     let sessions = counted(tally.sessions, "session");
     let (prompts, calls) = (counted(tally.prompts, "prompt"), counted(tally.calls(), "call"));
     let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
@@ -53,12 +53,12 @@ pub(super) fn show(tally: &Tally, look: Look) -> String {
     text
 }
 
-fn tools(text: &mut String, tally: &Tally, look: Look) {
+fn tools(text: &mut String, tally: &SessionTotals, look: TableStyle) {
     let ranked = tally.ranked();
     let names = ranked.iter().map(|(name, _)| shown(name).chars().count());
     let width = names.max().unwrap_or_default().clamp(4, TOOL);
     let head = row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
-    let charts = Charts::of(look, width + head.len());
+    let charts = ChartColumns::of(look, width + head.len());
     let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.head());
     let most = ranked.first().map_or(0, |(_, tool)| tool.calls());
     for (name, tool) in ranked {
@@ -77,7 +77,7 @@ fn row([calls, ok, failed, p50, p95, p99]: [&str; 6]) -> String {
 
 /// The charts beside the numbers of a tool, depending on the width.
 #[derive(Debug, Clone, Copy)]
-enum Charts {
+enum ChartColumns {
     None,
     /// The distribution of durations.
     Spread,
@@ -85,10 +85,10 @@ enum Charts {
     Both(usize),
 }
 
-impl Charts {
+impl ChartColumns {
     /// Selects the charts that fit beside `used` columns.
-    fn of(look: Look, used: usize) -> Self {
-        let Look::Charts(width) = look else { return Self::None };
+    fn of(look: TableStyle, used: usize) -> Self {
+        let TableStyle::Charts(width) = look else { return Self::None };
         let room = width.saturating_sub(used + 2 + SPREAD.len());
         match room.saturating_sub(3) {
             blocks @ SHORTEST.. => Self::Both(blocks.min(LONGEST)),
@@ -105,7 +105,7 @@ impl Charts {
         }
     }
 
-    fn beside(self, tool: &Tool, most: u64) -> String {
+    fn beside(self, tool: &ToolTotals, most: u64) -> String {
         let spread = columns(&tool.spread());
         let charts = match self {
             Self::None => return String::new(),
@@ -123,8 +123,8 @@ fn shown(name: &str) -> String {
 }
 
 /// Lists the kinds of failures.
-fn faults(text: &mut String, tally: &Tally) {
-    let failed: Vec<(&str, &Tool)> =
+fn faults(text: &mut String, tally: &SessionTotals) {
+    let failed: Vec<(&str, &ToolTotals)> =
         tally.ranked().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
     for (name, tool) in &failed {
         let mut kinds: Vec<(&String, &u64)> = tool.failed.iter().collect();
@@ -139,12 +139,12 @@ fn faults(text: &mut String, tally: &Tally) {
 }
 
 /// Formats the waiting times for the model, people and tools.
-fn waits(text: &mut String, tally: &Tally, look: Look) {
+fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
     let most = tally.waited.iter().copied().max().unwrap_or_default();
-    for (waiting, took) in Waiting::ALL.into_iter().zip(tally.waited) {
+    for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited) {
         let bar = match look {
-            Look::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar(took, most, LONGEST as u64)),
-            Look::Charts(_) | Look::Plain => String::new(),
+            TableStyle::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar(took, most, LONGEST as u64)),
+            TableStyle::Charts(_) | TableStyle::Plain => String::new(),
         };
         let (name, took) = (waiting.as_str(), duration(took));
         let _infallible = writeln!(text, "{NAME}waited{NAME:#}   {name:<6}  {took:>12}{bar}");
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
     use crate::journals::sample::{self, answered, call};
 
-    fn shown(look: Look) -> String {
-        let mut tally = Tally::default();
+    fn shown(look: TableStyle) -> String {
+        let mut tally = SessionTotals::default();
         tally.add(&sample::story());
         let mut entries: Vec<_> = (0..40u64)
             .flat_map(|n| [(n, call("a", "shell", "{}")), (n, answered("a", None, n * n, "x"))])
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_table_has_charts_where_somebody_looks() {
-        insta::assert_snapshot!(shown(Look::Charts(100)), @r"
+        insta::assert_snapshot!(shown(TableStyle::Charts(100)), @r"
         2 sessions, 1 prompt, 43 calls
 
         TOOL                      CALLS     OK  FAILED      P50      P95      P99  1ms - 1min  CALLS
@@ -188,7 +188,7 @@ mod tests {
         waited   people         3.0 s  █████████████████▏
         waited   tools         603 ms  ███▍
         ");
-        insta::assert_snapshot!(shown(Look::Plain), @r"
+        insta::assert_snapshot!(shown(TableStyle::Plain), @r"
         2 sessions, 1 prompt, 43 calls
 
         TOOL                      CALLS     OK  FAILED      P50      P95      P99
@@ -208,7 +208,7 @@ mod tests {
         waited   tools         603 ms
         ");
         for width in [0, 40, 85, 95, 200] {
-            let lines = shown(Look::Charts(width));
+            let lines = shown(TableStyle::Charts(width));
             let widest = lines.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest < width.max(80), "{widest} of {width}");
         }

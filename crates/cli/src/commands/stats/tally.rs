@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::journals::spans::{Waiting, lasted, spans};
-use crate::journals::story::{Call, Story, Usage};
+use crate::journals::spans::{WaitKind, lasted, spans};
+use crate::journals::story::{TimelineCall, SessionTimeline, RequestUsage};
 
 /// Maximum number of tools, and of failure kinds of each, that are counted by name.
 const NAMES: usize = 500;
@@ -16,19 +16,19 @@ const UNANSWERED: &str = "unanswered";
 
 /// The totals over sessions.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SessionTotals {
     pub(super) sessions: u64,
     pub(super) prompts: u64,
-    pub(super) tools: BTreeMap<String, Tool>,
+    pub(super) tools: BTreeMap<String, ToolTotals>,
     pub(super) requests: u64,
-    pub(super) usage: Usage,
-    /// Milliseconds spent waiting for each of [`Waiting::ALL`].
+    pub(super) usage: RequestUsage,
+    /// Milliseconds spent waiting for each of [`WaitKind::ALL`].
     pub(super) waited: [u64; 3],
 }
 
 /// The totals of one tool.
 #[derive(Debug, Default)]
-pub(super) struct Tool {
+pub(super) struct ToolTotals {
     pub(super) ok: u64,
     /// Failures by kind.
     pub(super) failed: BTreeMap<String, u64>,
@@ -38,9 +38,9 @@ pub(super) struct Tool {
     pub(super) took: Vec<u64>,
 }
 
-impl Tally {
+impl SessionTotals {
     /// Adds a session.
-    pub(super) fn add(&mut self, story: &Story) {
+    pub(super) fn add(&mut self, story: &SessionTimeline) {
         self.sessions += 1;
         self.prompts += story.prompts() as u64;
         for (moment, call) in story.calls() {
@@ -50,18 +50,18 @@ impl Tally {
         self.requests += requests;
         self.usage.add(&usage);
         let spans = spans(story);
-        for (sum, waiting) in self.waited.iter_mut().zip(Waiting::ALL) {
+        for (sum, waiting) in self.waited.iter_mut().zip(WaitKind::ALL) {
             *sum = sum.saturating_add(lasted(&spans, waiting));
         }
     }
 
     pub(super) fn calls(&self) -> u64 {
-        self.tools.values().map(Tool::calls).sum()
+        self.tools.values().map(ToolTotals::calls).sum()
     }
 
     /// Returns the tools, the most called first.
-    pub(super) fn ranked(&self) -> Vec<(&str, &Tool)> {
-        let mut tools: Vec<(&str, &Tool)> =
+    pub(super) fn ranked(&self) -> Vec<(&str, &ToolTotals)> {
+        let mut tools: Vec<(&str, &ToolTotals)> =
             self.tools.iter().map(|(name, tool)| (name.as_str(), tool)).collect();
         tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls()));
         tools
@@ -69,7 +69,7 @@ impl Tally {
 
     /// Returns the totals as JSON.
     pub(super) fn json(&self) -> Value {
-        let tool = |(name, tool): (&str, &Tool)| {
+        let tool = |(name, tool): (&str, &ToolTotals)| {
             let [p50, p95, p99] = tool.percentiles();
             json!({
                 "tool": name, "calls": tool.calls(), "ok": tool.ok, "failed": tool.failed, "answer_bytes": tool.bytes,
@@ -77,7 +77,7 @@ impl Tally {
             })
         };
         let tools: Vec<Value> = self.ranked().into_iter().map(tool).collect();
-        let Usage { input, cached, output, bytes, millis: _ } = self.usage;
+        let RequestUsage { input, cached, output, bytes, millis: _ } = self.usage;
         let [model, people, tools_ms] = self.waited;
         json!({
             "sessions": self.sessions, "prompts": self.prompts, "calls": self.calls(), "tools": tools,
@@ -87,8 +87,8 @@ impl Tally {
     }
 }
 
-impl Tool {
-    fn add(&mut self, call: &Call, began: u64) {
+impl ToolTotals {
+    fn add(&mut self, call: &TimelineCall, began: u64) {
         let Some(answer) = &call.answer else {
             *slot(&mut self.failed, UNANSWERED) += 1;
             return;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn sessions_are_summed() {
-        let mut tally = Tally::default();
+        let mut tally = SessionTotals::default();
         tally.add(&sample::story());
         tally.add(&sample::told(vec![(0, call("a", "shell", "{}"))]));
         insta::assert_snapshot!(serde_json::to_string_pretty(&tally.json()).unwrap(), @r#"
@@ -201,19 +201,19 @@ mod tests {
 
     #[test]
     fn percentiles_are_of_real_calls() {
-        let tool = |took: Vec<u64>| Tool { took, ..Tool::default() }.percentiles();
+        let tool = |took: Vec<u64>| ToolTotals { took, ..ToolTotals::default() }.percentiles();
         assert_eq!(tool(vec![]), [None; 3]);
         assert_eq!(tool(vec![7]), [Some(7); 3]);
         assert_eq!(tool((1..=100).rev().collect()), [Some(50), Some(95), Some(99)]);
         assert_eq!(tool(vec![3, 1, 2]), [Some(2), Some(3), Some(3)]);
-        let tool = Tool { took: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..Tool::default() };
+        let tool = ToolTotals { took: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..ToolTotals::default() };
         assert_eq!(tool.spread(), [1, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
     }
 
     #[test]
     fn names_are_not_counted_for_ever() {
         let many = (0..2000u64).map(|n| (n, call(&format!("c{n}"), &format!("t{n}"), "{}"))).collect();
-        let mut tally = Tally::default();
+        let mut tally = SessionTotals::default();
         tally.add(&sample::told(many));
         assert_eq!((tally.tools.len(), tally.calls()), (NAMES + 1, 2000));
     }
@@ -225,7 +225,7 @@ mod tests {
         let decided = journal::Entry::Decided { call: "a".to_owned(), decision, by };
         // The result does not depend on the journal including the waiting time.
         for took in [9020, 20] {
-            let mut tally = Tally::default();
+            let mut tally = SessionTotals::default();
             tally.add(&sample::told(vec![
                 (0, call("a", "shell", "{}")),
                 (10, asked.clone()),

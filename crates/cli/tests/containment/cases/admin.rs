@@ -1,11 +1,11 @@
 //! Cases against the machine's own files: settings, devices, control groups. Even a success changes nothing.
 
 use super::{PATHLESS, PATHS, PRIVATE};
-use crate::suite::case::{Case, Expect, Sees, call, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host, text};
 
-const H: Expect = Expect::Holds;
+const H: ExpectedOutcome = ExpectedOutcome::Holds;
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     call("3A-23", "core_pattern, rewritten as it is", "$P rewrite /proc/sys/kernel/core_pattern")
         .expect(PATHS),
     call("3A-23b", "modprobe, opened to write", "$P openw /proc/sys/kernel/modprobe").expect(PATHS),
@@ -29,9 +29,9 @@ pub(super) const CASES: &[Case] = &[
     call("3A-25c", "the queue of the disk", "$P openw /sys/block/vda/queue/read_ahead_kb").expect(PATHS),
     call("3A-25d", "a device's uevent", "$P openw /sys/class/net/lo/uevent").expect(PATHS),
     host("3A-26", "a control group of version 2", "mkdir /sys/fs/cgroup/unified/$N")
-        .sees(Sees::Made("/sys/fs/cgroup/unified/$N")),
+        .sees(BreachSign::Made("/sys/fs/cgroup/unified/$N")),
     host("3A-26b", "a control group of version 1", "mkdir /sys/fs/cgroup/pids/$N")
-        .sees(Sees::Made("/sys/fs/cgroup/pids/$N")),
+        .sees(BreachSign::Made("/sys/fs/cgroup/pids/$N")),
     call("3A-26c", "release_agent", "$P openw /sys/fs/cgroup/systemd/release_agent").expect(PATHS),
     call("3A-26d", "cgroup.procs", "$P openw /sys/fs/cgroup/pids/cgroup.procs").expect(PATHS),
     call("3A-27", "/dev/mem", "$P openr /dev/mem").expect(PRIVATE),

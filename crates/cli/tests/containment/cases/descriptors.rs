@@ -1,14 +1,14 @@
 //! Cases with inherited descriptors, and with descriptors that other processes pass in.
 
 use super::PATHS;
-use crate::suite::case::{Case, Expect, Sees, call, good, host};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, good, host};
 
-const LENT: Expect = Expect::Gap("standard input is lent as it is: what is open on the host stays so");
+const LENT: ExpectedOutcome = ExpectedOutcome::Gap("standard input is lent as it is: what is open on the host stays so");
 
 /// Nothing runs with a descriptor that leads out of the cell.
-const REFUSES: [Expect; 3] = [Expect::Refuses; 3];
+const REFUSES: [ExpectedOutcome; 3] = [ExpectedOutcome::Refuses; 3];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3A-21", "an inherited directory", "echo x > /proc/self/fd/9/new").wrap("exec 9<$OUT; exec \"$@\""),
     host("3A-21b", "an inherited directory, by openat", "$P openat 9 new").wrap("exec 9<$OUT; exec \"$@\""),
     host("3A-21c", "an inherited directory with a high number", "echo x > /proc/self/fd/200/new")
@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
     .wrap("exec 8>>$OUT/v; exec \"$@\""),
     host("3A-22d", "an inherited pipe", "echo LEAK >&8; echo done")
         .wrap("exec 8>&1; exec \"$@\"")
-        .sees(Sees::Text("LEAK"))
+        .sees(BreachSign::Text("LEAK"))
         .works("done"),
     host("3A-22e", "standard input, opened again to write", "echo x > /proc/self/fd/0")
         .wrap("exec <$OUT/v; exec \"$@\"")

@@ -1,10 +1,10 @@
 //! Cases with environment variables, and with invalid starts of a sandbox.
 
-use crate::suite::case::{Case, Expect, Sees, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host, text};
 
-const R: [Expect; 3] = [Expect::Refuses; 3];
+const R: [ExpectedOutcome; 3] = [ExpectedOutcome::Refuses; 3];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     text("3F-136", "the provider's key", "sk-host", "env"),
     text("3F-136b", "a token", "token-host", "env"),
     text("3F-136g", "a token by a name that does not tell", "ghp_0123", "env")
@@ -39,11 +39,11 @@ pub(super) const CASES: &[Case] = &[
         .expect(WEAK),
     host("3F-150e", "a writable root that is a link", "echo x > $OUT/d/new")
         .flags(&["--writable", "$WS/dlnk"])
-        .expect([Expect::Gap("a link that the user names is followed"); 3]),
+        .expect([ExpectedOutcome::Gap("a link that the user names is followed"); 3]),
     good("3F-152", "danger-full-access is as it says", "LET", "$P create $OUT/../new2; rm $OUT/../new2")
         .flags(&["--mode", "danger-full-access"])
-        .sees(Sees::Nothing),
+        .sees(BreachSign::Nothing),
 ];
 
-const WEAK: [Expect; 3] = [Expect::Holds, Expect::Refuses, Expect::Refuses];
-const ROOTED: [Expect; 3] = R;
+const WEAK: [ExpectedOutcome; 3] = [ExpectedOutcome::Holds, ExpectedOutcome::Refuses, ExpectedOutcome::Refuses];
+const ROOTED: [ExpectedOutcome; 3] = R;

@@ -1,15 +1,15 @@
 //! Cases with hosts allowed by name, and routes from there to others.
 
 use super::HOLDS;
-use crate::suite::case::{Case, Expect, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, good, host, text};
 
 /// No server listens there; an open route is enough.
 const ONE: &[&str] = &["--host", "127.0.0.1:9"];
 const ONE_OFF: &[&str] = &["--host", "127.0.0.1:9", "--network", "off"];
-const NO_NETWORK: Expect = Expect::Gap("without a network namespace there is no network at all");
-const RELAYED: [Expect; 3] = [HOLDS, NO_NETWORK, NO_NETWORK];
+const NO_NETWORK: ExpectedOutcome = ExpectedOutcome::Gap("without a network namespace there is no network at all");
+const RELAYED: [ExpectedOutcome; 3] = [HOLDS, NO_NETWORK, NO_NETWORK];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3C-110", "a host: another port", "$P tcp4 127.0.0.1 $T4; $P tcp6 ::ffff:127.0.0.1 $T4").flags(ONE),
     host("3C-110b", "a host, network off: another port", "$P tcp4 127.0.0.1 $T4").flags(ONE_OFF),
     host(

@@ -1,7 +1,7 @@
 //! Cases about processes that outlive the call, resource limits, and the end of a call.
 
 use super::HOLDS;
-use crate::suite::case::{Case, Expect, Sees, good, host};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host};
 
 /// A process that holds the lock and is short-lived, even unconfined.
 macro_rules! holder {
@@ -15,7 +15,7 @@ macro_rules! UNTIL {
     };
 }
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     survivor("3E-131", "a process in the background", holder!("", " &")),
     survivor("3E-131b", "one in a session of its own", holder!("setsid ", " &")),
     survivor("3E-131c", "one that was forked twice", holder!("(setsid ", " < /dev/null > /dev/null 2>&1 &)")),
@@ -94,18 +94,18 @@ pub(super) const CASES: &[Case] = &[
     )
     .code(3),
     host("3E-122", "forks without end", "$P forks 5000; echo done")
-        .sees(Sees::Text("LET"))
+        .sees(BreachSign::Text("LET"))
         .works("done")
         .control("echo LET done")
-        .expect([Expect::Holds, UNLIMITED, UNLIMITED]),
+        .expect([ExpectedOutcome::Holds, UNLIMITED, UNLIMITED]),
     host("3E-127", "descriptors without end", "ulimit -n $(ulimit -Hn); $P descriptors 2000000")
-        .sees(Sees::Text("LET"))
+        .sees(BreachSign::Text("LET"))
         .control("echo LET"),
 ];
 
-const NOT_ALONE: Expect = Expect::Not("the processes in sight are the machine's");
-const UNLIMITED: Expect = Expect::Not("as many processes would slow this machine");
+const NOT_ALONE: ExpectedOutcome = ExpectedOutcome::Not("the processes in sight are the machine's");
+const UNLIMITED: ExpectedOutcome = ExpectedOutcome::Not("as many processes would slow this machine");
 
-const fn survivor(id: &'static str, title: &'static str, run: &'static str) -> Case {
-    host(id, title, run).sees(Sees::Held)
+const fn survivor(id: &'static str, title: &'static str, run: &'static str) -> AttackCase {
+    host(id, title, run).sees(BreachSign::Held)
 }

@@ -1,14 +1,14 @@
 //! Cases with modes, owners, times and attributes, and with files that would keep more rights than the sandbox has.
 
 use super::{META, PATHLESS, PATHS};
-use crate::suite::case::{Case, Expect, Sees, call, host};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host};
 
-const H: Expect = Expect::Holds;
+const H: ExpectedOutcome = ExpectedOutcome::Holds;
 /// Root's modes are filtered in every tier; a setuid file of another user lends only that user's rights.
-const OWN: Expect = Expect::Gap("a setuid file of an unprivileged user lends that user's rights only");
-const OWN_ONLY: [Expect; 3] = [OWN, OWN, OWN];
+const OWN: ExpectedOutcome = ExpectedOutcome::Gap("a setuid file of an unprivileged user lends that user's rights only");
+const OWN_ONLY: [ExpectedOutcome; 3] = [OWN, OWN, OWN];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3A-14", "a mode", "$P chmod $OUT/v 511").expect(META),
     host("3A-14b", "a mode by fchmodat2", "$P fchmodat2 $OUT/v 511").expect(META),
     host("3A-14c", "a mode by a descriptor to read from", "$P fchmod-path $OUT/v 511").expect(META),
@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = &[
         "the mode of a device",
         "$P chmod /dev/full 438 && touch -d 2001-01-01 /dev/full && echo LET",
     )
-    .sees(Sees::Text("LET"))
+    .sees(BreachSign::Text("LET"))
     .expect(META),
     host("3A-15", "an owner", "$P chown $OUT/v").expect(META),
     host("3A-16", "times", "$P utime $OUT/v").expect(META),
@@ -28,27 +28,27 @@ pub(super) const CASES: &[Case] = &[
     host("3A-17c", "a flag of the file system", "$P setflags $OUT/v").expect(META),
     host("3A-17d", "a file's attributes by a link", "chmod 511 lnk").expect(META),
     host("3A-45", "a setuid file by chmod", "cp /bin/true s; chmod u+s s")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host("3A-45b", "a setgid file by chmod", "cp /bin/true s; chmod g+s s")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host("3A-45c", "a setuid file by open", "$P mode-create s 2541")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host("3A-45d", "a setuid file by fchmodat2", "echo > s; $P fchmodat2 s 2541")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host("3A-45e", "a setuid file by mknod", "$P mode-mknod s 2541")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host("3A-45f", "a setuid file by a descriptor", "echo > s; $P fchmod-path s 2541")
-        .sees(Sees::Setuid("$WS/s"))
+        .sees(BreachSign::Setuid("$WS/s"))
         .expect(OWN_ONLY)
         .as_root([H, H, H]),
     host(
@@ -56,12 +56,12 @@ pub(super) const CASES: &[Case] = &[
         "a setuid file by tar",
         "echo > s; chmod 755 s; tar --mode=4755 -cf t.tar s; rm s; tar -xpf t.tar",
     )
-    .sees(Sees::Setuid("$WS/s"))
+    .sees(BreachSign::Setuid("$WS/s"))
     .expect(OWN_ONLY)
     .as_root([H, H, H]),
     call("3A-45h", "a file with capabilities", "echo > s; $P setcap s"),
     host("3A-45i", "a file of the workspace given away", "chown 12345 w && stat -c %u w")
-        .sees(Sees::Text("12345")),
+        .sees(BreachSign::Text("12345")),
     call("3A-45j", "a device of the disk's numbers", "$P mknod-block s 254 0"),
     call("3A-45k", "a device of the memory's numbers", "$P mknod s 1 1"),
     call("3A-45l", "a harmless device", "$P mknod s 1 3"),

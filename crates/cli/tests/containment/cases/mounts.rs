@@ -1,8 +1,8 @@
 //! Cases with mounts and namespaces: nothing inside may change the sandbox itself.
 
-use crate::suite::case::{Case, call, good, host, text};
+use crate::suite::case::{AttackCase, call, good, host, text};
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     call("3A-35", "a file system mounted", "mkdir m; $P mount-tmpfs $WS/m; umount $WS/m 2>/dev/null"),
     call("3A-36", "a directory bound over another", "mkdir m; $P bind $WS/a $WS/m; umount $WS/m 2>/dev/null"),
     call(

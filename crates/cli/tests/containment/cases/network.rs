@@ -1,14 +1,14 @@
 //! Cases against the network.
 
 use super::{HOLDS, PATHLESS};
-use crate::suite::case::{Case, Expect, call, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
 const ON: &[&str] = &["--network", "on"];
 const OFF: &[&str] = &["--network", "off"];
-const NO_LOOPBACK: Expect = Expect::Gap("without a network namespace there is no network at all");
-const LOOPBACK: [Expect; 3] = [HOLDS, NO_LOOPBACK, NO_LOOPBACK];
+const NO_LOOPBACK: ExpectedOutcome = ExpectedOutcome::Gap("without a network namespace there is no network at all");
+const LOOPBACK: [ExpectedOutcome; 3] = [HOLDS, NO_LOOPBACK, NO_LOOPBACK];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3C-68", "TCP to the host", "$P tcp4 127.0.0.1 $T4"),
     host("3C-68b", "TCP to the host by any of its addresses", "$P tcp4 0.0.0.0 $T4; $P tcp4 127.1.2.3 $T4"),
     host("3C-69", "TCP to the host, IPv6", "$P tcp6 ::1 $T6"),
@@ -17,7 +17,7 @@ pub(super) const CASES: &[Case] = &[
     host("3C-70b", "/dev/udp", "echo > /dev/udp/127.0.0.1/$U4"),
     host("3C-71", "MPTCP", "$P mptcp 127.0.0.1 $T4"),
     call("3C-71b", "SCTP", "$P sctp").expect([
-        Expect::Gap("a private network namespace lets it talk to itself"),
+        ExpectedOutcome::Gap("a private network namespace lets it talk to itself"),
         HOLDS,
         HOLDS,
     ]),
@@ -67,7 +67,7 @@ pub(super) const CASES: &[Case] = &[
     text("3C-98c", "network off: a loopback of its own, IPv6", "echoed", SERVER6).flags(OFF),
     text("3C-98d", "network off: interfaces", "eth", "cat /proc/net/dev; ls /sys/class/net")
         .flags(OFF)
-        .expect([Expect::Gap("/sys shows the host's interfaces by name"), super::NO_NAMESPACES, PATHLESS]),
+        .expect([ExpectedOutcome::Gap("/sys shows the host's interfaces by name"), super::NO_NAMESPACES, PATHLESS]),
     good("3C-99", "network on: TCP", "LET", "$P tcp4 127.0.0.1 22 || $P socket 2 1 0").flags(ON),
     call("3C-99b", "network on: a packet socket", "$P socket 17 3 768").flags(ON),
     call("3C-99c", "network on: a raw socket", "$P raw").flags(ON),

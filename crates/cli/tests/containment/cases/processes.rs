@@ -1,18 +1,18 @@
 //! Cases against outside processes, and information about them.
 
 use super::{HOLDS, NO_NAMESPACES, PATHLESS};
-use crate::suite::case::{Case, Expect, call, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
-const H: Expect = HOLDS;
+const H: ExpectedOutcome = HOLDS;
 /// Landlock's scoping of signals and debugging holds here.
-const SCOPED: [Expect; 3] = [H, H, Expect::Gap("a filter of system calls does not know whose process it is")];
+const SCOPED: [ExpectedOutcome; 3] = [H, H, ExpectedOutcome::Gap("a filter of system calls does not know whose process it is")];
 /// The filter blocks debuggers; without Landlock, `/proc` still has files.
-const TRACED: [Expect; 3] = [H, H, H];
-const SEEN: [Expect; 3] = [H, NO_NAMESPACES, PATHLESS];
+const TRACED: [ExpectedOutcome; 3] = [H, H, H];
+const SEEN: [ExpectedOutcome; 3] = [H, NO_NAMESPACES, PATHLESS];
 /// A PID namespace or the filter holds here.
-const FILTERED: [Expect; 3] = [H, H, H];
+const FILTERED: [ExpectedOutcome; 3] = [H, H, H];
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     call("3D-98", "a debugger's attachment", "$P ptrace $V").expect(TRACED),
     call("3D-98b", "a debugger's seizure", "$P ptrace-seize $V").expect(TRACED),
     call(
@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
     good("3D-98d", "a debugger inside", "LET", "$P ptrace-self").expect([
         H,
         H,
-        Expect::Gap("where neither namespaces nor Landlock hold it, nobody traces anybody"),
+        ExpectedOutcome::Gap("where neither namespaces nor Landlock hold it, nobody traces anybody"),
     ]),
     text("3D-99", "the victim's memory, read", "memory-secret", "$P pvm-read $V $ADDR").expect(TRACED),
     host("3D-99b", "the victim's memory, written", "$P pvm-write $V $ADDR").expect(TRACED),
@@ -133,9 +133,9 @@ pub(super) const CASES: &[Case] = &[
         .expect(super::PRIVATE),
 ];
 
-const REAL_INIT: Expect = Expect::Not("without a process namespace that is the machine's own first process");
-const NO_IPC: Expect = Expect::Gap("without an IPC namespace there is no IPC at all");
-const REAL_ROOT: Expect = Expect::Not("if it did not hold it would hit every process of this machine");
+const REAL_INIT: ExpectedOutcome = ExpectedOutcome::Not("without a process namespace that is the machine's own first process");
+const NO_IPC: ExpectedOutcome = ExpectedOutcome::Gap("without an IPC namespace there is no IPC at all");
+const REAL_ROOT: ExpectedOutcome = ExpectedOutcome::Not("if it did not hold it would hit every process of this machine");
 /// As root, only in a PID namespace of its own.
 const ALL_OF_USER: &str = "[ $(id -u) != 0 ] || [ \"$(readlink /proc/self/ns/pid)\" != \"$PIDNS\" ] && \
     python3 -c 'import os; os.setpriority(os.PRIO_USER, 0, 3)'; : $V";

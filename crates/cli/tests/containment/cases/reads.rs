@@ -1,14 +1,14 @@
 //! Cases that try to read secrets in every way.
 
 use super::{HIDDEN, HOLDS, PATHLESS};
-use crate::suite::case::{Case, Expect, call, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host, text};
 
 const HOME: &[&str] = &["--writable", "$H"];
-const TWIN: Expect = Expect::Gap("a link that was there before is the same file by another name");
-const TWINS: [Expect; 3] = [TWIN, TWIN, TWIN];
-const GLOB: Expect = Expect::Gap("patterns are matched when the mounts are made");
+const TWIN: ExpectedOutcome = ExpectedOutcome::Gap("a link that was there before is the same file by another name");
+const TWINS: [ExpectedOutcome; 3] = [TWIN, TWIN, TWIN];
+const GLOB: ExpectedOutcome = ExpectedOutcome::Gap("patterns are matched when the mounts are made");
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     text(
         "3F-137f",
         "a secret whose directory is renamed",
@@ -50,7 +50,7 @@ pub(super) const CASES: &[Case] = &[
     text("3F-141c", "~/.aws/credentials is a link to elsewhere", "aws-secret", "cat $H/creds")
         .setup("mv $H/.aws/credentials $H/creds; ln -s ../creds $H/.aws/credentials")
         .expect([
-            Expect::Gap("what a link below a hidden directory leads to is not hidden itself"),
+            ExpectedOutcome::Gap("what a link below a hidden directory leads to is not hidden itself"),
             HIDDEN[1],
             PATHLESS,
         ]),
@@ -135,7 +135,7 @@ pub(super) const CASES: &[Case] = &[
         .expect(HIDDEN),
     text("3F-142o", ".env outside the workspace", "out-secret", "cat $OUT/.env")
         .setup("echo out-secret > $OUT/.env")
-        .expect([Expect::Gap("patterns are searched for in the roots and at home"), HIDDEN[1], PATHLESS]),
+        .expect([ExpectedOutcome::Gap("patterns are searched for in the roots and at home"), HIDDEN[1], PATHLESS]),
     host("3F-142p", ".env changed", "echo x > .env").expect(HIDDEN),
     host("3F-142q", ".env removed", "rm -f .env").expect(HIDDEN),
     host("3F-142r", ".env replaced", "mv -f w .env").expect(HIDDEN),
@@ -170,4 +170,4 @@ pub(super) const CASES: &[Case] = &[
         .expect([HOLDS; 3]),
 ];
 
-const HIDDEN_WRITE: [Expect; 3] = HIDDEN;
+const HIDDEN_WRITE: [ExpectedOutcome; 3] = HIDDEN;

@@ -1,7 +1,7 @@
 //! Cases with read-only paths inside a writable root, further roots, and the read-only mode.
 
 use super::{HIDDEN, HOLDS, INNER, META, PATHLESS, PATHS, PRIVATE};
-use crate::suite::case::{Case, Expect, Sees, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, good, host, text};
 
 const READ_ONLY: &[&str] = &["--mode", "read-only"];
 const KEPT: &[&str] = &["--read-only", "$WS/a/b"];
@@ -9,7 +9,7 @@ const TWO: &[&str] = &["--writable", "$OUT/repo"];
 /// The workspace is the home.
 const AT_HOME: &str = "export HOME=$PWD; exec \"$@\"";
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3B-60", "a missing .claude made", "mkdir .claude; echo x > .claude/settings.json").expect(INNER),
     host("3B-60b", "a missing .agents made as a file", "echo x > .agents").expect(INNER),
     host("3B-60c", "a missing .claude linked to elsewhere", "ln -s a .claude").expect(INNER),
@@ -22,12 +22,12 @@ pub(super) const CASES: &[Case] = &[
     .expect(INNER),
     host("3B-65a", "configuration of editors and agents changed", "for f in .cursor/mcp.json .vscode/tasks.json .zed/x .idea/x .devcontainer/x .gemini/x .husky/x .mcp.json AGENTS.md CLAUDE.md; do echo evil >> $f; rm -f $f; mv $f moved; done; mv .vscode v; grep -rqs evil .cursor .vscode .zed .idea .devcontainer .gemini .husky .mcp.json AGENTS.md CLAUDE.md && echo TOOK")
         .setup("for d in .cursor .vscode .zed .idea .devcontainer .gemini .husky; do mkdir $d; echo mine > $d/x; done; echo mine > .cursor/mcp.json; echo mine > .vscode/tasks.json; for f in .mcp.json AGENTS.md CLAUDE.md; do echo mine > $f; done")
-        .sees(Sees::Text("TOOK"))
+        .sees(BreachSign::Text("TOOK"))
         .expect(INNER),
-    host("3B-65b", "a missing .mcp.json made", "echo evil > .mcp.json").sees(Sees::Made("$WS/.mcp.json")).expect(INNER),
-    host("3B-65c", "a missing AGENTS.md made", "echo evil > x; mv x AGENTS.md").sees(Sees::Made("$WS/AGENTS.md")).expect(INNER),
-    host("3B-65d", "a missing .vscode made", "mkdir -p .vscode; echo evil > .vscode/tasks.json").sees(Sees::Made("$WS/.vscode/tasks.json")).expect(INNER),
-    host("3B-65e", "a missing .envrc made", "ln -s a/b .envrc || echo evil > .envrc").sees(Sees::Made("$WS/.envrc")).expect(INNER),
+    host("3B-65b", "a missing .mcp.json made", "echo evil > .mcp.json").sees(BreachSign::Made("$WS/.mcp.json")).expect(INNER),
+    host("3B-65c", "a missing AGENTS.md made", "echo evil > x; mv x AGENTS.md").sees(BreachSign::Made("$WS/AGENTS.md")).expect(INNER),
+    host("3B-65d", "a missing .vscode made", "mkdir -p .vscode; echo evil > .vscode/tasks.json").sees(BreachSign::Made("$WS/.vscode/tasks.json")).expect(INNER),
+    host("3B-65e", "a missing .envrc made", "ln -s a/b .envrc || echo evil > .envrc").sees(BreachSign::Made("$WS/.envrc")).expect(INNER),
     host("3B-61", "a file of .toolgate changed", "echo x >> .toolgate/config.toml").expect(INNER),
     host("3B-61b", "a new file in .codex", "echo x > .codex/new").expect(INNER),
     host("3B-61c", "a mode in .codex", "chmod 777 .codex/config.toml").expect(INNER),
@@ -37,10 +37,10 @@ pub(super) const CASES: &[Case] = &[
     host("3B-62c", ".toolgate removed", "rm -rf .toolgate").expect(INNER),
     host("3B-63", ".claude is a link to elsewhere inside", "echo x > .claude/x; echo x > real/x")
         .setup("mkdir real; ln -s real .claude")
-        .sees(Sees::Made("$WS/.claude/x"))
+        .sees(BreachSign::Made("$WS/.claude/x"))
         .expect([
-            Expect::Holds,
-            Expect::Gap("Landlock cannot take away what lies in a writable directory"),
+            ExpectedOutcome::Holds,
+            ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory"),
             PATHLESS,
         ]),
     host(
@@ -49,10 +49,10 @@ pub(super) const CASES: &[Case] = &[
         "mkdir real; echo x > real/x; echo x > .claude/x",
     )
     .setup("ln -s real .claude")
-    .sees(Sees::Made("$WS/.claude/x"))
+    .sees(BreachSign::Made("$WS/.claude/x"))
     .expect([
-        Expect::Holds,
-        Expect::Gap("Landlock cannot take away what lies in a writable directory"),
+        ExpectedOutcome::Holds,
+        ExpectedOutcome::Gap("Landlock cannot take away what lies in a writable directory"),
         PATHLESS,
     ]),
     host(
@@ -70,10 +70,10 @@ pub(super) const CASES: &[Case] = &[
         "cd ..; mv ws ws2 && mkdir -p ws/.toolgate && echo x > ws/.toolgate/config.toml",
     )
     .expect(PATHS),
-    host("3B-68a", "a missing start-up file of a home that is the workspace", "echo evil > .zshenv").wrap(AT_HOME).sees(Sees::Made("$WS/.zshenv")).expect(INNER),
-    host("3B-68b", "a program in ~/.local/bin", "echo evil > .local/bin/ls").setup("mkdir -p .local/bin").wrap(AT_HOME).sees(Sees::Made("$WS/.local/bin/ls")).expect(INNER),
-    host("3B-68c", "a unit of systemd", "mkdir -p .config/systemd/user; echo evil > .config/systemd/user/e.service").wrap(AT_HOME).sees(Sees::Made("$WS/.config/systemd/user/e.service")).expect(INNER),
-    host("3B-68d", "start-up files that are there", "for f in .bashrc .gitconfig .cargo/config.toml; do echo evil >> $f && echo TOOK; mv -f $f moved && echo TOOK; done").setup("mkdir .cargo; for f in .bashrc .gitconfig .cargo/config.toml; do echo mine > $f; done").wrap(AT_HOME).sees(Sees::Text("TOOK")).expect(INNER),
+    host("3B-68a", "a missing start-up file of a home that is the workspace", "echo evil > .zshenv").wrap(AT_HOME).sees(BreachSign::Made("$WS/.zshenv")).expect(INNER),
+    host("3B-68b", "a program in ~/.local/bin", "echo evil > .local/bin/ls").setup("mkdir -p .local/bin").wrap(AT_HOME).sees(BreachSign::Made("$WS/.local/bin/ls")).expect(INNER),
+    host("3B-68c", "a unit of systemd", "mkdir -p .config/systemd/user; echo evil > .config/systemd/user/e.service").wrap(AT_HOME).sees(BreachSign::Made("$WS/.config/systemd/user/e.service")).expect(INNER),
+    host("3B-68d", "start-up files that are there", "for f in .bashrc .gitconfig .cargo/config.toml; do echo evil >> $f && echo TOOK; mv -f $f moved && echo TOOK; done").setup("mkdir .cargo; for f in .bashrc .gitconfig .cargo/config.toml; do echo mine > $f; done").wrap(AT_HOME).sees(BreachSign::Text("TOOK")).expect(INNER),
     good("3B-68e", "ordinary files of a home that is the workspace", "IN", "mkdir -p notes .config/app && echo x > notes/a && echo IN").wrap(AT_HOME).lands("test -e notes/a"),
     text("3B-68f", "a secret among more decoys than were once hidden", "SECRETX", "cat app/conf/.env").setup("mkdir -p app/conf; for i in $(seq 600); do mkdir d$i; echo x > d$i/.env; done; echo SECRETX > app/conf/.env").expect(HIDDEN),
     host("3B-66", ".toolgate through a link in the workspace", "ln -s .toolgate t; echo x >> t/config.toml")
@@ -113,12 +113,12 @@ pub(super) const CASES: &[Case] = &[
         .expect(INNER),
     host("3B-69g", "a --read-only path that is not there yet", "mkdir kept; echo x > kept/x")
         .flags(&["--read-only", "$WS/kept"])
-        .sees(Sees::Made("$WS/kept/x"))
+        .sees(BreachSign::Made("$WS/kept/x"))
         .expect(INNER),
     host("3B-69h", "a --read-only path by a link", "echo x > a/b/f && echo written")
         .setup("ln -s a/b kept")
         .flags(&["--read-only", "$WS/kept"])
-        .sees(Sees::Text("written"))
+        .sees(BreachSign::Text("written"))
         .control("echo written")
         .expect(INNER),
     host(
@@ -152,7 +152,7 @@ pub(super) const CASES: &[Case] = &[
         "mv w $OUT/repo/w2 && [ -f $OUT/repo/w2 ] && echo moved",
     )
     .flags(&["--writable", "$D"])
-    .sees(Sees::Nothing),
+    .sees(BreachSign::Nothing),
     good("3A-47z", "read-only mode: reading", "int main", "cat src/main.c")
         .flags(READ_ONLY)
         .expect([HOLDS; 3]),

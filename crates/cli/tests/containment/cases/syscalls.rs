@@ -3,12 +3,12 @@
 //! Dangerous calls are made with invalid arguments: the kernel's error about them shows that the kernel, not the
 //! filter, has answered.
 
-use crate::suite::case::{Case, Expect, Sees, call, good, host, text};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, good, host, text};
 
-const H: Expect = Expect::Holds;
+const H: ExpectedOutcome = ExpectedOutcome::Holds;
 const TTY: &str = "exec script -qec \"$(printf '%q ' \"$@\")\" /dev/null";
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     call("3D-109", "perf_event_open", "$P perf"),
     call("3D-109b", "perf_event_open with a bad address", "$P try perf_event_open"),
     call("3D-109c", "bpf", "$P bpf"),
@@ -53,7 +53,7 @@ pub(super) const CASES: &[Case] = &[
         "a core file",
         "ulimit -c unlimited; sleep 9 & kill -SEGV $!; wait; ls core* && echo CORE",
     )
-    .sees(Sees::Text("CORE")),
+    .sees(BreachSign::Text("CORE")),
     call("3D-116b", "the limit of cores raised", "$P core-limit"),
     call("3D-117", "syslog", "$P try syslog"),
     call("3D-117b", "settimeofday", "$P try settimeofday"),

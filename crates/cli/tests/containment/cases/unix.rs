@@ -1,15 +1,15 @@
 //! Cases with Unix sockets: of the host, of its other programs, and of the sandbox itself.
 
 use super::{HOLDS, PATHLESS};
-use crate::suite::case::{Case, Expect, call, good, host};
+use crate::suite::case::{AttackCase, ExpectedOutcome, call, good, host};
 
 const ON: &[&str] = &["--network", "on"];
 const NAMED: &[&str] = &["--unix-socket", "$OUT/s.sock"];
 /// A process of Toolgate's decides about each connection, in every tier.
-const ALL: [Expect; 3] = [HOLDS; 3];
-const NO_TMP: Expect = Expect::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
+const ALL: [ExpectedOutcome; 3] = [HOLDS; 3];
+const NO_TMP: ExpectedOutcome = ExpectedOutcome::Gap("without a mount namespace there is no private /tmp; TMPDIR is elsewhere");
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3C-81", "a stream socket outside", "$P stream $OUT/s.sock").expect(ALL),
     host("3C-81b", "a stream socket outside, by ..", "$P stream ../out/s.sock").expect(ALL),
     host("3C-81c", "a stream socket outside, from its directory", "cd $OUT; $P stream s.sock").expect(ALL),

@@ -1,15 +1,15 @@
 //! Cases that try to write outside the workspace.
 
 use super::{META as PATHS_AND_META, PATHS, PRIVATE};
-use crate::suite::case::{Case, Expect, Sees, call, host};
+use crate::suite::case::{AttackCase, ExpectedOutcome, BreachSign, call, host};
 
-const UNAVOIDABLE: Expect =
-    Expect::Gap("a link that was there before is the same file, and its path is inside");
+const UNAVOIDABLE: ExpectedOutcome =
+    ExpectedOutcome::Gap("a link that was there before is the same file, and its path is inside");
 
-pub(super) const CASES: &[Case] = &[
+pub(super) const CASES: &[AttackCase] = &[
     host("3A-01", "a new file outside", "echo x > $OUT/new").expect(PATHS),
-    host("3A-01b", "a new file in /etc", "echo x > /etc/$N").sees(Sees::Made("/etc/$N")).expect(PATHS),
-    host("3A-01c", "a new file in the parent", "echo x > ../new").sees(Sees::Made("$D/new")).expect(PATHS),
+    host("3A-01b", "a new file in /etc", "echo x > /etc/$N").sees(BreachSign::Made("/etc/$N")).expect(PATHS),
+    host("3A-01c", "a new file in the parent", "echo x > ../new").sees(BreachSign::Made("$D/new")).expect(PATHS),
     host("3A-01d", "an existing file outside", "echo x >> $OUT/v").expect(PATHS),
     host("3A-02", "by ..", "echo x > ../out/new").expect(PATHS),
     host("3A-02b", "by .. after cd to a directory inside", "cd a/b && echo x > ../../../out/new")
@@ -62,21 +62,21 @@ pub(super) const CASES: &[Case] = &[
     host("3A-20c", "a symbolic link made", "ln -s x $OUT/new").expect(PATHS),
     host("3A-20d", "a unix socket made", "$P bind $OUT/new").expect(PATHS),
     host("3A-32", "/dev/shm is private", "echo x > /dev/shm/$N && echo written")
-        .sees(Sees::Made("/dev/shm/$N"))
+        .sees(BreachSign::Made("/dev/shm/$N"))
         .works("written")
         .expect(PRIVATE),
     host("3A-33", "/tmp is private", "echo x > /tmp/$N && echo written")
-        .sees(Sees::Made("/tmp/$N"))
+        .sees(BreachSign::Made("/tmp/$N"))
         .works("written")
         .expect(PRIVATE),
     host("3A-33b", "/var/tmp is private", "echo x > /var/tmp/$N && echo written")
-        .sees(Sees::Made("/var/tmp/$N"))
+        .sees(BreachSign::Made("/var/tmp/$N"))
         .works("written")
         .expect(PRIVATE),
-    host("3A-33c", "/run", "echo x > /run/$N").sees(Sees::Made("/run/$N")).expect(PATHS),
-    host("3A-33d", "/run/lock", "echo x > /run/lock/$N").sees(Sees::Made("/run/lock/$N")).expect(PATHS),
-    host("3A-33e", "/dev", "echo x > /dev/$N").sees(Sees::Made("/dev/$N")).expect(PATHS),
-    host("3A-33f", "/var/lib", "echo x > /var/lib/$N").sees(Sees::Made("/var/lib/$N")).expect(PATHS),
+    host("3A-33c", "/run", "echo x > /run/$N").sees(BreachSign::Made("/run/$N")).expect(PATHS),
+    host("3A-33d", "/run/lock", "echo x > /run/lock/$N").sees(BreachSign::Made("/run/lock/$N")).expect(PATHS),
+    host("3A-33e", "/dev", "echo x > /dev/$N").sees(BreachSign::Made("/dev/$N")).expect(PATHS),
+    host("3A-33f", "/var/lib", "echo x > /var/lib/$N").sees(BreachSign::Made("/var/lib/$N")).expect(PATHS),
     host("3A-34", "~/.bashrc", "echo pwn >> $H/.bashrc").expect(PATHS),
     host("3A-34b", "~/.gitconfig", "git config --global core.pager x; echo x >> $H/.gitconfig").expect(PATHS),
     host("3A-34c", "~/.ssh/authorized_keys", "echo x >> $H/.ssh/authorized_keys").expect(PATHS),
@@ -89,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
     host("3A-34e", "a new ~/.zshrc", "echo x > $H/.zshrc").expect(PATHS),
     host("3A-34f", "~/.local/bin", "mkdir -p $H/.local/bin; echo x > $H/.local/bin/git").expect(PATHS),
     host("3A-34g", "a crontab", "echo '# x' > /var/spool/cron/crontabs/$N")
-        .sees(Sees::Made("/var/spool/cron/crontabs/$N"))
+        .sees(BreachSign::Made("/var/spool/cron/crontabs/$N"))
         .expect(PATHS),
     host("3A-44", "--explain: a new file outside", "echo x > $OUT/new; $P chmod $OUT/v 511; rm -f $OUT/v")
         .flags(&["--explain"])

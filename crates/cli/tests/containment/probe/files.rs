@@ -2,9 +2,9 @@
 
 use std::ffi::CString;
 
-use super::{Args, CWD, Probe, Tried, at, at_mut, attempt, raw};
+use super::{Args, CWD, ProbeFn, ProbeResult, at, at_mut, attempt, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("openr", |args| open(args, libc::O_RDONLY)),
     ("openw", |args| open(args, libc::O_WRONLY)),
     ("openrw", |args| open(args, libc::O_RDWR)),
@@ -52,42 +52,42 @@ pub(super) fn descriptor(path: &CString, flags: i32) -> Result<usize, i32> {
     raw(libc::SYS_openat, &[CWD, at(path.as_c_str()), flags as usize | libc::O_CLOEXEC as usize, 0o600])
 }
 
-fn open(args: &Args<'_>, flags: i32) -> Tried {
+fn open(args: &Args<'_>, flags: i32) -> ProbeResult {
     descriptor(&args.path(0), flags).map(drop)
 }
 
 /// Writes a file's content back to it: nothing changes, but it is a write.
-fn rewrite(args: &Args<'_>) -> Tried {
+fn rewrite(args: &Args<'_>) -> ProbeResult {
     let text = std::fs::read(args.text(0)).map_err(|error| error.raw_os_error().unwrap_or(0))?;
     let file = descriptor(&args.path(0), libc::O_WRONLY)?;
     attempt(libc::SYS_write, &[file, at(text.as_slice()), text.len()])
 }
 
-fn rename(args: &Args<'_>, flags: u32) -> Tried {
+fn rename(args: &Args<'_>, flags: u32) -> ProbeResult {
     let (from, to) = (args.path(0), args.path(1));
     attempt(libc::SYS_renameat2, &[CWD, at(from.as_c_str()), CWD, at(to.as_c_str()), flags as usize])
 }
 
-fn link_to(file: usize, to: &CString) -> Tried {
+fn link_to(file: usize, to: &CString) -> ProbeResult {
     let from = CString::new(format!("/proc/self/fd/{file}")).unwrap();
     let follow = libc::AT_SYMLINK_FOLLOW as usize;
     attempt(libc::SYS_linkat, &[CWD, at(from.as_c_str()), CWD, at(to.as_c_str()), follow])
 }
 
-fn tmpfile_link(args: &Args<'_>) -> Tried {
+fn tmpfile_link(args: &Args<'_>) -> ProbeResult {
     link_to(descriptor(&args.path(0), libc::O_TMPFILE | libc::O_WRONLY)?, &args.path(1))
 }
 
-fn link_fd(args: &Args<'_>) -> Tried {
+fn link_fd(args: &Args<'_>) -> ProbeResult {
     link_to(descriptor(&args.path(0), libc::O_RDONLY)?, &args.path(1))
 }
 
-fn fchmod_path(args: &Args<'_>) -> Tried {
+fn fchmod_path(args: &Args<'_>) -> ProbeResult {
     let file = descriptor(&args.path(0), libc::O_RDONLY)?;
     attempt(libc::SYS_fchmod, &[file, args.number(1)])
 }
 
-fn chown(args: &Args<'_>) -> Tried {
+fn chown(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_fchownat, &[CWD, at(args.path(0).as_c_str()), NOBODY_ELSE, NOBODY_ELSE, 0])?;
     // The kernel may skip a change to -1, but not one to the owner's own ids.
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
@@ -97,22 +97,22 @@ fn chown(args: &Args<'_>) -> Tried {
 /// A well-formed value for `security.capability`: version 2, nothing permitted.
 const VALUE: [u8; 20] = [0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-fn xattr(path: &CString, name: &std::ffi::CStr) -> Tried {
+fn xattr(path: &CString, name: &std::ffi::CStr) -> ProbeResult {
     attempt(libc::SYS_setxattr, &[at(path.as_c_str()), at(name), at(&VALUE), VALUE.len(), 0])
 }
 
-fn setxattrat(args: &Args<'_>) -> Tried {
+fn setxattrat(args: &Args<'_>) -> ProbeResult {
     const SETXATTRAT: i64 = 463;
     let value = [at(&VALUE), VALUE.len()];
     attempt(SETXATTRAT, &[CWD, at(args.path(0).as_c_str()), 0, at(c"user.tgc"), at(&value), 16])
 }
 
-fn fsetxattr(args: &Args<'_>) -> Tried {
+fn fsetxattr(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_fsetxattr, &[args.number(0), at(c"user.tgc"), at(&VALUE), VALUE.len(), 0])
 }
 
 /// Toggles the no-dump attribute, which needs only a readable descriptor.
-fn setflags(args: &Args<'_>) -> Tried {
+fn setflags(args: &Args<'_>) -> ProbeResult {
     const GET: usize = 0x8008_6601;
     const SET: usize = 0x4008_6602;
     const NO_DUMP: u64 = 0x40;
@@ -123,42 +123,42 @@ fn setflags(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_ioctl, &[file, SET, at(&flags)])
 }
 
-fn fallocate(args: &Args<'_>) -> Tried {
+fn fallocate(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_fallocate, &[args.number(0), 0, 0, 4096])
 }
 
-fn mknod(args: &Args<'_>, kind: u32) -> Tried {
+fn mknod(args: &Args<'_>, kind: u32) -> ProbeResult {
     let path = args.path(0);
     let device = libc::makedev(args.number(1) as u32, args.number(2) as u32);
     attempt(libc::SYS_mknodat, &[CWD, at(path.as_c_str()), (kind | 0o666) as usize, device as usize])?;
     descriptor(&path, libc::O_RDONLY).map(drop)
 }
 
-fn mode_create(args: &Args<'_>) -> Tried {
+fn mode_create(args: &Args<'_>) -> ProbeResult {
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
     attempt(libc::SYS_openat, &[CWD, at(args.path(0).as_c_str()), flags, args.number(1)])
 }
 
-fn mode_mknod(args: &Args<'_>) -> Tried {
+fn mode_mknod(args: &Args<'_>) -> ProbeResult {
     let mode = libc::S_IFREG as usize | args.number(1);
     attempt(libc::SYS_mknodat, &[CWD, at(args.path(0).as_c_str()), mode, 0])
 }
 
 /// Creates a file below an inherited directory.
-fn openat(args: &Args<'_>) -> Tried {
+fn openat(args: &Args<'_>) -> ProbeResult {
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
     attempt(libc::SYS_openat, &[args.number(0), at(args.path(1).as_c_str()), flags, 0o644])
 }
 
 /// Creates a file relative to an inherited directory that becomes the current one.
-fn openat_dots(args: &Args<'_>) -> Tried {
+fn openat_dots(args: &Args<'_>) -> ProbeResult {
     raw(libc::SYS_fchdir, &[args.number(0)])?;
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
     attempt(libc::SYS_openat, &[CWD, at(args.path(1).as_c_str()), flags, 0o644])
 }
 
 /// Opens a file for writing by its handle, which resolves no path.
-fn handle(args: &Args<'_>) -> Tried {
+fn handle(args: &Args<'_>) -> ProbeResult {
     let mut handle = [0u32; 34];
     handle[0] = 128;
     let mut mount = 0i32;
@@ -171,13 +171,13 @@ fn handle(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_open_by_handle_at, &[above, at(&handle), libc::O_WRONLY as usize])
 }
 
-fn inherited_socket(args: &Args<'_>) -> Tried {
+fn inherited_socket(args: &Args<'_>) -> ProbeResult {
     let text = b"x";
     attempt(libc::SYS_sendto, &[args.number(0), at(text), 1, libc::MSG_NOSIGNAL as usize, 0, 0])
 }
 
 /// Writes to an inherited descriptor with a call other than `write`.
-fn send_file(args: &Args<'_>) -> Tried {
+fn send_file(args: &Args<'_>) -> ProbeResult {
     let from = descriptor(&args.path(1), libc::O_RDONLY)?;
     attempt(libc::SYS_sendfile, &[args.number(0), from, 0, 1])
 }

@@ -1,8 +1,8 @@
 //! Probes of dangerous system calls, made harmless by an argument that the kernel rejects after the permission check.
 
-use super::{Args, Errno, Probe, Tried, at, attempt, raw};
+use super::{Args, ProbeErrno, ProbeFn, ProbeResult, at, attempt, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("try", attempt_named),
     ("perf", |_| perf()),
     ("bpf", |_| bpf()),
@@ -23,20 +23,20 @@ const BAD: usize = 1;
 const NO_FD: usize = usize::MAX;
 
 /// A call, and the errors that show that the kernel itself, not a filter, has looked at its arguments.
-struct Bad {
+struct InvalidCall {
     name: &'static str,
     number: i64,
     args: &'static [usize],
-    looked: &'static [Errno],
+    looked: &'static [ProbeErrno],
 }
 
-const fn bad(name: &'static str, number: i64, args: &'static [usize], looked: &'static [Errno]) -> Bad {
-    Bad { name, number, args, looked }
+const fn bad(name: &'static str, number: i64, args: &'static [usize], looked: &'static [ProbeErrno]) -> InvalidCall {
+    InvalidCall { name, number, args, looked }
 }
 
 use libc::{EBADF, EFAULT, EINVAL, ENOENT, ENOEXEC};
 
-const BADS: &[Bad] = &[
+const BADS: &[InvalidCall] = &[
     bad("settimeofday", libc::SYS_settimeofday, &[BAD, 0], &[EFAULT]),
     bad("clock_settime", libc::SYS_clock_settime, &[0, BAD], &[EFAULT]),
     bad("adjtimex", libc::SYS_adjtimex, &[BAD], &[EFAULT]),
@@ -93,7 +93,7 @@ const BADS: &[Bad] = &[
     bad("memfd_secret", 447, &[0xff00], &[EINVAL]),
 ];
 
-fn attempt_named(args: &Args<'_>) -> Tried {
+fn attempt_named(args: &Args<'_>) -> ProbeResult {
     let name = args.text(0);
     let Some(bad) = BADS.iter().find(|bad| bad.name == name) else { super::usage("no such call") };
     match raw(bad.number, bad.args) {
@@ -104,7 +104,7 @@ fn attempt_named(args: &Args<'_>) -> Tried {
 }
 
 /// Counts this process's own instructions.
-fn perf() -> Tried {
+fn perf() -> ProbeResult {
     let mut attr = [0u64; 16];
     // Software event, its size, task clock; without the kernel and the hypervisor.
     attr[0] = 1 | 128 << 32;
@@ -114,29 +114,29 @@ fn perf() -> Tried {
 }
 
 /// Creates a BPF array with one number.
-fn bpf() -> Tried {
+fn bpf() -> ProbeResult {
     let attr = [2u32, 4, 8, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     attempt(libc::SYS_bpf, &[0, at(&attr), 48])
 }
 
-fn fanotify() -> Tried {
+fn fanotify() -> ProbeResult {
     const REPORT_FID: usize = 0x200;
     attempt(libc::SYS_fanotify_init, &[REPORT_FID, 0])
 }
 
 #[cfg(target_arch = "x86_64")]
-fn ldt() -> Tried {
+fn ldt() -> ProbeResult {
     let mut table = [0u8; 64];
     attempt(libc::SYS_modify_ldt, &[0, super::at_mut(&mut table), table.len()])
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn ldt() -> Tried {
+fn ldt() -> ProbeResult {
     Err(libc::ENOSYS)
 }
 
 /// Types letters into the terminal. They are passed separately, so that nothing else prints them as one word.
-fn inject(request: usize, args: &Args<'_>) -> Tried {
+fn inject(request: usize, args: &Args<'_>) -> ProbeResult {
     for letter in args.0 {
         raw(libc::SYS_ioctl, &[0, request, at(letter.as_bytes())])?;
     }
@@ -144,7 +144,7 @@ fn inject(request: usize, args: &Args<'_>) -> Tried {
 }
 
 /// Prints the number of Landlock domains that this process can enter.
-fn domains(_args: &Args<'_>) -> Tried {
+fn domains(_args: &Args<'_>) -> ProbeResult {
     // Only the creation of block devices is handled, which no test needs.
     let handled = [1u64 << 11];
     raw(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])?;

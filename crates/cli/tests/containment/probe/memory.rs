@@ -1,8 +1,8 @@
 //! Probes of foreign memory: debugger calls, shared segments, message queues, keys.
 
-use super::{Args, Probe, Tried, at, at_mut, attempt, raw};
+use super::{Args, ProbeFn, ProbeResult, at, at_mut, attempt, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("ptrace", |args| attach(args.number(0))),
     ("ptrace-seize", |args| trace(libc::PTRACE_SEIZE, args.number(0))),
     ("ptrace-self", |_| trace(libc::PTRACE_TRACEME, 0)),
@@ -30,17 +30,17 @@ pub(super) const PROBES: &[(&str, Probe)] = &[
 /// The user's session keyring.
 const KEYRING: usize = -5i32 as u32 as usize;
 
-fn trace(request: u32, pid: usize) -> Tried {
+fn trace(request: u32, pid: usize) -> ProbeResult {
     attempt(libc::SYS_ptrace, &[request as usize, pid, 0, 0])
 }
 
-fn attach(pid: usize) -> Tried {
+fn attach(pid: usize) -> ProbeResult {
     trace(libc::PTRACE_ATTACH, pid)?;
     raw(libc::SYS_wait4, &[pid, 0, libc::__WALL as usize, 0])?;
     trace(libc::PTRACE_DETACH, pid)
 }
 
-fn process_vm(number: i64, args: &Args<'_>) -> Tried {
+fn process_vm(number: i64, args: &Args<'_>) -> ProbeResult {
     let mut buffer = *b"overwritten--";
     let (ours, theirs) = ([at_mut(&mut buffer), buffer.len()], [args.number(1), buffer.len()]);
     raw(number, &[args.number(0), at(&ours), 1, at(&theirs), 1, 0])?;
@@ -48,19 +48,19 @@ fn process_vm(number: i64, args: &Args<'_>) -> Tried {
     Ok(())
 }
 
-fn mem_write(args: &Args<'_>) -> Tried {
+fn mem_write(args: &Args<'_>) -> ProbeResult {
     let path = std::ffi::CString::new(format!("/proc/{}/mem", args.number(0))).unwrap();
     let file = super::files::descriptor(&path, libc::O_RDWR)?;
     attempt(libc::SYS_pwrite64, &[file, at(b"overwritten"), 11, args.number(1)])
 }
 
-fn madvise(args: &Args<'_>) -> Tried {
+fn madvise(args: &Args<'_>) -> ProbeResult {
     let pidfd = raw(libc::SYS_pidfd_open, &[args.number(0), 0])?;
     let range = [args.number(1) & !4095, 4096];
     attempt(libc::SYS_process_madvise, &[pidfd, at(&range), 1, libc::MADV_PAGEOUT as usize, 0])
 }
 
-fn shmat(args: &Args<'_>) -> Tried {
+fn shmat(args: &Args<'_>) -> ProbeResult {
     let address = raw(libc::SYS_shmat, &[args.number(0), 0, 0])?;
     super::poke(address, u32::from_ne_bytes(*b"OVER"));
     Ok(())
@@ -70,24 +70,24 @@ fn mq_open(args: &Args<'_>, flags: i32) -> Result<usize, i32> {
     raw(libc::SYS_mq_open, &[at(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0])
 }
 
-fn mq_send(args: &Args<'_>) -> Tried {
+fn mq_send(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_mq_timedsend, &[mq_open(args, 0)?, at(b"x"), 1, 0, 0])
 }
 
 /// Creates a queue and removes it.
-fn mq_new(args: &Args<'_>) -> Tried {
+fn mq_new(args: &Args<'_>) -> ProbeResult {
     mq_open(args, libc::O_CREAT)?;
     attempt(libc::SYS_mq_unlink, &[at(args.path(0).as_c_str())])
 }
 
 /// Adds a key to this process's own keyring, which ends with the process.
-fn add_key() -> Tried {
+fn add_key() -> ProbeResult {
     const OWN: usize = -2i32 as u32 as usize;
     attempt(libc::SYS_add_key, &[at(c"user"), at(c"tgc"), at(b"x"), 1, OWN])
 }
 
 /// The error "no such key" counts as an answer.
-fn key(tried: Tried) -> Tried {
+fn key(tried: ProbeResult) -> ProbeResult {
     match tried {
         Err(libc::ENOKEY) => Ok(()),
         tried => tried,

@@ -1,9 +1,9 @@
 //! Probes of mounts and namespaces.
 
 use super::files::descriptor;
-use super::{Args, CWD, Errno, Probe, Tried, at, attempt, raw};
+use super::{Args, CWD, ProbeErrno, ProbeFn, ProbeResult, at, attempt, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("mount-tmpfs", |args| mount(c"tmpfs", &args.path(0), c"tmpfs", 0)),
     ("mount-proc", |args| mount(c"proc", &args.path(0), c"proc", 0)),
     ("bind", |args| mount(&args.path(0), &args.path(1), c"", libc::MS_BIND)),
@@ -27,7 +27,7 @@ pub(super) const PROBES: &[(&str, Probe)] = &[
     }),
 ];
 
-fn mount(from: &std::ffi::CStr, to: &std::ffi::CStr, kind: &std::ffi::CStr, flags: u64) -> Tried {
+fn mount(from: &std::ffi::CStr, to: &std::ffi::CStr, kind: &std::ffi::CStr, flags: u64) -> ProbeResult {
     attempt(libc::SYS_mount, &[at(from), at(to), at(kind), flags as usize, 0])
 }
 
@@ -50,19 +50,19 @@ fn flag(name: &str) -> usize {
 }
 
 /// Enters a namespace with mount rights, makes the root writable there, and creates a file.
-fn nested(args: &Args<'_>) -> Tried {
+fn nested(args: &Args<'_>) -> ProbeResult {
     let _maybe = attempt(libc::SYS_unshare, &[flag("user+mnt")]);
     let _maybe = mount(c"", c"/", c"", libc::MS_REMOUNT | libc::MS_BIND);
     descriptor(&args.path(0), libc::O_CREAT | libc::O_WRONLY).map(drop)
 }
 
 /// Enters a namespace with mount rights, and removes the mount that hides a file.
-fn nested_mount(args: &Args<'_>) -> Tried {
+fn nested_mount(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_unshare, &[flag("user+mnt")])?;
     attempt(libc::SYS_umount2, &[at(args.path(0).as_c_str()), libc::MNT_DETACH as usize])
 }
 
-fn child_ends(done: Result<usize, Errno>) -> Tried {
+fn child_ends(done: Result<usize, ProbeErrno>) -> ProbeResult {
     if done? == 0 {
         let _never = raw(libc::SYS_exit_group, &[0]);
     }
@@ -70,38 +70,38 @@ fn child_ends(done: Result<usize, Errno>) -> Tried {
     Ok(())
 }
 
-fn clone(flags: usize) -> Tried {
+fn clone(flags: usize) -> ProbeResult {
     child_ends(raw(libc::SYS_clone, &[flags | libc::SIGCHLD as usize, 0, 0, 0, 0]))
 }
 
-fn clone3(args: &Args<'_>) -> Tried {
+fn clone3(args: &Args<'_>) -> ProbeResult {
     let mut all = [0u64; 11];
     all[0] = flag(args.text(0)) as u64;
     all[4] = libc::SIGCHLD as u64;
     child_ends(raw(libc::SYS_clone3, &[at(&all), size_of_val(&all)]))
 }
 
-fn setns(args: &Args<'_>) -> Tried {
+fn setns(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_setns, &[descriptor(&args.path(0), libc::O_RDONLY)?, 0])
 }
 
-fn setns_pidfd(args: &Args<'_>) -> Tried {
+fn setns_pidfd(args: &Args<'_>) -> ProbeResult {
     let pidfd = raw(libc::SYS_pidfd_open, &[args.number(0), 0])?;
     attempt(libc::SYS_setns, &[pidfd, flag("uts")])
 }
 
 /// Copies the mounts above a path as a detached tree.
-fn open_tree(args: &Args<'_>) -> Tried {
+fn open_tree(args: &Args<'_>) -> ProbeResult {
     const CLONE: usize = 1;
     attempt(libc::SYS_open_tree, &[CWD, at(args.path(0).as_c_str()), CLONE])
 }
 
-fn fsopen(args: &Args<'_>) -> Tried {
+fn fsopen(args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_fsopen, &[at(args.path(0).as_c_str()), 0])
 }
 
 /// Removes the read-only flag.
-fn mount_setattr(args: &Args<'_>) -> Tried {
+fn mount_setattr(args: &Args<'_>) -> ProbeResult {
     let attr = [0u64, libc::MOUNT_ATTR_RDONLY, 0, 0];
     attempt(libc::SYS_mount_setattr, &[CWD, at(args.path(0).as_c_str()), 0, at(&attr), size_of_val(&attr)])
 }

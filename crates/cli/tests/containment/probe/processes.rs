@@ -1,8 +1,8 @@
 //! Probes of foreign processes: signals, limits, priorities.
 
-use super::{Args, Probe, Tried, at, at_mut, attempt, raw};
+use super::{Args, ProbeFn, ProbeResult, at, at_mut, attempt, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("kill", |args| attempt(libc::SYS_kill, &[args.number(0), KILL])),
     ("kill0", |args| attempt(libc::SYS_kill, &[args.number(0), 0])),
     ("tkill", |args| attempt(libc::SYS_tkill, &[args.number(0), KILL])),
@@ -39,7 +39,7 @@ fn pidfd(args: &Args<'_>) -> Result<usize, i32> {
     raw(libc::SYS_pidfd_open, &[args.number(0), 0])
 }
 
-fn sigqueue(args: &Args<'_>) -> Tried {
+fn sigqueue(args: &Args<'_>) -> ProbeResult {
     let mut siginfo = [0i32; 32];
     // As if by sigqueue(3).
     siginfo[2] = -1;
@@ -47,14 +47,14 @@ fn sigqueue(args: &Args<'_>) -> Tried {
 }
 
 /// A directory of `/proc` serves as a pidfd.
-fn procfd_kill(args: &Args<'_>) -> Tried {
+fn procfd_kill(args: &Args<'_>) -> ProbeResult {
     let path = std::ffi::CString::new(format!("/proc/{}", args.number(0))).unwrap();
     let directory = super::files::descriptor(&path, libc::O_DIRECTORY)?;
     attempt(libc::SYS_pidfd_send_signal, &[directory, KILL, 0, 0])
 }
 
 /// The kernel sends the signal when a pipe becomes readable.
-fn sigio(args: &Args<'_>) -> Tried {
+fn sigio(args: &Args<'_>) -> ProbeResult {
     let mut ends = [0i32; 2];
     raw(libc::SYS_pipe2, &[at_mut(&mut ends), 0])?;
     let [read, write] = ends.map(|end| end as usize);
@@ -65,12 +65,12 @@ fn sigio(args: &Args<'_>) -> Tried {
     Ok(())
 }
 
-fn prlimit(args: &Args<'_>) -> Tried {
+fn prlimit(args: &Args<'_>) -> ProbeResult {
     let limit = [100_000u64, 100_000];
     attempt(libc::SYS_prlimit64, &[args.number(0), libc::RLIMIT_CPU as usize, at(&limit), 0])
 }
 
-fn sched_attr(args: &Args<'_>) -> Tried {
+fn sched_attr(args: &Args<'_>) -> ProbeResult {
     // Size, policy (batch), flags, nice.
     let mut attr = [0u32; 14];
     attr[0] = 56;
@@ -79,17 +79,17 @@ fn sched_attr(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_sched_setattr, &[args.number(0), at(&attr), 0])
 }
 
-fn nnp() -> Tried {
+fn nnp() -> ProbeResult {
     let set = raw(libc::SYS_prctl, &[libc::PR_GET_NO_NEW_PRIVS as usize, 0, 0, 0, 0])?;
     if set == 1 { Ok(()) } else { Err(libc::EINVAL) }
 }
 
-fn is_root() -> Tried {
+fn is_root() -> ProbeResult {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(libc::EPERM) }
 }
 
 /// Forks `0` processes, which all live until the parent ends.
-fn forks(args: &Args<'_>) -> Tried {
+fn forks(args: &Args<'_>) -> ProbeResult {
     let mut ends = [0i32; 2];
     raw(libc::SYS_pipe2, &[at_mut(&mut ends), 0])?;
     let [read, write] = ends.map(|end| end as usize);
@@ -103,17 +103,17 @@ fn forks(args: &Args<'_>) -> Tried {
     Ok(())
 }
 
-fn descriptors(args: &Args<'_>) -> Tried {
+fn descriptors(args: &Args<'_>) -> ProbeResult {
     (0..args.number(0)).try_for_each(|_| attempt(libc::SYS_dup, &[0]))
 }
 
-fn core_limit(_args: &Args<'_>) -> Tried {
+fn core_limit(_args: &Args<'_>) -> ProbeResult {
     let limit = [1u64 << 20, 1 << 20];
     attempt(libc::SYS_prlimit64, &[0, libc::RLIMIT_CORE as usize, at(&limit), 0])
 }
 
 /// Raises one unused capability of this process.
-fn cap_raise() -> Tried {
+fn cap_raise() -> ProbeResult {
     let header = [0x2008_0522u32, 0];
     let bit = 1u32 << 21;
     let sets = [bit, bit, 0, 0, 0, 0];

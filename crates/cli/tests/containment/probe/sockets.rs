@@ -1,8 +1,8 @@
 //! Probes of sockets: every family, and every way to connect.
 
-use super::{Args, Errno, Probe, Tried, at, at_mut, attempt, int80, raw};
+use super::{Args, ProbeErrno, ProbeFn, ProbeResult, at, at_mut, attempt, int80, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("tcp4", |args| connect(INET, STREAM, 0, &v4(args))),
     ("tcp6", |args| connect(INET6, STREAM, 0, &v6(args))),
     ("mptcp", |args| connect(INET, STREAM, 262, &v4(args))),
@@ -77,25 +77,25 @@ fn abstract_name(args: &Args<'_>) -> Vec<u8> {
     [&1u16.to_ne_bytes()[..], &[0], args.text(0).as_bytes()].concat()
 }
 
-fn socket(family: usize, kind: usize, protocol: usize) -> Result<usize, Errno> {
+fn socket(family: usize, kind: usize, protocol: usize) -> Result<usize, ProbeErrno> {
     raw(libc::SYS_socket, &[family, kind, protocol])
 }
 
-fn connect(family: usize, kind: usize, protocol: usize, to: &[u8]) -> Tried {
+fn connect(family: usize, kind: usize, protocol: usize, to: &[u8]) -> ProbeResult {
     attempt(libc::SYS_connect, &[socket(family, kind, protocol)?, at(to), to.len()])
 }
 
-fn send(family: usize, flags: usize, to: &[u8]) -> Tried {
+fn send(family: usize, flags: usize, to: &[u8]) -> ProbeResult {
     attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
 }
 
 /// Sends data with the first packet: a connection without `connect`.
-fn tfo(to: &[u8]) -> Tried {
+fn tfo(to: &[u8]) -> ProbeResult {
     let flags = libc::MSG_FASTOPEN as usize;
     attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
 }
 
-fn pair(kind: usize) -> Result<usize, Errno> {
+fn pair(kind: usize) -> Result<usize, ProbeErrno> {
     let mut ends = [0i32; 2];
     raw(libc::SYS_socketpair, &[UNIX, kind, 0, at_mut(&mut ends)])?;
     Ok(ends[0] as usize)
@@ -106,25 +106,25 @@ fn message(to: &[u8], what: &[usize; 2]) -> [usize; 8] {
     [at(to), to.len(), at(what), 1, 0, 0, 0, 0]
 }
 
-fn send_message(socket: usize, to: &[u8]) -> Tried {
+fn send_message(socket: usize, to: &[u8]) -> ProbeResult {
     let what = [at(b"x"), 1];
     attempt(libc::SYS_sendmsg, &[socket, at(&message(to, &what)), 0])
 }
 
-fn send_messages(socket: usize, to: &[u8]) -> Tried {
+fn send_messages(socket: usize, to: &[u8]) -> ProbeResult {
     let what = [at(b"x"), 1];
     attempt(libc::SYS_sendmmsg, &[socket, at(&message(to, &what)), 1, 0])
 }
 
 /// Connects through the `/proc` link of a descriptor to the socket's file.
-fn stream_fd(args: &Args<'_>) -> Tried {
+fn stream_fd(args: &Args<'_>) -> ProbeResult {
     let file = super::files::descriptor(&args.path(0), libc::O_PATH)?;
     let to = [&1u16.to_ne_bytes()[..], format!("/proc/self/fd/{file}").as_bytes(), &[0]].concat();
     connect(UNIX, STREAM, 0, &to)
 }
 
 /// Another thread changes one letter of the name between check and use (TOCTOU): `0` is allowed, `1` is not.
-fn stream_race(args: &Args<'_>) -> Tried {
+fn stream_race(args: &Args<'_>) -> ProbeResult {
     let pairs = args.text(0).bytes().zip(args.text(1).bytes());
     let Some((at, (good, bad))) = pairs.enumerate().find(|(_, (a, b))| a != b) else {
         super::usage("two names")
@@ -133,14 +133,14 @@ fn stream_race(args: &Args<'_>) -> Tried {
 }
 
 /// Another thread changes the address family: for `1`, the rest of the address is not checked.
-fn family_race(args: &Args<'_>) -> Tried {
+fn family_race(args: &Args<'_>) -> ProbeResult {
     let family = u8::try_from(args.number(1)).unwrap();
     race([unix(args), vec![0; 16]].concat(), 0, family, 1)
 }
 
 /// Connects to `address` repeatedly while one byte alternates between `good` and `bad`. Hits are detected on the
 /// host.
-fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
+fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> ProbeResult {
     use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
     static DONE: AtomicBool = AtomicBool::new(false);
     let address: &'static [AtomicU8] = Vec::leak(address.into_iter().map(AtomicU8::new).collect());
@@ -173,7 +173,7 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> Tried {
 }
 
 /// Receives a directory from a helper outside, and creates a file in it.
-fn portal(args: &Args<'_>) -> Tried {
+fn portal(args: &Args<'_>) -> ProbeResult {
     let socket = socket(UNIX, STREAM, 0)?;
     let to = unix(args);
     raw(libc::SYS_connect, &[socket, at(to.as_slice()), to.len()])?;
@@ -189,12 +189,12 @@ fn portal(args: &Args<'_>) -> Tried {
     attempt(libc::SYS_openat, &[directory as usize, at(c"new"), flags, 0o644])
 }
 
-fn vsock(_args: &Args<'_>) -> Tried {
+fn vsock(_args: &Args<'_>) -> ProbeResult {
     attempt(libc::SYS_socket, &[40, STREAM, 0])
 }
 
 /// Tries every family except unix, inet, inet6 and netlink.
-fn families() -> Tried {
+fn families() -> ProbeResult {
     let others = (0..46).filter(|family| ![UNIX, INET, INET6, 16].contains(family));
     let open = |family: &usize| [1, 2, 3, 5].iter().any(|&kind| socket(*family, kind, 0).is_ok());
     let found: Vec<usize> = others.filter(open).collect();

@@ -1,16 +1,16 @@
 //! Probes of operations through io_uring, which a system call filter does not see.
 
 use super::sockets::v4;
-use super::{Args, CWD, Errno, Probe, Tried, at, at_mut, peek, poke, raw};
+use super::{Args, CWD, ProbeErrno, ProbeFn, ProbeResult, at, at_mut, peek, poke, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] =
+pub(super) const PROBES: &[(&str, ProbeFn)] =
     &[("uring-open", open), ("uring-connect", connect), ("uring", |_| ring().map(drop))];
 
 const OPENAT: u64 = 18;
 const CONNECT: u64 = 16;
 const SOCKET: u64 = 45;
 
-struct Ring {
+struct IoUringRing {
     fd: usize,
     /// The kernel's `io_uring_params`.
     params: [u32; 30],
@@ -19,7 +19,7 @@ struct Ring {
     entries: usize,
 }
 
-fn ring() -> Result<Ring, Errno> {
+fn ring() -> Result<IoUringRing, ProbeErrno> {
     let mut params = [0u32; 30];
     let fd = raw(libc::SYS_io_uring_setup, &[2, at_mut(&mut params)])?;
     let map = |offset: usize| {
@@ -27,12 +27,12 @@ fn ring() -> Result<Ring, Errno> {
         raw(libc::SYS_mmap, &[0, 4096, protection as usize, flags as usize, fd, offset])
     };
     let (submissions, completions, entries) = (map(0)?, map(0x0800_0000)?, map(0x1000_0000)?);
-    Ok(Ring { fd, params, submissions, completions, entries })
+    Ok(IoUringRing { fd, params, submissions, completions, entries })
 }
 
-impl Ring {
+impl IoUringRing {
     /// Performs one operation, and waits for its result.
-    fn run(&self, operation: [u64; 8]) -> Result<usize, Errno> {
+    fn run(&self, operation: [u64; 8]) -> Result<usize, ProbeErrno> {
         let [tail, mask, array] = [11, 12, 16].map(|at| self.params[at] as usize);
         let slot = peek(self.submissions + tail) & peek(self.submissions + mask);
         for (at, word) in operation.into_iter().enumerate() {
@@ -52,7 +52,7 @@ impl Ring {
     }
 }
 
-fn open(args: &Args<'_>) -> Tried {
+fn open(args: &Args<'_>) -> ProbeResult {
     let path = args.path(0);
     let fd = u64::from(CWD as u32);
     let flags = (libc::O_CREAT | libc::O_WRONLY) as u64;
@@ -60,7 +60,7 @@ fn open(args: &Args<'_>) -> Tried {
     ring()?.run(operation).map(drop)
 }
 
-fn connect(args: &Args<'_>) -> Tried {
+fn connect(args: &Args<'_>) -> ProbeResult {
     let ring = ring()?;
     let socket = ring.run([SOCKET | 2 << 32, 1, 0, 0, 0, 0, 0, 0])? as u64;
     let to = v4(args);

@@ -2,15 +2,15 @@
 
 use std::io::Read;
 
-use super::{Args, Probe, Tried, at, at_mut, peek, poke, raw};
+use super::{Args, ProbeFn, ProbeResult, at, at_mut, peek, poke, raw};
 
-pub(super) const PROBES: &[(&str, Probe)] = &[("victim", victim)];
+pub(super) const PROBES: &[(&str, ProbeFn)] = &[("victim", victim)];
 
 const QUEUE: usize = (libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK) as usize;
 
 /// Holds a secret in its memory, one in a shared segment, and an empty message queue named `0`. Prints their
 /// locations, waits for the end of its input, and prints their contents.
-fn victim(args: &Args<'_>) -> Tried {
+fn victim(args: &Args<'_>) -> ProbeResult {
     let memory: &'static mut [u8; 16] = Box::leak(Box::new(*b"memory-secret\0\0\0"));
     let segment = raw(libc::SYS_shmget, &[libc::IPC_PRIVATE as usize, 4096, 0o666])?;
     let shared = raw(libc::SYS_shmat, &[segment, 0, 0])?;

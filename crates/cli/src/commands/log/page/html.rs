@@ -3,16 +3,16 @@
 use std::fmt::Write;
 
 use crate::journals::amount;
-use crate::journals::excerpt::Excerpt;
+use crate::journals::excerpt::TextExcerpt;
 use crate::screen;
 
 /// A page under construction.
 #[derive(Default)]
-pub(super) struct Html {
+pub(super) struct HtmlWriter {
     text: String,
 }
 
-impl Html {
+impl HtmlWriter {
     /// Adds a tag. Only string literals of this program can be tags.
     pub(super) fn tag(&mut self, tag: &'static str) {
         self.text.push_str(tag);
@@ -44,7 +44,7 @@ impl Html {
     }
 
     /// Adds a text in a `<pre>`, and the number of bytes that are left out.
-    pub(super) fn quote(&mut self, excerpt: &Excerpt) {
+    pub(super) fn quote(&mut self, excerpt: &TextExcerpt) {
         if !excerpt.text.is_empty() {
             self.tag("<pre>");
             self.text(&excerpt.text);
@@ -54,7 +54,7 @@ impl Html {
     }
 
     /// Adds the number of bytes that are left out.
-    pub(super) fn left_out(&mut self, excerpt: &Excerpt) {
+    pub(super) fn left_out(&mut self, excerpt: &TextExcerpt) {
         if excerpt.left_out > 0 {
             self.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
         }
@@ -84,7 +84,7 @@ mod tests {
             ("\" onload='x'", "&quot; onload=&#39;x&#39;"),
             ("\u{0}\u{1b}[31m\u{202e}", "\\u{0}\\u{1b}[31m\\u{202e}"),
         ] {
-            let mut html = Html::default();
+            let mut html = HtmlWriter::default();
             html.text(text);
             assert_eq!(html.into_text(), expected);
         }
@@ -95,7 +95,7 @@ mod tests {
         for (part, whole, expected) in
             [(0, 0, "0.000%"), (1, 3, "33.333%"), (5, 4, "100.000%"), (u64::MAX, u64::MAX, "100.000%")]
         {
-            let mut html = Html::default();
+            let mut html = HtmlWriter::default();
             html.percent(part, whole);
             assert_eq!(html.into_text(), expected);
         }

@@ -11,12 +11,12 @@ use base64::Engine as _;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
 
-use self::html::Html;
+use self::html::HtmlWriter;
 use super::text;
 use crate::journals::amount;
-use crate::journals::excerpt::Excerpt;
-use crate::journals::spans::{Span, spans};
-use crate::journals::story::{Call, Moment, Speech, Story, What};
+use crate::journals::excerpt::TextExcerpt;
+use crate::journals::spans::{WaitSpan, spans};
+use crate::journals::story::{TimelineCall, TimelineEvent, ModelSpeech, SessionTimeline, TimelineEventKind};
 
 const STYLE: &str = include_str!("page.css");
 /// The first bytes of each of our pages.
@@ -25,8 +25,8 @@ const BEGINNING: &str = "<!DOCTYPE html>\n";
 const GLANCE: usize = 120;
 
 /// Formats the whole session.
-pub(super) fn show(name: &str, story: &Story) -> String {
-    let mut html = Html::default();
+pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
+    let mut html = HtmlWriter::default();
     let spans = spans(story);
     head(&mut html, name);
     html.tag("<header>\n<h1>");
@@ -69,7 +69,7 @@ pub(super) fn save(file: &Path, page: &str) -> io::Result<()> {
 
 /// Writes the head of the page. Its Content-Security-Policy forbids loading and scripts, and allows only the
 /// page's own style.
-fn head(html: &mut Html, name: &str) {
+fn head(html: &mut HtmlWriter, name: &str) {
     html.tag(BEGINNING);
     html.tag("<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.tag("<meta http-equiv=\"Content-Security-Policy\" content=\"");
@@ -85,12 +85,12 @@ fn head(html: &mut Html, name: &str) {
 }
 
 /// Splits a session into turns: the moments before the first prompt, then from each prompt to the next.
-fn turns(story: &Story) -> Vec<&[Moment]> {
+fn turns(story: &SessionTimeline) -> Vec<&[TimelineEvent]> {
     let mut turns = Vec::new();
     let mut rest = &story.moments[..];
     // ends: each turn takes at least one moment
     while !rest.is_empty() {
-        let next = rest.iter().skip(1).position(Moment::is_prompt).map_or(rest.len(), |at| at + 1);
+        let next = rest.iter().skip(1).position(TimelineEvent::is_prompt).map_or(rest.len(), |at| at + 1);
         let (turn, after) = rest.split_at(next);
         turns.push(turn);
         rest = after;
@@ -98,7 +98,7 @@ fn turns(story: &Story) -> Vec<&[Moment]> {
     turns
 }
 
-fn draw(html: &mut Html, story: &Story, spans: &[Span], turn: &[Moment]) {
+fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], turn: &[TimelineEvent]) {
     let [first, .., last] = turn else {
         turn.iter().for_each(|moment| tell(html, moment));
         return;
@@ -113,11 +113,11 @@ fn draw(html: &mut Html, story: &Story, spans: &[Span], turn: &[Moment]) {
     html.tag("</section>\n");
 }
 
-fn tell(html: &mut Html, moment: &Moment) {
+fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
     match &moment.what {
-        What::Call(called) => return call(html, moment, called),
-        What::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
-        What::Interrupted(_) | What::Stray { .. } => html.tag("<article class=\"bad\" id=\"l"),
+        TimelineEventKind::Call(called) => return call(html, moment, called),
+        TimelineEventKind::Prompt { .. } => html.tag("<article class=\"you\" id=\"l"),
+        TimelineEventKind::Interrupted(_) | TimelineEventKind::Stray { .. } => html.tag("<article class=\"bad\" id=\"l"),
         _ => html.tag("<article id=\"l"),
     }
     html.number(moment.seq);
@@ -125,14 +125,14 @@ fn tell(html: &mut Html, moment: &Moment) {
     html.text(&amount::duration(moment.after));
     html.tag("</span><div>\n");
     match &moment.what {
-        What::Prompt { text, images } => {
+        TimelineEventKind::Prompt { text, images } => {
             html.quote(text);
             if *images > 0 {
                 html.line(&amount::counted(*images as u64, "image"));
             }
         }
-        What::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
-        What::Plan(steps) => {
+        TimelineEventKind::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
+        TimelineEventKind::Plan(steps) => {
             html.tag("<ul class=\"plan\">\n");
             for step in steps {
                 html.tag("<li>");
@@ -141,39 +141,39 @@ fn tell(html: &mut Html, moment: &Moment) {
             }
             html.tag("</ul>\n");
         }
-        What::Diff(excerpt) => diff(html, excerpt),
-        What::Compacted { summary, dropped } => {
+        TimelineEventKind::Diff(excerpt) => diff(html, excerpt),
+        TimelineEventKind::Compacted { summary, dropped } => {
             html.line(&format!("shortened by {}", amount::counted(*dropped, "item")));
             html.quote(summary);
         }
-        What::Notice(excerpt) => html.quote(excerpt),
-        What::Session(setting) => html.line(&text::under(setting)),
-        What::Usage(usage) => {
+        TimelineEventKind::Notice(excerpt) => html.quote(excerpt),
+        TimelineEventKind::Session(setting) => html.line(&text::under(setting)),
+        TimelineEventKind::Usage(usage) => {
             let took = amount::duration(usage.millis);
             html.line(&format!("model answered after {took}: {}", text::tokens(usage)));
         }
-        What::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
-        What::End(why) => html.line(&format!("end: {}", why.text)),
-        What::Stray { kind, call } => html.line(&format!("{kind} of no call: {call}")),
-        What::Foreign(kind) => html.line(&format!("{kind}, which is not known here")),
-        What::Call(_) => {}
+        TimelineEventKind::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
+        TimelineEventKind::End(why) => html.line(&format!("end: {}", why.text)),
+        TimelineEventKind::Stray { kind, call } => html.line(&format!("{kind} of no call: {call}")),
+        TimelineEventKind::Foreign(kind) => html.line(&format!("{kind}, which is not known here")),
+        TimelineEventKind::Call(_) => {}
     }
     html.tag("</div></article>\n");
 }
 
-fn speech(html: &mut Html, speech: &Speech) {
+fn speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
     match speech {
-        Speech::Text(text) => html.quote(text),
-        Speech::Thought(text) => {
+        ModelSpeech::Text(text) => html.quote(text),
+        ModelSpeech::Thought(text) => {
             html.tag("<details class=\"thought\"><summary>to itself</summary>\n");
             html.quote(text);
             html.tag("</details>\n");
         }
-        Speech::Other(kind) => html.line(kind),
+        ModelSpeech::Other(kind) => html.line(kind),
     }
 }
 
-fn call(html: &mut Html, moment: &Moment, call: &Call) {
+fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag(if call.is_well() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
     html.text(&amount::duration(moment.after));
@@ -202,7 +202,7 @@ fn call(html: &mut Html, moment: &Moment, call: &Call) {
     html.tag("</div></details>\n");
 }
 
-fn diff(html: &mut Html, excerpt: &Excerpt) {
+fn diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
     html.tag("<pre class=\"diff\">");
     for line in excerpt.text.lines() {
         let (begin, end) = match line.as_bytes() {

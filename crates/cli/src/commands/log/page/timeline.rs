@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::html::Html;
+use super::html::HtmlWriter;
 use crate::journals::amount;
-use crate::journals::spans::{Span, Waiting, lasted};
-use crate::journals::story::{Moment, Story};
+use crate::journals::spans::{WaitSpan, WaitKind, lasted};
+use crate::journals::story::{TimelineEvent, SessionTimeline};
 
 /// Maximum number of bars in a drawing. Further bars are counted.
 const BARS: usize = 2000;
@@ -18,14 +18,14 @@ const THINNEST: u64 = 3;
 
 /// A bar and its row. Row 0 is the model's, row 1 that of people; rows of tools follow.
 #[derive(Debug, PartialEq, Eq)]
-struct Bar {
+struct TimelineBar {
     row: usize,
-    span: Span,
+    span: WaitSpan,
 }
 
 /// Draws the spans within `time`.
-pub(super) fn draw(html: &mut Html, story: &Story, spans: &[Span], time: &Range<u64>) {
-    let within: Vec<Span> =
+pub(super) fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], time: &Range<u64>) {
+    let within: Vec<WaitSpan> =
         spans.iter().filter(|span| span.from < time.end && time.start < span.to).copied().collect();
     if within.is_empty() {
         return;
@@ -55,25 +55,25 @@ fn thinnest(time: &Range<u64>) -> u64 {
 }
 
 /// Assigns each span to a row without overlap.
-fn bars(spans: &[Span], thinnest: u64) -> Vec<Bar> {
+fn bars(spans: &[WaitSpan], thinnest: u64) -> Vec<TimelineBar> {
     let mut sorted = spans.to_vec();
     sorted.sort_by_key(|span| (span.from, span.moment));
     let mut free = [0u64; ROWS];
-    let bar = |span: Span| match span.waiting {
-        Waiting::Model => Bar { row: 0, span },
-        Waiting::People => Bar { row: 1, span },
-        Waiting::Tools => {
+    let bar = |span: WaitSpan| match span.waiting {
+        WaitKind::Model => TimelineBar { row: 0, span },
+        WaitKind::People => TimelineBar { row: 1, span },
+        WaitKind::Tools => {
             let row = free.iter().position(|free| *free <= span.from).unwrap_or(ROWS - 1);
             free[row] = free[row].max(span.to).max(span.from.saturating_add(thinnest));
-            Bar { row: row + 2, span }
+            TimelineBar { row: row + 2, span }
         }
     };
     sorted.into_iter().map(bar).collect()
 }
 
-fn legend(html: &mut Html, spans: &[Span]) {
+fn legend(html: &mut HtmlWriter, spans: &[WaitSpan]) {
     html.tag("<figcaption>waited for");
-    for waiting in Waiting::ALL {
+    for waiting in WaitKind::ALL {
         html.tag(" <span class=\"item\"><span class=\"key ");
         html.tag(waiting.as_str());
         html.tag("\"></span>");
@@ -83,7 +83,7 @@ fn legend(html: &mut Html, spans: &[Span]) {
     html.tag("</figcaption>\n");
 }
 
-fn ticks(html: &mut Html, time: &Range<u64>, rows: u64) {
+fn ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
     let length = time.end.saturating_sub(time.start);
     let step = step(length);
     // ends: TICKS, as the step is chosen so
@@ -122,7 +122,7 @@ fn step(length: u64) -> u64 {
     }
 }
 
-fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
+fn draw_bar(html: &mut HtmlWriter, story: &SessionTimeline, bar: &TimelineBar, time: &Range<u64>) {
     let length = time.end.saturating_sub(time.start);
     let from = bar.span.from.saturating_sub(time.start);
     let to = bar.span.to.saturating_sub(time.start).min(length);
@@ -132,8 +132,8 @@ fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
     html.number(moment.map_or(0, |moment| moment.seq));
     html.tag("\"><rect rx=\"2\" height=\"14\" class=\"");
     html.tag(bar.span.waiting.as_str());
-    let call = moment.and_then(Moment::call);
-    let failed = bar.span.waiting == Waiting::Tools && call.is_some_and(|call| !call.is_well());
+    let call = moment.and_then(TimelineEvent::call);
+    let failed = bar.span.waiting == WaitKind::Tools && call.is_some_and(|call| !call.is_well());
     html.tag(if failed { " failed" } else { "" });
     html.tag("\" y=\"");
     html.number(bar.row as u64 * 18 + 2);
@@ -143,7 +143,7 @@ fn draw_bar(html: &mut Html, story: &Story, bar: &Bar, time: &Range<u64>) {
     html.percent(width.min(length.saturating_sub(from)), length);
     html.tag("\"><title>");
     let whose = call.map_or(bar.span.waiting.as_str(), |call| &call.tool);
-    let whom = if bar.span.waiting == Waiting::People { ", waiting for people" } else { "" };
+    let whom = if bar.span.waiting == WaitKind::People { ", waiting for people" } else { "" };
     html.text(&format!("{whose}{whom}: {}", amount::duration(bar.span.to.saturating_sub(bar.span.from))));
     html.tag("</title></rect></a>\n");
 }
@@ -169,12 +169,12 @@ mod tests {
 
     #[test]
     fn what_runs_at_the_same_time_stands_in_rows() {
-        let span = |waiting, from, to| Span { waiting, from, to, moment: 0 };
-        let tools = |from, to| span(Waiting::Tools, from, to);
-        let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(Waiting::People, 0, 9), tools(10, 11)];
+        let span = |waiting, from, to| WaitSpan { waiting, from, to, moment: 0 };
+        let tools = |from, to| span(WaitKind::Tools, from, to);
+        let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(WaitKind::People, 0, 9), tools(10, 11)];
         let rows: Vec<(u64, usize)> = bars(&spans, 0).iter().map(|bar| (bar.span.to, bar.row)).collect();
         assert_eq!(rows, [(10, 2), (5, 3), (9, 1), (20, 3), (11, 2)]);
-        let many: Vec<Span> = (0..100).map(|_| tools(0, 10)).collect();
+        let many: Vec<WaitSpan> = (0..100).map(|_| tools(0, 10)).collect();
         assert_eq!(bars(&many, 0).iter().map(|bar| bar.row).max(), Some(ROWS + 1));
         // A bar that is drawn wider than its span overlaps no other bar.
         let rows: Vec<usize> =
