@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Answer, ToolCallRuntime};
+use engine::{AnsweredCall, ToolCallRuntime};
 use futures_util::{FutureExt, StreamExt};
 use journal::Entry;
 use tool::{CallId, ErrorKind, ToolOutput};
@@ -148,7 +148,7 @@ impl AgentSession {
         Ok(())
     }
 
-    fn answered(&self, Answer { call, output }: Answer, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
+    fn answered(&self, AnsweredCall { call, output }: AnsweredCall, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
         self.write(&answered(&call, &output))?;
         if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.kept) {
             recorder.keeps(&call, kept);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Event, Hook, HookSays, HookWants, Observer, Planned};
+use engine::{CallEvent, Hook, HookResponse, HookDecision, CallObserver, PlannedCall};
 use journal::{Entry, Form, Journal, JournalFault, Picture, Remote, Ruling, Step};
 use policy::Effect;
 use sha2::{Digest, Sha256};
@@ -123,7 +123,7 @@ impl JournalRecorder {
         }
     }
 
-    fn intends(&self, call: Planned<'_>) -> Result<(), String> {
+    fn intends(&self, call: PlannedCall<'_>) -> Result<(), String> {
         if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Err(why);
         }
@@ -138,28 +138,28 @@ impl Hook for JournalRecorder {
         "journal"
     }
 
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         let wants = match self.intends(call) {
-            Ok(()) => HookWants::Nothing,
-            Err(why) => HookWants::Deny(format!("what it does cannot be written down: {why}")),
+            Ok(()) => HookDecision::Nothing,
+            Err(why) => HookDecision::Deny(format!("what it does cannot be written down: {why}")),
         };
-        Box::pin(std::future::ready(HookSays { wants, ..HookSays::default() }))
+        Box::pin(std::future::ready(HookResponse { wants, ..HookResponse::default() }))
     }
 
-    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
-        Box::pin(std::future::ready(HookSays::default()))
+    fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
+        Box::pin(std::future::ready(HookResponse::default()))
     }
 }
 
-impl Observer for JournalRecorder {
+impl CallObserver for JournalRecorder {
     fn streams(&self) -> bool {
         false
     }
 
-    fn saw(&self, call: &CallId, event: &Event) {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         let call = call.as_str().to_owned();
         self.note(&match event {
-            Event::Judged { verdict, why, by } => {
+            CallEvent::Judged { verdict, why, by } => {
                 let verdict = match *verdict {
                     "allow" => Ruling::Allow,
                     "ask" => Ruling::Ask,
@@ -167,15 +167,15 @@ impl Observer for JournalRecorder {
                 };
                 Entry::Verdict { call, verdict, why: why.clone(), by: by.clone() }
             }
-            Event::Attempted { number, sandbox } => {
+            CallEvent::Attempted { number, sandbox } => {
                 let number = u64::try_from(*number).unwrap_or(u64::MAX);
                 Entry::Attempt { call, number, enforcement: (*sandbox).to_owned() }
             }
-            Event::Asked { why } => Entry::Asked { call, why: why.clone() },
-            Event::Decided { decision } => {
+            CallEvent::Asked { why } => Entry::Asked { call, why: why.clone() },
+            CallEvent::Decided { decision } => {
                 Entry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
             }
-            Event::Notice(Notice::PlanUpdated { steps, .. }) => {
+            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => {
                 let step = |step: &tool::PlanStep| Step {
                     step: step.description.clone(),
                     status: step.status.as_str().to_owned(),
@@ -183,8 +183,8 @@ impl Observer for JournalRecorder {
                 Entry::Plan { steps: steps.iter().map(step).collect() }
             }
             // A reader of the journal must know about missing protection.
-            Event::Notice(Notice::Weaker { text, .. }) => Entry::Notice { text: text.clone() },
-            Event::Queued { .. } | Event::Started | Event::Notice(_) | Event::Finished { .. } => return,
+            CallEvent::Notice(Notice::Weaker { text, .. }) => Entry::Notice { text: text.clone() },
+            CallEvent::Queued { .. } | CallEvent::Started | CallEvent::Notice(_) | CallEvent::Finished { .. } => return,
         });
     }
 }

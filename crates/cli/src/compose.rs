@@ -11,8 +11,8 @@ use toolgate::rules::{Layer, NewRule, Rules, Where, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement,
-    Environment, Family, Hook, Hosts, Inherit, Limits, Network, Observer, Pictures, RegistryFault, Rulebook,
-    SandboxPolicy, Shell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearch,
+    Environment, ModelFamily, Hook, Hosts, Inherit, CallLimits, Network, CallObserver, Pictures, RegistryFault, Rulebook,
+    SandboxPolicy, Shell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
@@ -68,7 +68,7 @@ pub(crate) fn compose_in(
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
     let model = config.model.value.clone().unwrap_or_default();
-    let (forms, mut family) = (config.forms(&model), Family::of(&model));
+    let (forms, mut family) = (config.forms(&model), ModelFamily::of(&model));
     family.sees_images = forms.sees_images.unwrap_or(family.sees_images);
     family.apply_patch = forms.apply_patch.unwrap_or(family.apply_patch);
     let tools = ToolsConfig {
@@ -78,9 +78,9 @@ pub(crate) fn compose_in(
         without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
         callable: search::server_tool(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
-            config::HostedSearchMode::Off => WebSearch::Off,
-            config::HostedSearchMode::Cached => WebSearch::Cached,
-            config::HostedSearchMode::Live => WebSearch::Live,
+            config::HostedSearchMode::Off => WebSearchMode::Off,
+            config::HostedSearchMode::Cached => WebSearchMode::Cached,
+            config::HostedSearchMode::Live => WebSearchMode::Live,
         },
     };
     let mut builder = Toolgate::at(&cwd)
@@ -92,7 +92,7 @@ pub(crate) fn compose_in(
             config::SandboxMode::DangerFullAccess => SandboxPolicy::FullAccess,
         })
         .confinement(confined(&config, &cwd, &dirs))
-        .limits(Limits {
+        .limits(CallLimits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
             parallel: config.limits.parallel.value,
@@ -270,7 +270,7 @@ fn with_commands(builder: Builder, commands: &config::CommandSettings) -> Result
 
 impl ComposedTools {
     /// Adds an observer.
-    pub(crate) fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+    pub(crate) fn observed(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.builder = self.builder.observer(observer);
         self
     }

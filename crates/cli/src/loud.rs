@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use toolgate::{CallId, Event, Notice, Observer};
+use toolgate::{CallId, CallEvent, Notice, CallObserver};
 
 use crate::screen;
 
@@ -13,10 +13,10 @@ static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// Observer that prints confinement warnings on stderr.
 pub(crate) struct WarningPrinter;
 
-impl Observer for WarningPrinter {
-    fn saw(&self, _: &CallId, event: &Event) {
+impl CallObserver for WarningPrinter {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
-        if let Event::Notice(Notice::Weaker { text, refused: false }) = event {
+        if let CallEvent::Notice(Notice::Weaker { text, refused: false }) = event {
             say(text);
         }
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use exec::spill::Spill;
-use toolgate::{CallId, Keep};
+use toolgate::{CallId, OverflowStore};
 
 /// The session's spill directory, as the engine's store.
 pub(crate) struct SpillStore(pub(crate) Arc<Spill>);
 
-impl Keep for SpillStore {
+impl OverflowStore for SpillStore {
     fn keep(&self, call: &CallId, text: &str) -> Option<String> {
         match self.0.keep(call.as_str(), text.as_bytes()) {
             Ok(path) => Some(path.to_string_lossy().into_owned()),

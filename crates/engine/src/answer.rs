@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit};
 
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::CallStopwatch;
 
 /// Stores output that is too long for the model, so that it can be read later.
-pub trait Keep: Send + Sync {
+pub trait OverflowStore: Send + Sync {
     /// Stores `text` and returns its location, e.g. a path that `read_file` accepts. Returns `None` if storing failed.
     fn keep(&self, call: &CallId, text: &str) -> Option<String>;
 }
@@ -16,7 +16,7 @@ pub trait Keep: Send + Sync {
 /// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
 pub(crate) fn answer(
     outcome: Result<ToolOutput, ToolError>,
-    watch: &Stopwatch,
+    watch: &CallStopwatch,
     shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
@@ -48,7 +48,7 @@ fn one_line(sentence: &str) -> String {
 /// Truncates the texts of `output` to `tokens` in total. Items after the budget is used up are removed.
 ///
 /// Images do not count: the tool has already limited their size.
-pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn Keep>) {
+pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn OverflowStore>) {
     let needed: usize = output.items.iter().filter_map(Item::as_text).map(cost).sum();
     if needed <= tokens {
         return;
@@ -84,7 +84,7 @@ fn cost(text: &str) -> usize {
 }
 
 /// Calls the store. A store that panics counts as a failed one.
-fn kept(keep: &dyn Keep, call: &CallId, text: &str) -> Option<String> {
+fn kept(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| keep.keep(call, text))).unwrap_or_default()
 }
 

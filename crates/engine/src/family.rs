@@ -2,7 +2,7 @@
 
 /// A family of models and the tool forms that it supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Family {
+pub struct ModelFamily {
     /// The family's name, e.g. `claude`.
     pub name: &'static str,
     /// True if its models accept images.
@@ -68,7 +68,7 @@ const FAMILIES: &[(&str, &str, bool, u32, ApplyPatchToolType, ShellType)] = &[
 ];
 
 /// The family of an unlisted model: every tool, in the forms and image sizes that every provider accepts.
-const UNKNOWN: Family = Family {
+const UNKNOWN: ModelFamily = ModelFamily {
     name: "unknown",
     sees_images: true,
     image_side: 1568,
@@ -76,7 +76,7 @@ const UNKNOWN: Family = Family {
     shell: UnifiedExec,
 };
 
-impl Family {
+impl ModelFamily {
     /// Returns the family of `model`. The name may carry a provider prefix such as `anthropic/claude-…` or
     /// `ft:gpt-4.1:…`.
     pub fn of(model: &str) -> Self {
@@ -93,7 +93,7 @@ impl Family {
     }
 }
 
-impl Default for Family {
+impl Default for ModelFamily {
     fn default() -> Self {
         UNKNOWN
     }
@@ -119,7 +119,7 @@ mod tests {
             ("my-own-model", "unknown", true, Function, UnifiedExec),
             ("", "unknown", true, Function, UnifiedExec),
         ] {
-            let family = Family::of(model);
+            let family = ModelFamily::of(model);
             assert_eq!(
                 (family.name, family.sees_images, family.apply_patch, family.shell),
                 (name, sees, patch, shell),

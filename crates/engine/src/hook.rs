@@ -11,15 +11,15 @@ pub trait Hook: Send + Sync {
     fn name(&self) -> &str;
 
     /// Runs before the policy decides about `call`. The hook does not see the verdict and cannot change it.
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays>;
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse>;
 
     /// Runs after the call and checks `output` before it is passed on. Asking is no longer possible at this point.
-    fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays>;
+    fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse>;
 }
 
 /// A call with valid arguments, and its intent.
 #[derive(Debug, Clone, Copy)]
-pub struct Planned<'a> {
+pub struct PlannedCall<'a> {
     /// The tool's own name, even if the model used an alias.
     pub tool: &'a str,
     /// The call as the model sent it. A patch inside a shell command appears as an `apply_patch` call.
@@ -32,9 +32,9 @@ pub struct Planned<'a> {
 
 /// The response of one hook. The strictest response of several hooks wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HookSays {
+pub struct HookResponse {
     /// The decision.
-    pub wants: HookWants,
+    pub wants: HookDecision,
     /// A note for the model, added to the output.
     pub note: Option<String>,
     /// A warning for observers: the hook failed and is ignored.
@@ -43,7 +43,7 @@ pub struct HookSays {
 
 /// The decision of a hook, ordered from lenient to strict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookWants {
+pub enum HookDecision {
     /// No objection.
     #[default]
     Nothing,

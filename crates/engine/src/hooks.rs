@@ -11,16 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, ErrorKind, GRACE, Item, Notice, ToolError, ToolOutput};
 
 use crate::answer::sentence;
-use crate::observer::Observers;
-use crate::{Event, Hook, HookSays, HookWants, Planned};
+use crate::observer::ObserverSet;
+use crate::{CallEvent, Hook, HookResponse, HookDecision, PlannedCall};
 
 /// The registered hooks, in the order in which they run.
 #[derive(Clone, Default)]
-pub(crate) struct Hooks(Vec<Arc<dyn Hook>>);
+pub(crate) struct HookList(Vec<Arc<dyn Hook>>);
 
 /// The combined result of all hooks before a call.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct HookOutcome {
     /// The reason to ask the user, if a hook wants it.
     pub(crate) asks: Option<Cause>,
     /// Notes for the model, added to the output.
@@ -28,34 +28,34 @@ pub(crate) struct Heard {
 }
 
 /// One call and the context that its hooks run in.
-pub(crate) struct Hearing<'a> {
-    pub(crate) hooks: &'a Hooks,
-    pub(crate) call: Planned<'a>,
+pub(crate) struct HookRun<'a> {
+    pub(crate) hooks: &'a HookList,
+    pub(crate) call: PlannedCall<'a>,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) arrived: Instant,
-    pub(crate) observers: &'a Observers,
+    pub(crate) observers: &'a ObserverSet,
 }
 
-impl Hooks {
+impl HookList {
     pub(crate) fn add(&mut self, hook: Arc<dyn Hook>) {
         self.0.push(hook);
     }
 }
 
-impl Hearing<'_> {
+impl HookRun<'_> {
     /// Runs every hook before the call; a denial stops the run.
-    pub(crate) async fn before(&self) -> Result<Heard, ToolError> {
+    pub(crate) async fn before(&self) -> Result<HookOutcome, ToolError> {
         let hearing = async {
-            let mut heard = Heard::default();
+            let mut heard = HookOutcome::default();
             for hook in &self.hooks.0 {
                 let says = self.said(hook.as_ref(), || hook.before(self.call)).await;
                 match says.wants {
-                    HookWants::Nothing => {}
-                    HookWants::Ask(reason) => {
+                    HookDecision::Nothing => {}
+                    HookDecision::Ask(reason) => {
                         let hook = hook.name().to_owned();
                         heard.asks.get_or_insert(Cause::Hook { hook, reason });
                     }
-                    HookWants::Deny(reason) => {
+                    HookDecision::Deny(reason) => {
                         // The note helps the model to understand the denial.
                         let reason = says.note.map_or(reason.clone(), |note| format!("{reason}; {note}"));
                         return Err(denied(hook.as_ref(), reason));
@@ -71,7 +71,7 @@ impl Hearing<'_> {
     /// Runs every hook on the outcome, after adding the notes from `before`. A denial withholds the output.
     pub(crate) async fn after(
         &self,
-        before: Heard,
+        before: HookOutcome,
         outcome: Result<ToolOutput, ToolError>,
     ) -> Result<ToolOutput, ToolError> {
         if self.hooks.0.is_empty() {
@@ -86,9 +86,9 @@ impl Hearing<'_> {
             for hook in &self.hooks.0 {
                 let says = self.said(hook.as_ref(), || hook.after(self.call, &output)).await;
                 match says.wants {
-                    HookWants::Nothing => {}
+                    HookDecision::Nothing => {}
                     // Asking is no longer possible, so it counts as a denial.
-                    HookWants::Ask(reason) | HookWants::Deny(reason) => {
+                    HookDecision::Ask(reason) | HookDecision::Deny(reason) => {
                         let reason = format!("the call was done, and its answer is withheld: {reason}");
                         return Err(denied(hook.as_ref(), reason));
                     }
@@ -109,15 +109,15 @@ impl Hearing<'_> {
         heard.or_else(|error| withheld(error, ended_by))
     }
 
-    async fn said<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookSays>) -> HookSays {
+    async fn said<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookResponse>) -> HookResponse {
         // A hook that panics, at any point, counts as a denial.
         let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
-            HookSays { wants: HookWants::Deny("it crashed".to_owned()), ..HookSays::default() }
+            HookResponse { wants: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
         });
         if let Some(warning) = &says.warning {
             let text = format!("the hook `{}` was ignored: {warning}", hook.name());
             tracing::warn!(?text);
-            self.observers.saw(&self.call.call.id, &Event::Notice(Notice::Warning { text }));
+            self.observers.saw(&self.call.call.id, &CallEvent::Notice(Notice::Warning { text }));
         }
         says
     }

@@ -9,16 +9,16 @@ use tool::Lane;
 /// The lanes of one session.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    state: Mutex<State>,
+    state: Mutex<LaneState>,
     width: usize,
 }
 
 /// The calls that hold a lane, and the queue of those that wait.
 #[derive(Debug, Default)]
-struct State {
+struct LaneState {
     shared: usize,
     alone: bool,
-    waiting: VecDeque<(Lane, oneshot::Sender<Guard>)>,
+    waiting: VecDeque<(Lane, oneshot::Sender<LaneGuard>)>,
 }
 
 impl Lanes {
@@ -30,20 +30,20 @@ impl Lanes {
     /// Joins the queue immediately; the ticket yields a guard when its turn comes.
     ///
     /// Not async: the order of calls to this function is the order of turns, however tasks are scheduled.
-    pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> Ticket {
+    pub(crate) fn enter(self: &Arc<Self>, lane: Lane) -> LaneTicket {
         let mut state = self.lock();
         if state.waiting.is_empty() && state.admits(lane, self.width) {
             state.admit(lane);
             drop(state);
-            return Ticket::Now(self.guard(lane));
+            return LaneTicket::Now(self.guard(lane));
         }
         let (turn, ticket) = oneshot::channel();
         state.waiting.push_back((lane, turn));
-        Ticket::Later(Place { turn: ticket, lanes: Arc::clone(self) })
+        LaneTicket::Later(QueuePosition { turn: ticket, lanes: Arc::clone(self) })
     }
 
-    fn guard(self: &Arc<Self>, lane: Lane) -> Guard {
-        Guard { lanes: Arc::clone(self), lane }
+    fn guard(self: &Arc<Self>, lane: Lane) -> LaneGuard {
+        LaneGuard { lanes: Arc::clone(self), lane }
     }
 
     fn leave(self: &Arc<Self>, lane: Lane) {
@@ -56,7 +56,7 @@ impl Lanes {
     }
 
     /// Admits every waiting call at the front of the queue that may run now.
-    fn hand_on<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
+    fn hand_on<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, LaneState>) {
         // ends: every round takes one from the queue or stops
         while let Some((next, turn)) = state.waiting.front() {
             let gone = turn.is_closed();
@@ -77,13 +77,13 @@ impl Lanes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LaneState> {
         // The state is consistent between any two statements that hold the lock, so a panic elsewhere does no damage.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LaneState {
     fn admits(&self, lane: Lane, width: usize) -> bool {
         match lane {
             Lane::Shared => !self.alone && self.shared < width,
@@ -101,19 +101,19 @@ impl State {
 
 /// A position in the lanes: admitted or still queued.
 #[derive(Debug)]
-pub(crate) enum Ticket {
-    Now(Guard),
-    Later(Place),
+pub(crate) enum LaneTicket {
+    Now(LaneGuard),
+    Later(QueuePosition),
 }
 
 /// A queued position. Dropping it admits the calls that waited only for this one.
 #[derive(Debug)]
-pub(crate) struct Place {
-    turn: oneshot::Receiver<Guard>,
+pub(crate) struct QueuePosition {
+    turn: oneshot::Receiver<LaneGuard>,
     lanes: Arc<Lanes>,
 }
 
-impl Drop for Place {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
         self.turn.close();
         let lanes = Arc::clone(&self.lanes);
@@ -123,9 +123,9 @@ impl Drop for Place {
     }
 }
 
-impl Place {
+impl QueuePosition {
     /// Waits for the turn.
-    pub(crate) async fn turn(mut self) -> Guard {
+    pub(crate) async fn turn(mut self) -> LaneGuard {
         let turn = (&mut self.turn).await;
         turn.expect("the queue drops no sender whose receiver is open")
     }
@@ -133,12 +133,12 @@ impl Place {
 
 /// The right to run; dropping it admits the next call.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct LaneGuard {
     lanes: Arc<Lanes>,
     lane: Lane,
 }
 
-impl Drop for Guard {
+impl Drop for LaneGuard {
     fn drop(&mut self) {
         self.lanes.leave(self.lane);
     }
@@ -148,12 +148,12 @@ impl Drop for Guard {
 mod tests {
     use super::*;
 
-    fn ready(ticket: &mut Ticket) -> bool {
+    fn ready(ticket: &mut LaneTicket) -> bool {
         match ticket {
-            Ticket::Now(_) => true,
-            Ticket::Later(place) => match place.turn.try_recv() {
+            LaneTicket::Now(_) => true,
+            LaneTicket::Later(place) => match place.turn.try_recv() {
                 Ok(guard) => {
-                    *ticket = Ticket::Now(guard);
+                    *ticket = LaneTicket::Now(guard);
                     true
                 }
                 Err(_) => false,
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn readers_share_and_a_writer_waits_for_them_and_holds_back_the_next() {
         let lanes = Lanes::new(8);
-        let mut tickets: Vec<Ticket> = [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
+        let mut tickets: Vec<LaneTicket> = [Lane::Shared, Lane::Shared, Lane::Alone, Lane::Shared, Lane::Alone]
             .into_iter()
             .map(|lane| lanes.enter(lane))
             .collect();
-        let now = |tickets: &mut Vec<Ticket>| tickets.iter_mut().map(ready).collect::<Vec<_>>();
+        let now = |tickets: &mut Vec<LaneTicket>| tickets.iter_mut().map(ready).collect::<Vec<_>>();
         assert_eq!(now(&mut tickets), [true, true, false, false, false]);
         tickets.drain(..2);
         assert_eq!(now(&mut tickets), [true, false, false]);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn only_so_many_share() {
         let lanes = Lanes::new(2);
-        let mut tickets: Vec<Ticket> = (0..3).map(|_| lanes.enter(Lane::Shared)).collect();
+        let mut tickets: Vec<LaneTicket> = (0..3).map(|_| lanes.enter(Lane::Shared)).collect();
         assert!(!ready(&mut tickets[2]));
         tickets.remove(0);
         assert!(ready(&mut tickets[1]));

@@ -18,20 +18,20 @@ const MOST: usize = 10_000;
 
 /// Counters per tool. Calls of unknown tools share one counter, so that a model cannot grow the map.
 #[derive(Debug, Default)]
-pub struct Metrics {
-    tools: RwLock<BTreeMap<String, Counters>>,
-    unknown: Counters,
+pub struct ToolMetrics {
+    tools: RwLock<BTreeMap<String, ToolCounters>>,
+    unknown: ToolCounters,
 }
 
 /// The live counters of one tool.
 #[derive(Debug)]
-struct Counters {
+struct ToolCounters {
     successes: AtomicU64,
     errors: AtomicU64,
     latency: Box<[AtomicU32]>,
 }
 
-impl Default for Counters {
+impl Default for ToolCounters {
     fn default() -> Self {
         let latency = (0..BUCKETS).map(|_| AtomicU32::new(0)).collect();
         Self { successes: AtomicU64::new(0), errors: AtomicU64::new(0), latency }
@@ -51,7 +51,7 @@ pub struct ToolStats {
     pub latency: Vec<u32>,
 }
 
-impl Metrics {
+impl ToolMetrics {
     /// Counts one call; `None` stands for an unknown tool.
     pub(crate) fn count(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
         let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
@@ -74,7 +74,7 @@ impl Metrics {
     }
 }
 
-impl Counters {
+impl ToolCounters {
     fn count(&self, success: bool, elapsed: Duration) {
         let outcome = if success { &self.successes } else { &self.errors };
         outcome.fetch_add(1, Relaxed);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_tool_and_unknown_names_together() {
-        let metrics = Metrics::default();
+        let metrics = ToolMetrics::default();
         metrics.count(Some("a"), true, Duration::from_micros(3));
         metrics.count(Some("a"), false, Duration::from_millis(3));
         metrics.count(None, false, Duration::ZERO);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_percentile_is_exact_to_a_thirtieth() {
         for millis in [1, 7, 250, 999, 2_100, 60_000, 3_600_000] {
-            let metrics = Metrics::default();
+            let metrics = ToolMetrics::default();
             metrics.count(Some("a"), true, Duration::from_millis(millis));
             let told = metrics.snapshot()[0].percentile(50).as_secs_f64() * 1000.0;
             #[expect(clippy::cast_precision_loss, reason = "small")]

@@ -10,7 +10,7 @@ use tool::{BoxFuture, CallId, ErrorKind, Listen, Notice, Usage};
 
 /// An event in the life of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum CallEvent {
     /// The call was accepted and waits for its lane.
     Queued {
         /// The tool name as the model wrote it.
@@ -64,9 +64,9 @@ pub enum Event {
 }
 
 /// Observes calls.
-pub trait Observer: Send + Sync {
+pub trait CallObserver: Send + Sync {
     /// Receives `event` of `call`. Must not block.
-    fn saw(&self, call: &CallId, event: &Event);
+    fn saw(&self, call: &CallId, event: &CallEvent);
 
     /// Backpressure: the future resolves when the observer can accept more output; `None` means now. Streaming code
     /// waits for it, so a slow observer slows the process down and loses nothing.
@@ -83,10 +83,10 @@ pub trait Observer: Send + Sync {
 
 /// A list of observers; a panic in one does not affect the others.
 #[derive(Clone, Default)]
-pub(crate) struct Observers(Vec<Arc<dyn Observer>>);
+pub(crate) struct ObserverSet(Vec<Arc<dyn CallObserver>>);
 
-impl Observers {
-    pub(crate) fn add(&mut self, observer: Arc<dyn Observer>) {
+impl ObserverSet {
+    pub(crate) fn add(&mut self, observer: Arc<dyn CallObserver>) {
         self.0.push(observer);
     }
 
@@ -95,7 +95,7 @@ impl Observers {
     }
 
     /// Passes `event` to every observer; a panic is logged and ignored.
-    pub(crate) fn saw(&self, call: &CallId, event: &Event) {
+    pub(crate) fn saw(&self, call: &CallId, event: &CallEvent) {
         for observer in &self.0 {
             if catch_unwind(AssertUnwindSafe(|| observer.saw(call, event))).is_err() {
                 tracing::error!(%call, "an observer panicked; the call goes on");
@@ -104,9 +104,9 @@ impl Observers {
     }
 }
 
-impl Listen for Observers {
+impl Listen for ObserverSet {
     fn heard(&self, call: &CallId, notice: Notice) {
-        self.saw(call, &Event::Notice(notice));
+        self.saw(call, &CallEvent::Notice(notice));
     }
 
     fn streams(&self) -> bool {

@@ -8,7 +8,7 @@ use tool::{AnyTool, Job, ShellForm};
 use crate::ToolsConfig;
 
 /// The tools of a registry builder, grouped by their availability to the model.
-pub(crate) struct Sorted {
+pub(crate) struct ToolSelection {
     /// The tools that the model can call.
     pub(crate) callable: Vec<Arc<dyn AnyTool>>,
     /// Names of callable tools that are not offered.
@@ -18,7 +18,7 @@ pub(crate) struct Sorted {
 }
 
 /// Groups `tools` according to `config`.
-pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> Sorted {
+pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> ToolSelection {
     let given =
         |tool: &Arc<dyn AnyTool>| config.gives(tool.as_ref()) || is_another_shell(config, tool, &tools);
     let is_given: Vec<bool> = tools.iter().map(given).collect();
@@ -48,7 +48,7 @@ pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> Sort
         names.map(move |name| (name, told.clone())).collect::<Vec<_>>()
     });
     let taken = taken.collect();
-    Sorted { callable, hidden, taken }
+    ToolSelection { callable, hidden, taken }
 }
 
 fn is_shell(job: Job) -> bool {

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{Attempt, Cx, ErrorKind, Item, ToolError, ToolOutput};
 
 use crate::halting::bounded;
-use crate::observer::Observers;
-use crate::stopwatch::Stopwatch;
-use crate::{Approver, Event, Rulebook};
+use crate::observer::ObserverSet;
+use crate::stopwatch::CallStopwatch;
+use crate::{Approver, CallEvent, Rulebook};
 
 /// Asks the gate about an intent, asks the user where required, and runs what is allowed.
 #[derive(Clone)]
@@ -24,34 +24,34 @@ pub struct ToolOrchestrator {
 }
 
 /// The limits of a call and its observers.
-pub(crate) struct Bounds<'a> {
+pub(crate) struct CallBounds<'a> {
     /// The time limit of one attempt. Time spent on questions does not count.
     pub(crate) limit: Duration,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) watch: &'a Stopwatch,
-    pub(crate) observers: &'a Observers,
+    pub(crate) watch: &'a CallStopwatch,
+    pub(crate) observers: &'a ObserverSet,
 }
 
 /// One call with everything needed to run it.
-pub(crate) struct Course<'a> {
+pub(crate) struct CallRun<'a> {
     pub(crate) tool: &'a str,
     pub(crate) attempt: &'a dyn Attempt,
     /// A hook's reason to ask the user.
     pub(crate) asks: Option<Cause>,
     pub(crate) cx: &'a Cx,
-    pub(crate) bounds: Bounds<'a>,
+    pub(crate) bounds: CallBounds<'a>,
 }
 
-impl Course<'_> {
+impl CallRun<'_> {
     /// Notifies the observers, if there are any.
-    fn tells(&self, event: impl FnOnce() -> Event) {
+    fn tells(&self, event: impl FnOnce() -> CallEvent) {
         if !self.bounds.observers.is_empty() {
             self.bounds.observers.saw(self.cx.call(), &event());
         }
     }
 
     async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
-        let Bounds { limit, cancel, watch, .. } = self.bounds;
+        let CallBounds { limit, cancel, watch, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
         bounded(work, self.cx, limit, cancel, watch.arrived).await
     }
@@ -75,7 +75,7 @@ impl ToolOrchestrator {
     }
 
     /// Runs the attempt with the permit that its intent gets, or returns the reason for the refusal.
-    pub(crate) async fn run(&self, course: Course<'_>) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn run(&self, course: CallRun<'_>) -> Result<ToolOutput, ToolError> {
         let intent = course.attempt.intent();
         let verdict = self.gate.decide_with(course.tool, intent, course.asks.clone());
         course.tells(|| self.judged(&verdict));
@@ -88,7 +88,7 @@ impl ToolOrchestrator {
         // ends: each round gives something that was not given before, and the gate counts the rounds
         loop {
             number += 1;
-            course.tells(|| Event::Attempted { number, sandbox: permit.sandbox().as_str() });
+            course.tells(|| CallEvent::Attempted { number, sandbox: permit.sandbox().as_str() });
             let outcome = course.attempt(&permit).await;
             let (told_of, guessed) = match &outcome {
                 Ok(output) if course.may_want_more(output) => {
@@ -117,7 +117,7 @@ impl ToolOrchestrator {
     }
 
     /// Describes a verdict as an event for observers.
-    fn judged(&self, verdict: &Verdict) -> Event {
+    fn judged(&self, verdict: &Verdict) -> CallEvent {
         let policy = || format!("approval {}", self.gate.approval().as_str());
         let (verdict, why, by) = match verdict {
             Verdict::Allow(_) => ("allow", Vec::new(), policy()),
@@ -132,15 +132,15 @@ impl ToolOrchestrator {
                 ("ask", why, by.unwrap_or_else(policy))
             }
         };
-        Event::Judged { verdict, why, by }
+        CallEvent::Judged { verdict, why, by }
     }
 
     /// Asks the user and turns the decision into a permit or an error.
-    async fn ask(&self, mut question: Question, course: &Course<'_>) -> Result<Permit, ToolError> {
+    async fn ask(&self, mut question: Question, course: &CallRun<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
             return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
         };
-        let Bounds { cancel, watch, observers, .. } = &course.bounds;
+        let CallBounds { cancel, watch, observers, .. } = &course.bounds;
         let arrived = watch.arrived;
         let call = course.cx.call();
         let answering = async {
@@ -156,9 +156,9 @@ impl ToolOrchestrator {
             let glimpse = self.gate.glimpse(&question.intent);
             question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
             let why = question.why.iter().map(Cause::for_user).collect();
-            observers.saw(call, &Event::Asked { why });
+            observers.saw(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
-            observers.saw(call, &Event::Decided { decision: decision.as_str() });
+            observers.saw(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
                 self.save(rule.clone(), course.cx).await;
             }

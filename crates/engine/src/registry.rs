@@ -8,7 +8,7 @@ use tool::{
     AnyTool, BoxFuture, Job, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
 };
 
-use crate::offer::{Sorted, sorted};
+use crate::offer::{ToolSelection, sorted};
 use crate::{ShellType, ToolsConfig};
 
 /// The minimum similarity (Jaro-Winkler) of a suggested name, and the number of suggestions.
@@ -108,7 +108,7 @@ impl ToolRegistryBuilder {
             self.sources.iter().flat_map(|source| source.offered()).collect();
         let known = self.sources.iter().flat_map(|source| source.known_names()).collect();
         all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
-        let Sorted { callable, hidden, taken } = sorted(&self.config, ours);
+        let ToolSelection { callable, hidden, taken } = sorted(&self.config, ours);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
         for tool in callable {
             registry.add(tool)?;

@@ -13,20 +13,20 @@ use tool::{
 };
 use tracing::Instrument;
 
-use crate::answer::{Keep, answer, shorten};
-use crate::hooks::{Hearing, Hooks};
-use crate::lanes::{Lanes, Ticket};
-use crate::observer::Observers;
-use crate::orchestrator::{Bounds, Course};
-use crate::stopwatch::Stopwatch;
+use crate::answer::{OverflowStore, answer, shorten};
+use crate::hooks::{HookRun, HookList};
+use crate::lanes::{Lanes, LaneTicket};
+use crate::observer::ObserverSet;
+use crate::orchestrator::{CallBounds, CallRun};
+use crate::stopwatch::CallStopwatch;
 use crate::{
-    Approver, BYTES_PER_TOKEN, Event, Hook, Metrics, Observer, Planned, Rulebook, ToolOrchestrator,
+    Approver, BYTES_PER_TOKEN, CallEvent, Hook, ToolMetrics, CallObserver, PlannedCall, Rulebook, ToolOrchestrator,
     ToolRegistry,
 };
 
 /// Resource limits of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// The token limit of an output; see [`fit`](crate::fit) for the way tokens are counted.
     pub output_tokens: usize,
     /// The time limit of a call, counted from the moment its lane is free.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub parallel: usize,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self { output_tokens: 10_000, call_timeout: Duration::from_secs(600), parallel: 16 }
     }
@@ -44,28 +44,28 @@ impl Default for Limits {
 /// Answers calls with the tools of a registry, under the policy of a gate.
 #[derive(Clone)]
 pub struct ToolRouter {
-    shared: Arc<Shared>,
+    shared: Arc<RouterState>,
 }
 
 /// The state that clones of a router share.
 #[derive(Clone)]
-struct Shared {
+struct RouterState {
     registry: Arc<ToolRegistry>,
     orchestrator: ToolOrchestrator,
     place: Arc<Place>,
-    limits: Limits,
+    limits: CallLimits,
     lanes: Arc<Lanes>,
-    metrics: Arc<Metrics>,
-    observers: Arc<Observers>,
-    keep: Option<Arc<dyn Keep>>,
-    hooks: Hooks,
+    metrics: Arc<ToolMetrics>,
+    observers: Arc<ObserverSet>,
+    keep: Option<Arc<dyn OverflowStore>>,
+    hooks: HookList,
 }
 
 impl ToolRouter {
     /// Creates a router for calls made at `place`.
     pub fn new(registry: ToolRegistry, gate: Gate, place: Place) -> Self {
-        let limits = Limits::default();
-        let shared = Shared {
+        let limits = CallLimits::default();
+        let shared = RouterState {
             metrics: Arc::default(),
             registry: Arc::new(registry),
             orchestrator: ToolOrchestrator::new(gate),
@@ -74,14 +74,14 @@ impl ToolRouter {
             limits,
             observers: Arc::default(),
             keep: None,
-            hooks: Hooks::default(),
+            hooks: HookList::default(),
         };
         Self { shared: Arc::new(shared) }
     }
 
     /// Sets the resource limits.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: CallLimits) -> Self {
         let shared = Arc::make_mut(&mut self.shared);
         shared.limits = limits;
         shared.lanes = Lanes::new(limits.parallel);
@@ -90,14 +90,14 @@ impl ToolRouter {
 
     /// Adds an observer.
     #[must_use]
-    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+    pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).add(observer);
         self
     }
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn with_keep(mut self, keep: Arc<dyn Keep>) -> Self {
+    pub fn with_keep(mut self, keep: Arc<dyn OverflowStore>) -> Self {
         Arc::make_mut(&mut self.shared).keep = Some(keep);
         self
     }
@@ -126,7 +126,7 @@ impl ToolRouter {
     /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
     pub fn apart(&self) -> Self {
-        let mut apart = Shared::clone(&self.shared);
+        let mut apart = RouterState::clone(&self.shared);
         apart.lanes = Lanes::new(apart.limits.parallel);
         apart.orchestrator = apart.orchestrator.apart();
         Self { shared: Arc::new(apart) }
@@ -156,7 +156,7 @@ impl ToolRouter {
     }
 
     /// Returns the call counters and latencies.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &ToolMetrics {
         &self.shared.metrics
     }
 
@@ -171,13 +171,13 @@ impl ToolRouter {
         cancel: CancellationToken,
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
         let shared = Arc::clone(&self.shared);
-        let watch = Stopwatch::since(Instant::now());
+        let watch = CallStopwatch::since(Instant::now());
         let (call, misnamed) = match shared.registry.rewritten(&call) {
             None => (call, None),
             Some(Ok(other)) => (other, None),
             Some(Err(fault)) => (call, Some(fault)),
         };
-        shared.observers.saw(&call.id, &Event::Queued { tool: call.name.clone() });
+        shared.observers.saw(&call.id, &CallEvent::Queued { tool: call.name.clone() });
         let entry = misnamed.map_or_else(|| shared.enter(&call), Err);
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
@@ -199,7 +199,7 @@ const LOGGED: usize = 200;
 const PATCH: &str = "apply_patch";
 
 /// A parsed call: its tool, attempt and working directory.
-struct Plan {
+struct CallPlan {
     tool: String,
     /// The call that replaces the model's call, if it is another one.
     call: Option<ToolCall>,
@@ -241,23 +241,23 @@ fn told_of(output: &ToolOutput, elapsed: Duration) {
 }
 
 /// A call's tool and its lane ticket.
-type Entry = Result<(Sought, Ticket), ToolError>;
+type LaneEntry = Result<(ToolLookup, LaneTicket), ToolError>;
 
 /// The lookup of a called tool.
-enum Sought {
-    Here(Arc<dyn AnyTool>, Result<Plan, ToolError>),
+enum ToolLookup {
+    Found(Arc<dyn AnyTool>, Result<CallPlan, ToolError>),
     /// The tool may exist once this future resolves.
-    Coming(BoxFuture<'static, ()>),
+    Pending(BoxFuture<'static, ()>),
 }
 
-impl Shared {
+impl RouterState {
     /// Finds the tool and joins the lane queue.
-    fn enter(&self, call: &ToolCall) -> Entry {
+    fn enter(&self, call: &ToolCall) -> LaneEntry {
         let tool = match (self.registry.find(&call.name), self.registry.awaited(&call.name)) {
             (Ok(tool), _) => tool,
             // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
             // calls do.
-            (Err(_), Some(coming)) => return Ok((Sought::Coming(coming), self.lanes.enter(Lane::Shared))),
+            (Err(_), Some(coming)) => return Ok((ToolLookup::Pending(coming), self.lanes.enter(Lane::Shared))),
             (Err(unknown), None) => return Err(unknown),
         };
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
@@ -265,21 +265,21 @@ impl Shared {
         let plan = self.plan(call, tool.as_ref());
         let beside = plan.as_ref().is_ok_and(|plan| only_looks(plan.attempt.intent()));
         let lane = if beside { Lane::Shared } else { lane };
-        Ok((Sought::Here(tool, plan), self.lanes.enter(lane)))
+        Ok((ToolLookup::Found(tool, plan), self.lanes.enter(lane)))
     }
 
     /// Waits until the tool is available.
     async fn found(
         &self,
         call: &ToolCall,
-        entry: Entry,
+        entry: LaneEntry,
         cancel: &CancellationToken,
         arrived: Instant,
-    ) -> Result<(Arc<dyn AnyTool>, Result<Plan, ToolError>, Ticket), ToolError> {
+    ) -> Result<(Arc<dyn AnyTool>, Result<CallPlan, ToolError>, LaneTicket), ToolError> {
         let (sought, ticket) = entry?;
         let coming = match sought {
-            Sought::Here(tool, plan) => return Ok((tool, plan, ticket)),
-            Sought::Coming(coming) => coming,
+            ToolLookup::Found(tool, plan) => return Ok((tool, plan, ticket)),
+            ToolLookup::Pending(coming) => coming,
         };
         tokio::select! {
             biased;
@@ -303,9 +303,9 @@ impl Shared {
     async fn answer(
         &self,
         call: &ToolCall,
-        entry: Entry,
+        entry: LaneEntry,
         cancel: CancellationToken,
-        watch: &Stopwatch,
+        watch: &CallStopwatch,
     ) -> ToolOutput {
         let entry = watch.waits(self.found(call, entry, &cancel, watch.arrived)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
@@ -321,7 +321,7 @@ impl Shared {
         self.metrics.count(name.as_deref(), success, elapsed);
         let enforcement = output.facts.enforcement.clone();
         self.observers
-            .saw(&call.id, &Event::Finished { success, error, elapsed, waited, usage, enforcement });
+            .saw(&call.id, &CallEvent::Finished { success, error, elapsed, waited, usage, enforcement });
         told_of(&output, elapsed);
         output
     }
@@ -329,21 +329,21 @@ impl Shared {
     async fn run(
         &self,
         call: &ToolCall,
-        (tool, plan): (&dyn AnyTool, Result<Plan, ToolError>),
-        ticket: Ticket,
+        (tool, plan): (&dyn AnyTool, Result<CallPlan, ToolError>),
+        ticket: LaneTicket,
         cancel: CancellationToken,
-        watch: &Stopwatch,
+        watch: &CallStopwatch,
     ) -> Result<ToolOutput, ToolError> {
         let arrived = watch.arrived;
         // All code of the tool runs inside one of two panic nets, here and in `plan`. No panic of the tool gets past
         // this point.
         let crashed = |_| ToolError::Crashed { tool: tool.spec().name().to_owned() };
-        let Plan { tool: name, call: other, attempt, place } = plan?;
+        let CallPlan { tool: name, call: other, attempt, place } = plan?;
         let told = other.as_ref().unwrap_or(call);
         // Held until the work below is done or dropped.
         let _guard = match ticket {
-            Ticket::Now(guard) => guard,
-            Ticket::Later(place) => tokio::select! {
+            LaneTicket::Now(guard) => guard,
+            LaneTicket::Later(place) => tokio::select! {
                 biased;
                 guard = watch.waits(place.turn()) => guard,
                 () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
@@ -353,36 +353,36 @@ impl Shared {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
-        self.observers.saw(&call.id, &Event::Started);
+        self.observers.saw(&call.id, &CallEvent::Started);
         let observers = &self.observers;
-        let seen = Planned { tool: &name, call: told, intent: attempt.intent(), place: &self.place };
-        let hearing = Hearing { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
+        let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), place: &self.place };
+        let hearing = HookRun { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
         let mut heard = hearing.before().await?;
         let cx = self.cx(call, place);
         let limit = self.limits.call_timeout;
-        let course = Course {
+        let course = CallRun {
             tool: &name,
             attempt: attempt.as_ref(),
             asks: heard.asks.take(),
             cx: &cx,
-            bounds: Bounds { limit, cancel: &cancel, watch, observers },
+            bounds: CallBounds { limit, cancel: &cancel, watch, observers },
         };
         let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
         hearing.after(heard, work.map_err(crashed).flatten()).await
     }
 
     /// Plans the call; a panic in the tool becomes an error.
-    fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
+    fn plan(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
         let planned = catch_unwind(AssertUnwindSafe(|| self.planned(call, tool)));
         planned.map_err(|_| ToolError::Crashed { tool: tool.spec().name().to_owned() })?
     }
 
     /// Parses the call and states its intent. A shell command that only applies a patch becomes an `apply_patch` call,
     /// if that tool exists.
-    fn planned(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<Plan, ToolError> {
+    fn planned(&self, call: &ToolCall, tool: &dyn AnyTool) -> Result<CallPlan, ToolError> {
         let attempt = tool.plan(call, &self.place)?;
         let (name, place) = (tool.spec().name().to_owned(), Arc::clone(&self.place));
-        let plan = Plan { tool: name, call: None, attempt, place };
+        let plan = CallPlan { tool: name, call: None, attempt, place };
         let line = plan.attempt.intent().effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line),
             _ => None,
@@ -395,7 +395,7 @@ impl Shared {
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &place)?;
-        Ok(Plan { tool: PATCH.to_owned(), call: Some(call), attempt, place })
+        Ok(CallPlan { tool: PATCH.to_owned(), call: Some(call), attempt, place })
     }
 
     fn cx(&self, call: &ToolCall, place: Arc<Place>) -> Cx {

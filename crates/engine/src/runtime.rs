@@ -12,11 +12,11 @@ use tool::{CallId, ErrorKind, ToolCall, ToolError, ToolOutput};
 
 use crate::ToolRouter;
 use crate::answer::answer;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::CallStopwatch;
 
 /// A call with its answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct AnsweredCall {
     /// The call as it was made.
     pub call: ToolCall,
     /// The output of the call.
@@ -29,7 +29,7 @@ pub struct Answer {
 pub struct DuplicateCall(pub CallId);
 
 /// The state of a started call.
-enum Work {
+enum CallTask {
     Done(Box<ToolOutput>),
     Running(JoinHandle<ToolOutput>),
 }
@@ -40,7 +40,7 @@ enum Work {
 pub struct ToolCallRuntime {
     router: ToolRouter,
     turn: CancellationToken,
-    waiting: VecDeque<(ToolCall, Work)>,
+    waiting: VecDeque<(ToolCall, CallTask)>,
     live: HashMap<CallId, CancellationToken>,
 }
 
@@ -69,18 +69,18 @@ impl ToolCallRuntime {
     }
 
     /// Waits for the answer to the oldest unanswered call; `None` if there is none. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Answer> {
+    pub async fn next(&mut self) -> Option<AnsweredCall> {
         let (_, work) = self.waiting.front_mut()?;
-        if let Work::Running(task) = work {
+        if let CallTask::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                answer(Err(gone), &Stopwatch::since(Instant::now()), |_| ())
+                answer(Err(gone), &CallStopwatch::since(Instant::now()), |_| ())
             });
-            *work = Work::Done(Box::new(output));
+            *work = CallTask::Done(Box::new(output));
         }
-        let (call, Work::Done(output)) = self.waiting.pop_front()? else { return None };
+        let (call, CallTask::Done(output)) = self.waiting.pop_front()? else { return None };
         self.live.remove(&call.id);
-        Some(Answer { call, output: *output })
+        Some(AnsweredCall { call, output: *output })
     }
 
     /// Cancels one call, which is then answered as aborted. Returns `false` if no such call is open.
@@ -103,15 +103,15 @@ impl ToolCallRuntime {
 ///
 /// A thread hop and back costs some 60 µs, while an unknown tool or a new plan is answered in five. Long work goes
 /// through `Cx::blocking` or awaits something, so its first step is short.
-fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> Work {
+fn begin(call: impl Future<Output = ToolOutput> + Send + 'static) -> CallTask {
     let mut call = Box::pin(call);
     match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => Work::Done(Box::new(output)),
+        Poll::Ready(output) => CallTask::Done(Box::new(output)),
         // The no-op waker is replaced when the task polls for the first time.
         Poll::Pending => {
             #[expect(clippy::disallowed_methods, reason = "the one place where calls become tasks")]
             let task = tokio::spawn(call);
-            Work::Running(task)
+            CallTask::Running(task)
         }
     }
 }

@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 /// The stopwatch of one call.
 #[derive(Debug)]
-pub(crate) struct Stopwatch {
+pub(crate) struct CallStopwatch {
     /// The time of the call's arrival.
     pub(crate) arrived: Instant,
     waited_nanos: AtomicU64,
 }
 
-impl Stopwatch {
+impl CallStopwatch {
     pub(crate) fn since(arrived: Instant) -> Self {
         Self { arrived, waited_nanos: AtomicU64::new(0) }
     }
 
     /// Runs `waiting` and counts its time as waiting, also if it is dropped.
     pub(crate) async fn waits<F: Future>(&self, waiting: F) -> F::Output {
-        let _counted = Waiting { watch: self, since: Instant::now() };
+        let _counted = WaitTimer { watch: self, since: Instant::now() };
         waiting.await
     }
 
@@ -30,12 +30,12 @@ impl Stopwatch {
 }
 
 /// Adds its lifetime to the waiting time when it is dropped.
-struct Waiting<'a> {
-    watch: &'a Stopwatch,
+struct WaitTimer<'a> {
+    watch: &'a CallStopwatch,
     since: Instant,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitTimer<'_> {
     fn drop(&mut self) {
         let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.watch.waited_nanos.fetch_add(nanos, Relaxed);

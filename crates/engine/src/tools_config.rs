@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use policy::rules::fits_tool;
 use tool::{AnyTool, Job, Needs, ShellForm, ToolSpec};
 
-use crate::{Family, ShellType};
+use crate::{ModelFamily, ShellType};
 
 /// Decides which tools a session gives to its model, by model family and by user configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolsConfig {
     /// The capabilities of the model.
-    pub family: Family,
+    pub family: ModelFamily,
     /// The shell tool to offer.
     pub shell: ShellType,
     /// An allow-list of tools, if set.
@@ -22,12 +22,12 @@ pub struct ToolsConfig {
     /// name.
     pub callable: BTreeSet<String>,
     /// Selects the provider's web search.
-    pub web_search: WebSearch,
+    pub web_search: WebSearchMode,
 }
 
 /// The web search that the model's provider runs itself; only the Responses API supports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WebSearch {
+pub enum WebSearchMode {
     /// No search is offered.
     #[default]
     Off,
@@ -37,7 +37,7 @@ pub enum WebSearch {
     Live,
 }
 
-impl WebSearch {
+impl WebSearchMode {
     /// Returns the tool spec that the model is sent, if any.
     pub(crate) fn spec(self) -> Option<ToolSpec> {
         match self {

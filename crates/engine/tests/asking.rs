@@ -19,29 +19,29 @@ use tool::{
     CallId, Cx, ErrorKind, Freeform, Grammar, Lane, Language, Place, ToolCall, ToolError, ToolHandler,
     ToolOutput,
 };
-use toolgate_engine::{Approver, Limits, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter};
+use toolgate_engine::{Approver, CallLimits, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter};
 
 #[derive(Deserialize, JsonSchema)]
-struct Run {
+struct RunScriptArgs {
     /// A script.
     script: String,
 }
 
 /// Pretends to run a script; reports a denied write as a sandbox refusal.
-struct Shell;
+struct PretendShellTool;
 
-impl ToolHandler for Shell {
-    type Args = Run;
+impl ToolHandler for PretendShellTool {
+    type Args = RunScriptArgs;
     const NAME: &'static str = "run";
     const ABOUT: &'static str = "Runs a script.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Run, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &RunScriptArgs, place: &Place) -> Result<Intent, ToolError> {
         let argv = ["bash", "-c", &args.script].map(str::to_owned).to_vec();
         Ok(Intent::run(argv, &place.cwd))
     }
 
-    async fn run(&self, args: &Run, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &RunScriptArgs, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let outside = args.script.strip_prefix("write ").map(std::path::PathBuf::from);
         let Some(confinement) = permit.confinement() else { return Ok(ToolOutput::text("ran free")) };
         match outside.filter(|path| !confinement.may_write(path)) {
@@ -55,35 +55,35 @@ impl ToolHandler for Shell {
     }
 }
 
-struct Anything;
+struct AnyText;
 
-impl Language for Anything {
+impl Language for AnyText {
     const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
 }
 
 /// Answers with the patch text and the working directory.
-struct Patches;
+struct EchoPatchTool;
 
-impl ToolHandler for Patches {
-    type Args = Freeform<Anything>;
+impl ToolHandler for EchoPatchTool {
+    type Args = Freeform<AnyText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
 
-    async fn run(&self, args: &Freeform<Anything>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &Freeform<AnyText>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text(format!("{} in {}", args.text, cx.cwd().display())))
     }
 }
 
-type Answer = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
+type DecisionFn = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
 
-struct Person {
-    answer: Answer,
+struct ScriptedApprover {
+    answer: DecisionFn,
     asked: Mutex<Vec<String>>,
     thinks: Duration,
     at_once: AtomicUsize,
 }
 
-impl Person {
+impl ScriptedApprover {
     fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
         Self::slow(Duration::ZERO, answer)
     }
@@ -101,7 +101,7 @@ impl Person {
     }
 }
 
-impl Approver for Person {
+impl Approver for ScriptedApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async {
             assert_eq!(self.at_once.fetch_add(1, Ordering::SeqCst), 0, "two questions at a time");
@@ -118,7 +118,7 @@ fn router() -> ToolRouter {
     let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
-    let tools = ToolRegistry::builder().tool(Shell).tool(Patches).build().unwrap();
+    let tools = ToolRegistry::builder().tool(PretendShellTool).tool(EchoPatchTool).build().unwrap();
     ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
 }
 
@@ -133,7 +133,7 @@ async fn answer(router: &ToolRouter, script: &str) -> (String, Option<ErrorKind>
 
 #[tokio::test]
 async fn a_no_is_told_with_its_note() {
-    let person = Person::new(|_| ReviewDecision::Denied { note: Some("use git clean -n first".to_owned()) });
+    let person = ScriptedApprover::new(|_| ReviewDecision::Denied { note: Some("use git clean -n first".to_owned()) });
     let router = router().with_approver(person.clone());
     assert_eq!(answer(&router, "make").await, ("ran".into(), None));
     assert!(person.asked().is_empty());
@@ -154,7 +154,7 @@ async fn nobody_to_ask_is_a_refusal() {
 
 #[tokio::test]
 async fn a_refusal_is_asked_about_and_just_that_is_given() {
-    let person = Person::new(|question| {
+    let person = ScriptedApprover::new(|question| {
         assert!(question.again && question.confinement.is_some());
         ReviewDecision::ApprovedForSession
     });
@@ -174,7 +174,7 @@ async fn a_refusal_is_asked_about_and_just_that_is_given() {
 
 #[tokio::test]
 async fn a_no_to_more_leaves_what_there_is() {
-    let router = router().with_approver(Person::new(|_| ReviewDecision::Denied { note: None }));
+    let router = router().with_approver(ScriptedApprover::new(|_| ReviewDecision::Denied { note: None }));
     assert_snapshot!(answer(&router, "write /out/a").await.0, @"
     The user was asked to let it change `/out/a`, and said no.
     failed
@@ -183,7 +183,7 @@ async fn a_no_to_more_leaves_what_there_is() {
 
 #[tokio::test(start_paused = true)]
 async fn questions_come_one_at_a_time_and_one_answer_is_enough_for_equals() {
-    let person = Person::slow(Duration::from_secs(5), |_| ReviewDecision::ApprovedForSession);
+    let person = ScriptedApprover::slow(Duration::from_secs(5), |_| ReviewDecision::ApprovedForSession);
     let mut runtime = ToolCallRuntime::new(router().with_approver(person.clone()));
     for id in 0..4 {
         runtime.start(call(&id.to_string(), "rm -rf x")).unwrap();
@@ -197,15 +197,15 @@ async fn questions_come_one_at_a_time_and_one_answer_is_enough_for_equals() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_is_hurried() {
-    let person = Person::slow(Duration::from_secs(3600), |_| ReviewDecision::Approved);
-    let limits = Limits { call_timeout: Duration::from_secs(1), ..Limits::default() };
+    let person = ScriptedApprover::slow(Duration::from_secs(3600), |_| ReviewDecision::Approved);
+    let limits = CallLimits { call_timeout: Duration::from_secs(1), ..CallLimits::default() };
     let router = router().with_limits(limits).with_approver(person);
     assert_eq!(answer(&router, "rm -rf x").await.0, "ran");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_cancelled_does_not_wait_for_an_answer() {
-    let router = router().with_approver(Person::slow(Duration::MAX / 4, |_| ReviewDecision::Approved));
+    let router = router().with_approver(ScriptedApprover::slow(Duration::MAX / 4, |_| ReviewDecision::Approved));
     let cancel = CancellationToken::new();
     let asking = router.dispatch(call("1", "rm -rf x"), cancel.clone());
     let (output, ()) = tokio::join!(asking, async {
@@ -217,7 +217,7 @@ async fn a_call_that_is_cancelled_does_not_wait_for_an_answer() {
 
 #[tokio::test]
 async fn stop_ends_the_turn() {
-    let person = Person::slow(Duration::from_millis(5), |_| ReviewDecision::Abort);
+    let person = ScriptedApprover::slow(Duration::from_millis(5), |_| ReviewDecision::Abort);
     let mut runtime = ToolCallRuntime::new(router().with_approver(person.clone()));
     for id in 0..5 {
         runtime.start(call(&id.to_string(), &format!("rm -rf {id}"))).unwrap();
@@ -234,8 +234,8 @@ async fn stop_ends_the_turn() {
 
 #[tokio::test]
 async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
-    struct Book(Mutex<Vec<String>>, bool);
-    impl Rulebook for Book {
+    struct RecordingRulebook(Mutex<Vec<String>>, bool);
+    impl Rulebook for RecordingRulebook {
         fn save(&self, rule: &NewRule) -> Result<Rules, String> {
             self.0.lock().unwrap().push(rule.to_string());
             match self.1 {
@@ -247,11 +247,11 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
     }
     for works in [true, false] {
         let person =
-            Person::new(|question| ReviewDecision::ApprovedWithRule(question.proposal.clone().unwrap().rule));
-        let book = Arc::new(Book(Mutex::default(), works));
+            ScriptedApprover::new(|question| ReviewDecision::ApprovedWithRule(question.proposal.clone().unwrap().rule));
+        let book = Arc::new(RecordingRulebook(Mutex::default(), works));
         let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
         let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).asking(policy::ApprovalPolicy::Untrusted);
-        let tools = ToolRegistry::builder().tool(Shell).build().unwrap();
+        let tools = ToolRegistry::builder().tool(PretendShellTool).build().unwrap();
         let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
             .with_approver(person.clone())
             .with_rulebook(book.clone());
@@ -279,18 +279,18 @@ async fn a_patch_in_a_shell_is_a_patch() {
 #[tokio::test]
 async fn what_states_a_write_outside_is_asked_before_it_runs() {
     #[derive(Deserialize, JsonSchema)]
-    struct Nothing {}
-    struct Writes;
-    impl ToolHandler for Writes {
-        type Args = Nothing;
+    struct WriteOutsideArgs {}
+    struct WriteOutsideTool;
+    impl ToolHandler for WriteOutsideTool {
+        type Args = WriteOutsideArgs;
         const NAME: &'static str = "writes";
         const ABOUT: &'static str = "Writes.";
 
-        fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+        fn intent(&self, _: &WriteOutsideArgs, _: &Place) -> Result<Intent, ToolError> {
             Ok(Intent::of(vec![Effect::Write("/out/a".into()), Effect::Write("/out/b".into())]))
         }
 
-        async fn run(&self, _: &Nothing, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, _: &WriteOutsideArgs, permit: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             let confinement = permit.confinement().unwrap();
             assert!(confinement.may_write("/out/a".as_ref()) && confinement.may_write("/out/b".as_ref()));
             assert!(!confinement.may_write("/out/c".as_ref()));
@@ -299,11 +299,11 @@ async fn what_states_a_write_outside_is_asked_before_it_runs() {
     }
     let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite);
-    let person = Person::new(|question| {
+    let person = ScriptedApprover::new(|question| {
         assert_eq!(question.grants.len(), 2);
         ReviewDecision::Approved
     });
-    let tools = ToolRegistry::builder().tool(Writes).build().unwrap();
+    let tools = ToolRegistry::builder().tool(WriteOutsideTool).build().unwrap();
     let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() }).with_approver(person);
     let output = router.dispatch(ToolCall::function("1", "writes", "{}"), CancellationToken::new()).await;
     assert_eq!(output.joined_text(), "wrote");

@@ -17,65 +17,65 @@ use tool::{
     ToolHandler, ToolOutput, ToolSource,
 };
 use toolgate_engine::{
-    Event, Keep, Limits, Observer, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
-    ToolRouter, ToolsConfig, WebSearch,
+    CallEvent, OverflowStore, CallLimits, CallObserver, RegistryFault, ToolCallRuntime, ToolRegistry, ToolRegistryBuilder,
+    ToolRouter, ToolsConfig, WebSearchMode,
 };
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Say {
+struct EchoArgs {
     /// What to say.
     text: String,
 }
 
 /// Answers with its argument.
-struct Echo;
+struct EchoTool;
 
-impl ToolHandler for Echo {
-    type Args = Say;
+impl ToolHandler for EchoTool {
+    type Args = EchoArgs;
     const NAME: &'static str = "echo";
     const ABOUT: &'static str = "Says it back.";
     const ALIASES: &'static [&'static str] = &["container.echo"];
     const LANE: Lane = Lane::Shared;
 
-    async fn run(&self, args: &Say, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &EchoArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text(&args.text))
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct EmptyArgs {}
 
 /// A tool that runs a closure.
-struct Acts<F>(F);
+struct ClosureTool<F>(F);
 
-impl<F, R> ToolHandler for Acts<F>
+impl<F, R> ToolHandler for ClosureTool<F>
 where
     F: Fn(Cx) -> R + Send + Sync + 'static,
     R: Future<Output = Result<ToolOutput, ToolError>> + Send,
 {
-    type Args = Nothing;
+    type Args = EmptyArgs;
     const NAME: &'static str = "act";
     const ABOUT: &'static str = "Acts.";
 
-    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &EmptyArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         (self.0)(cx.clone()).await
     }
 }
 
 /// States an effect and does nothing.
-struct States(Effect);
+struct StatedEffectTool(Effect);
 
-impl ToolHandler for States {
-    type Args = Nothing;
+impl ToolHandler for StatedEffectTool {
+    type Args = EmptyArgs;
     const NAME: &'static str = "states";
     const ABOUT: &'static str = "States an effect.";
 
-    fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, _: &EmptyArgs, _: &Place) -> Result<Intent, ToolError> {
         Ok(Intent { effects: vec![self.0.clone()], ..Intent::default() })
     }
 
-    async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("ran"))
     }
 }
@@ -98,7 +98,7 @@ async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ErrorKin
 
 #[tokio::test]
 async fn every_fault_has_an_answer() {
-    let router = router(ToolRegistry::builder().tool(Echo).tool(States(Effect::Write("/w/a".into()))));
+    let router = router(ToolRegistry::builder().tool(EchoTool).tool(StatedEffectTool(Effect::Write("/w/a".into()))));
     let ask =
         async |name: &str, arguments: &str| answer(&router, ToolCall::function("1", name, arguments)).await;
     assert_eq!(ask("echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
@@ -118,7 +118,7 @@ async fn every_fault_has_an_answer() {
 #[tokio::test]
 async fn a_panic_becomes_an_answer_and_the_next_call_runs() {
     let count = Arc::new(AtomicUsize::new(0));
-    let router = router(ToolRegistry::builder().tool(Acts(move |_: Cx| {
+    let router = router(ToolRegistry::builder().tool(ClosureTool(move |_: Cx| {
         let first = count.fetch_add(1, Ordering::SeqCst) == 0;
         async move { if first { panic!("boom") } else { Ok(ToolOutput::text("fine")) } }
     })));
@@ -130,7 +130,7 @@ async fn a_panic_becomes_an_answer_and_the_next_call_runs() {
 
 #[tokio::test]
 async fn a_panic_in_blocking_work_becomes_an_answer() {
-    let router = router(ToolRegistry::builder().tool(Acts(async |cx: Cx| {
+    let router = router(ToolRegistry::builder().tool(ClosureTool(async |cx: Cx| {
         cx.blocking(|_| -> Result<ToolOutput, ToolError> { panic!("boom") }).await
     })));
     assert_eq!(answer(&router, ToolCall::function("1", "act", "{}")).await.1, Some(ErrorKind::Crashed));
@@ -140,7 +140,7 @@ async fn a_panic_in_blocking_work_becomes_an_answer() {
 async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() {
     let told = Arc::new(Notify::new());
     let tell = Arc::clone(&told);
-    let act = Acts(move |cx: Cx| {
+    let act = ClosureTool(move |cx: Cx| {
         let tell = Arc::clone(&tell);
         async move {
             cx.blocking(move |stop| {
@@ -154,7 +154,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() 
         }
     });
     let router = router(ToolRegistry::builder().tool(act))
-        .with_limits(Limits { call_timeout: Duration::from_millis(1500), ..Limits::default() });
+        .with_limits(CallLimits { call_timeout: Duration::from_millis(1500), ..CallLimits::default() });
     // Blocking work keeps a paused clock from advancing by itself.
     let dispatch = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
     let (output, ()) = tokio::join!(dispatch, tokio::time::advance(Duration::from_secs(2)));
@@ -167,7 +167,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() 
 async fn answers_come_in_call_order_whatever_finishes_first() {
     let held = Arc::new(Notify::new());
     let hold = Arc::clone(&held);
-    let router = router(ToolRegistry::builder().tool(Echo).tool(Acts(move |_: Cx| {
+    let router = router(ToolRegistry::builder().tool(EchoTool).tool(ClosureTool(move |_: Cx| {
         let hold = Arc::clone(&hold);
         async move {
             hold.notified().await;
@@ -189,19 +189,19 @@ async fn answers_come_in_call_order_whatever_finishes_first() {
 #[tokio::test]
 async fn shared_calls_meet_and_lone_calls_do_not() {
     let meeting = Arc::new(Barrier::new(3));
-    struct Meets(Arc<Barrier>);
-    impl ToolHandler for Meets {
-        type Args = Nothing;
+    struct BarrierTool(Arc<Barrier>);
+    impl ToolHandler for BarrierTool {
+        type Args = EmptyArgs;
         const NAME: &'static str = "meets";
         const ABOUT: &'static str = "Waits for two others.";
         const LANE: Lane = Lane::Shared;
-        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             self.0.wait().await;
             Ok(ToolOutput::text("met"))
         }
     }
     let inside = Arc::new(AtomicUsize::new(0));
-    let alone = Acts(move |_: Cx| {
+    let alone = ClosureTool(move |_: Cx| {
         let inside = Arc::clone(&inside);
         async move {
             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "runs alone");
@@ -210,7 +210,7 @@ async fn shared_calls_meet_and_lone_calls_do_not() {
             Ok(ToolOutput::text("alone"))
         }
     });
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Meets(meeting)).tool(alone)));
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(BarrierTool(meeting)).tool(alone)));
     for (id, name) in
         [("1", "meets"), ("2", "meets"), ("3", "meets"), ("4", "act"), ("5", "act"), ("6", "act")]
     {
@@ -223,8 +223,8 @@ async fn shared_calls_meet_and_lone_calls_do_not() {
 
 #[tokio::test]
 async fn one_call_or_a_turn_can_be_cancelled_and_is_still_answered() {
-    let forever = Acts(async |_: Cx| std::future::pending().await);
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Echo).tool(forever)));
+    let forever = ClosureTool(async |_: Cx| std::future::pending().await);
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(EchoTool).tool(forever)));
     for id in ["a", "b", "c"] {
         runtime.start(ToolCall::function(id, "act", "{}")).unwrap();
     }
@@ -244,7 +244,7 @@ async fn one_call_or_a_turn_can_be_cancelled_and_is_still_answered() {
 async fn lone_calls_run_in_the_models_order_on_many_threads() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&order);
-    let act = Acts(move |cx: Cx| {
+    let act = ClosureTool(move |cx: Cx| {
         let seen = Arc::clone(&seen);
         async move {
             tokio::task::yield_now().await;
@@ -252,7 +252,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
             Ok(ToolOutput::text("done"))
         }
     });
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(act).tool(LateEcho)));
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(act).tool(SlowEchoTool)));
     for n in 0..500 {
         runtime.start(ToolCall::function(format!("{n:03}"), "act", "{}")).unwrap();
         runtime.start(ToolCall::function(format!("e{n}"), "late", r#"{"text": "x"}"#)).unwrap();
@@ -268,7 +268,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
 async fn a_cancelled_call_that_waited_does_not_run() {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&ran);
-    let act = Acts(move |_: Cx| {
+    let act = ClosureTool(move |_: Cx| {
         let first = count.fetch_add(1, Ordering::SeqCst) == 0;
         async move { if first { std::future::pending().await } else { Ok(ToolOutput::text("ran")) } }
     });
@@ -290,14 +290,14 @@ async fn a_cancelled_call_that_waited_does_not_run() {
 
 #[tokio::test]
 async fn whoever_else_panics_there_is_an_answer() {
-    struct Broken;
-    impl Keep for Broken {
+    struct PanickingStore;
+    impl OverflowStore for PanickingStore {
         fn keep(&self, _: &CallId, _: &str) -> Option<String> {
             panic!("keeper")
         }
     }
-    struct BrokenTool(tool::ToolSpec);
-    impl tool::AnyTool for BrokenTool {
+    struct PanickingTool(tool::ToolSpec);
+    impl tool::AnyTool for PanickingTool {
         fn spec(&self) -> &tool::ToolSpec {
             &self.0
         }
@@ -308,10 +308,10 @@ async fn whoever_else_panics_there_is_an_answer() {
             panic!("plan")
         }
     }
-    let spec = tool::erase(LateEcho).unwrap().spec().clone();
-    let tools = ToolRegistry::builder().tool(Echo).any(Arc::new(BrokenTool(spec)));
-    let limits = Limits { output_tokens: 60, ..Limits::default() };
-    let router = router(tools).with_limits(limits).with_keep(Arc::new(Broken));
+    let spec = tool::erase(SlowEchoTool).unwrap().spec().clone();
+    let tools = ToolRegistry::builder().tool(EchoTool).any(Arc::new(PanickingTool(spec)));
+    let limits = CallLimits { output_tokens: 60, ..CallLimits::default() };
+    let router = router(tools).with_limits(limits).with_keep(Arc::new(PanickingStore));
     assert_eq!(answer(&router, ToolCall::function("1", "late", "{}")).await.1, Some(ErrorKind::Crashed));
     let short = answer(&router, say("2", &"x".repeat(1000))).await.0;
     assert!(short.contains("the rest was not kept"), "{short}");
@@ -319,7 +319,7 @@ async fn whoever_else_panics_there_is_an_answer() {
 
 #[tokio::test]
 async fn an_id_in_use_is_refused_and_free_again_once_answered() {
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(Echo)));
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(EchoTool)));
     runtime.start(say("a", "1")).unwrap();
     let twice = runtime.start(say("a", "2")).unwrap_err();
     assert_snapshot!(twice, @"the call id `a` is in use by a call that is not answered yet; this call was not run");
@@ -330,17 +330,17 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
 
 #[tokio::test]
 async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
-    struct Shelf(Mutex<String>);
-    impl Keep for Shelf {
+    struct RecordingStore(Mutex<String>);
+    impl OverflowStore for RecordingStore {
         fn keep(&self, call: &CallId, text: &str) -> Option<String> {
             *self.0.lock().unwrap() = text.to_owned();
             Some(format!("/state/{call}.txt"))
         }
     }
-    let shelf = Arc::new(Shelf(Mutex::default()));
+    let shelf = Arc::new(RecordingStore(Mutex::default()));
     let text: String = (0..100).map(|n| format!("line {n}\\n")).collect();
-    let limits = Limits { output_tokens: 60, ..Limits::default() };
-    let plain = router(ToolRegistry::builder().tool(Echo)).with_limits(limits);
+    let limits = CallLimits { output_tokens: 60, ..CallLimits::default() };
+    let plain = router(ToolRegistry::builder().tool(EchoTool)).with_limits(limits);
     assert_snapshot!(answer(&plain, say("1", &text)).await.0, @r"
     line 0
     line 1
@@ -348,7 +348,7 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
     line 98
     line 99
     ");
-    let keeping = plain.with_keep(Arc::clone(&shelf) as Arc<dyn Keep>);
+    let keeping = plain.with_keep(Arc::clone(&shelf) as Arc<dyn OverflowStore>);
     let short = answer(&keeping, say("7", &text)).await.0;
     assert!(short.contains("the whole answer is in `/state/7.txt`"), "{short}");
     assert_eq!(shelf.0.lock().unwrap().lines().count(), 100);
@@ -356,26 +356,26 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
 
 #[tokio::test]
 async fn observers_see_every_step_and_cannot_spoil_it() {
-    struct Log(Mutex<Vec<String>>);
-    impl Observer for Log {
-        fn saw(&self, call: &CallId, event: &Event) {
+    struct CallEventLog(Mutex<Vec<String>>);
+    impl CallObserver for CallEventLog {
+        fn saw(&self, call: &CallId, event: &CallEvent) {
             let event = match event {
-                Event::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
+                CallEvent::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
                 _ => format!("{event:?}"),
             };
             self.0.lock().unwrap().push(format!("{call} {event}"));
         }
     }
-    struct Bad;
-    impl Observer for Bad {
-        fn saw(&self, _: &CallId, _: &Event) {
+    struct PanickingObserver;
+    impl CallObserver for PanickingObserver {
+        fn saw(&self, _: &CallId, _: &CallEvent) {
             panic!("observer")
         }
     }
-    let log = Arc::new(Log(Mutex::default()));
-    let router = router(ToolRegistry::builder().tool(Echo))
-        .with_observer(Arc::new(Bad))
-        .with_observer(Arc::clone(&log) as Arc<dyn Observer>);
+    let log = Arc::new(CallEventLog(Mutex::default()));
+    let router = router(ToolRegistry::builder().tool(EchoTool))
+        .with_observer(Arc::new(PanickingObserver))
+        .with_observer(Arc::clone(&log) as Arc<dyn CallObserver>);
     assert_eq!(answer(&router, say("1", "hi")).await.0, "hi");
     answer(&router, ToolCall::function("2", "nope", "")).await;
     assert_snapshot!(log.0.lock().unwrap().join("\n"), @r#"
@@ -393,15 +393,15 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
 }
 
 /// Answers with its argument after a varying delay, at times later than the calls after it.
-struct LateEcho;
+struct SlowEchoTool;
 
-impl ToolHandler for LateEcho {
-    type Args = Say;
+impl ToolHandler for SlowEchoTool {
+    type Args = EchoArgs;
     const NAME: &'static str = "late";
     const ABOUT: &'static str = "Says it back, later.";
     const LANE: Lane = Lane::Shared;
 
-    async fn run(&self, args: &Say, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &EchoArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         for _ in 0..args.text.len() * 7 % 5 {
             tokio::task::yield_now().await;
         }
@@ -411,7 +411,7 @@ impl ToolHandler for LateEcho {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ten_thousand_parallel_calls_answer_in_order() {
-    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(LateEcho)));
+    let mut runtime = ToolCallRuntime::new(router(ToolRegistry::builder().tool(SlowEchoTool)));
     for n in 0..10_000 {
         let call = ToolCall::function(n.to_string(), "late", format!(r#"{{"text": "{n}"}}"#));
         runtime.start(call).unwrap();
@@ -427,20 +427,20 @@ async fn ten_thousand_parallel_calls_answer_in_order() {
 
 #[test]
 fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
-    struct Impostor;
-    impl ToolHandler for Impostor {
-        type Args = Nothing;
+    struct ImpostorTool;
+    impl ToolHandler for ImpostorTool {
+        type Args = EmptyArgs;
         const NAME: &'static str = "echo";
         const ABOUT: &'static str = "Is not echo.";
-        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text("impostor"))
         }
     }
-    let twice = ToolRegistry::builder().tool(Echo).tool(Impostor).build().err().unwrap();
+    let twice = ToolRegistry::builder().tool(EchoTool).tool(ImpostorTool).build().err().unwrap();
     assert_snapshot!(twice, @"two tools are called `echo`; rename one, or leave one out");
     // Added first, and still not preferred.
     let registry =
-        ToolRegistry::builder().foreign(tool::erase(Impostor).unwrap()).tool(Echo).build().unwrap();
+        ToolRegistry::builder().foreign(tool::erase(ImpostorTool).unwrap()).tool(EchoTool).build().unwrap();
     assert_eq!(registry.left_out(), [RegistryFault::Duplicate("echo".into())]);
     assert_eq!(registry.names(), ["echo"]);
 }
@@ -458,7 +458,7 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
         .foreign(foreign("bad name", json!({})).unwrap())
         .foreign(foreign("echo", json!({})).unwrap())
         .foreign(foreign("fine", json!({"properties": {"n": {"type": "integer", "maximum": 3}}})).unwrap())
-        .tool(Echo);
+        .tool(EchoTool);
     let router = router(tools);
     assert_eq!(router.registry().names(), ["echo", "fine"]);
     let ask = async |arguments: &str| answer(&router, ToolCall::function("1", "fine", arguments)).await;
@@ -472,8 +472,8 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
 
 #[test]
 fn a_search_that_the_provider_runs_is_advertised_and_not_called() {
-    let config = ToolsConfig { web_search: WebSearch::Cached, ..ToolsConfig::default() };
-    let registry = ToolRegistry::builder().tool(Echo).configured(config).build().unwrap();
+    let config = ToolsConfig { web_search: WebSearchMode::Cached, ..ToolsConfig::default() };
+    let registry = ToolRegistry::builder().tool(EchoTool).configured(config).build().unwrap();
     let specs = registry.specs();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name()).collect();
     assert_eq!(names, ["echo", "web_search"]);
@@ -482,21 +482,21 @@ fn a_search_that_the_provider_runs_is_advertised_and_not_called() {
 
 #[test]
 fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
-    struct Shows;
-    impl ToolHandler for Shows {
-        type Args = Nothing;
+    struct ImageOnlyTool;
+    impl ToolHandler for ImageOnlyTool {
+        type Args = EmptyArgs;
         const NAME: &'static str = "shows";
         const ABOUT: &'static str = "Shows.";
         const NEEDS: Needs = Needs::Sight;
-        async fn run(&self, _: &Nothing, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(""))
         }
     }
     let names = |config: ToolsConfig| {
-        let registry = ToolRegistry::builder().tool(Shows).tool(Echo).configured(config).build().unwrap();
+        let registry = ToolRegistry::builder().tool(ImageOnlyTool).tool(EchoTool).configured(config).build().unwrap();
         registry.names()
     };
-    let family = |model: &str| toolgate_engine::Family::of(model);
+    let family = |model: &str| toolgate_engine::ModelFamily::of(model);
     let only = |name: &str| Some([name.to_owned()].into());
     assert_eq!(names(ToolsConfig::default()), ["echo", "shows"]);
     assert_eq!(names(ToolsConfig { family: family("deepseek-v3"), ..ToolsConfig::default() }), ["echo"]);
@@ -510,61 +510,61 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
 #[test]
 fn a_strict_tool_must_have_a_strict_schema() {
     #[derive(Deserialize, JsonSchema)]
-    struct Open {
+    struct OpenMapArgs {
         /// Anything.
         #[serde(flatten)]
         all: std::collections::BTreeMap<String, String>,
     }
-    struct Claims;
-    impl ToolHandler for Claims {
-        type Args = Open;
+    struct FalselyStrictTool;
+    impl ToolHandler for FalselyStrictTool {
+        type Args = OpenMapArgs;
         const NAME: &'static str = "claims";
         const ABOUT: &'static str = "Claims to be strict.";
         const STRICT: Strict = Strict::Yes;
-        async fn run(&self, args: &Open, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, args: &OpenMapArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(format!("{:?}", args.all)))
         }
     }
-    let refused = ToolRegistry::builder().tool(Claims).build().err().unwrap();
+    let refused = ToolRegistry::builder().tool(FalselyStrictTool).build().err().unwrap();
     assert_snapshot!(refused, @"the tool `claims` is marked strict, but its schema is not: the schema is not strict at `$`: the object accepts other properties than its own");
 }
 
 #[test]
 fn a_strict_tool_is_sent_with_every_property_required() {
     #[derive(Deserialize, JsonSchema)]
-    struct Some {
+    struct OptionalFieldArgs {
         /// Needed.
         a: String,
         /// Not needed.
         b: Option<u8>,
     }
-    struct Strictly;
-    impl ToolHandler for Strictly {
-        type Args = Some;
+    struct StrictTool;
+    impl ToolHandler for StrictTool {
+        type Args = OptionalFieldArgs;
         const NAME: &'static str = "strictly";
         const ABOUT: &'static str = "Is strict.";
         const STRICT: Strict = Strict::Yes;
-        async fn run(&self, args: &Some, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, args: &OptionalFieldArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(format!("{} {:?}", args.a, args.b)))
         }
     }
-    let registry = ToolRegistry::builder().tool(Strictly).build().unwrap();
+    let registry = ToolRegistry::builder().tool(StrictTool).build().unwrap();
     let tool::ToolSpec::Function(function) = registry.specs().remove(0) else { panic!("a function") };
     assert_snapshot!(serde_json::to_string(&function.parameters).unwrap(), @r#"{"type":"object","properties":{"a":{"type":"string","description":"Needed."},"b":{"type":["integer","null"],"description":"Not needed.","minimum":0,"maximum":255}},"required":["a","b"],"additionalProperties":false}"#);
     // A strict schema makes the model write null for an absent value; null is read as absent.
-    let router = router(ToolRegistry::builder().tool(Strictly));
+    let router = router(ToolRegistry::builder().tool(StrictTool));
     let call = ToolCall::function("1", "strictly", r#"{"a": "x", "b": null}"#);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert_eq!(runtime.block_on(answer(&router, call)).0, "x None");
 }
 
 /// A source whose tool appears once its semaphore has a permit.
-struct Late {
+struct LateToolSource {
     there: Arc<tokio::sync::Semaphore>,
     tool: Arc<dyn AnyTool>,
 }
 
-impl ToolSource for Late {
+impl ToolSource for LateToolSource {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
         Vec::new()
     }
@@ -584,9 +584,9 @@ impl ToolSource for Late {
 #[tokio::test]
 async fn a_tool_that_is_still_coming_holds_up_nobody_who_reads() {
     let there = Arc::new(tokio::sync::Semaphore::new(0));
-    let tool = tool::erase(Acts(|_| async { Ok(ToolOutput::text("came")) })).unwrap();
-    let source = Late { there: Arc::clone(&there), tool };
-    let router = router(ToolRegistry::builder().tool(Echo).source(Arc::new(source)));
+    let tool = tool::erase(ClosureTool(|_| async { Ok(ToolOutput::text("came")) })).unwrap();
+    let source = LateToolSource { there: Arc::clone(&there), tool };
+    let router = router(ToolRegistry::builder().tool(EchoTool).source(Arc::new(source)));
     let late = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
     let read = router.dispatch(say("2", "read"), CancellationToken::new());
     assert_eq!(read.await.joined_text(), "read");
@@ -598,14 +598,14 @@ async fn a_tool_that_is_still_coming_holds_up_nobody_who_reads() {
 async fn calls_apart_wait_for_none_of_the_others() {
     let going = Arc::new(Notify::new());
     let waits = Arc::clone(&going);
-    let act = Acts(move |_| {
+    let act = ClosureTool(move |_| {
         let waits = Arc::clone(&waits);
         async move {
             waits.notified().await;
             Ok(ToolOutput::text("done"))
         }
     });
-    let router = router(ToolRegistry::builder().tool(Echo).tool(act));
+    let router = router(ToolRegistry::builder().tool(EchoTool).tool(act));
     let call = |id: &str| ToolCall::function(id, "act", "{}");
     let (first, second) = (router.apart(), router.apart());
     let held = first.dispatch(call("1"), CancellationToken::new());

@@ -17,34 +17,34 @@ use tool::{
     BoxFuture, CallId, Cx, ErrorKind, Facts, GRACE, Halt, Notice, OutputStream, Place, ToolCall, ToolError,
     ToolHandler, ToolOutput, Usage,
 };
-use toolgate_engine::{Event, Limits, Observer, ToolCallRuntime, ToolRegistry, ToolRouter};
+use toolgate_engine::{CallEvent, CallLimits, CallObserver, ToolCallRuntime, ToolRegistry, ToolRouter};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct HaltTestArgs {}
 
 /// A tool that runs a closure.
-struct Acts<F>(F);
+struct HaltableTool<F>(F);
 
-impl<F, R> ToolHandler for Acts<F>
+impl<F, R> ToolHandler for HaltableTool<F>
 where
     F: Fn(Cx) -> R + Send + Sync + 'static,
     R: Future<Output = Result<ToolOutput, ToolError>> + Send,
 {
-    type Args = Nothing;
+    type Args = HaltTestArgs;
     const NAME: &'static str = "act";
     const ABOUT: &'static str = "Acts.";
 
-    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &HaltTestArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         (self.0)(cx.clone()).await
     }
 }
 
 /// Sets its flag when it is dropped.
-struct Dropped(Arc<AtomicBool>);
+struct DropFlag(Arc<AtomicBool>);
 
-impl Drop for Dropped {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -56,9 +56,9 @@ where
     R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {
     let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap()));
-    let tools = ToolRegistry::builder().tool(Acts(act)).build().unwrap();
+    let tools = ToolRegistry::builder().tool(HaltableTool(act)).build().unwrap();
     ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
-        .with_limits(Limits { call_timeout: LIMIT, ..Limits::default() })
+        .with_limits(CallLimits { call_timeout: LIMIT, ..CallLimits::default() })
 }
 
 fn act(id: &str) -> ToolCall {
@@ -119,7 +119,7 @@ async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
     let router = router(move |cx: Cx| {
-        let dropped = Dropped(Arc::clone(&flag));
+        let dropped = DropFlag(Arc::clone(&flag));
         async move {
             let _dropped = dropped;
             cx.halted().await;
@@ -201,7 +201,7 @@ async fn a_tool_that_never_rests_is_stopped_all_the_same() {
             }
         }
     });
-    let limits = Limits { call_timeout: Duration::from_millis(20), ..Limits::default() };
+    let limits = CallLimits { call_timeout: Duration::from_millis(20), ..CallLimits::default() };
     for (router, text) in [(deaf, "seconds"), (keen, "so far")] {
         let (output, _) = cancelled(&router, Duration::from_millis(20)).await;
         assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
@@ -252,7 +252,7 @@ async fn whoever_drops_the_call_drops_the_tool() {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
     let router = router(move |cx: Cx| {
-        let dropped = Dropped(Arc::clone(&flag));
+        let dropped = DropFlag(Arc::clone(&flag));
         async move {
             let _dropped = dropped;
             cx.halted().await;
@@ -269,18 +269,18 @@ async fn whoever_drops_the_call_drops_the_tool() {
 }
 
 /// An observer with capacity for a number of pieces; further pieces wait.
-struct Narrow {
+struct BoundedObserver {
     heard: Mutex<Vec<String>>,
     room: Semaphore,
 }
 
-impl Observer for Narrow {
-    fn saw(&self, _: &CallId, event: &Event) {
+impl CallObserver for BoundedObserver {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
         match event {
-            Event::Notice(Notice::Output { stream, text }) => {
+            CallEvent::Notice(Notice::Output { stream, text }) => {
                 self.heard.lock().unwrap().push(format!("{}: {text}", stream.as_str()));
             }
-            Event::Finished { usage, .. } => assert_eq!(usage.map(|usage| usage.stdout), Some(3)),
+            CallEvent::Finished { usage, .. } => assert_eq!(usage.map(|usage| usage.stdout), Some(3)),
             _ => {}
         }
     }
@@ -291,10 +291,10 @@ impl Observer for Narrow {
 }
 
 /// An observer that panics when asked for capacity.
-struct Broken;
+struct PanicOnRoomObserver;
 
-impl Observer for Broken {
-    fn saw(&self, _: &CallId, _: &Event) {}
+impl CallObserver for PanicOnRoomObserver {
+    fn saw(&self, _: &CallId, _: &CallEvent) {}
 
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
         panic!("room")
@@ -318,9 +318,9 @@ async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
         let facts = Facts { usage: Some(Usage { stdout: 3, ..Usage::default() }), ..Facts::default() };
         Ok(ToolOutput { facts, ..ToolOutput::text(text) })
     });
-    let narrow = Arc::new(Narrow { heard: Mutex::default(), room: Semaphore::new(2) });
+    let narrow = Arc::new(BoundedObserver { heard: Mutex::default(), room: Semaphore::new(2) });
     let router =
-        router.with_observer(Arc::new(Broken)).with_observer(Arc::clone(&narrow) as Arc<dyn Observer>);
+        router.with_observer(Arc::new(PanicOnRoomObserver)).with_observer(Arc::clone(&narrow) as Arc<dyn CallObserver>);
     let (output, _) = timed_out(&router).await;
     assert_eq!((output.joined_text().as_str(), output.facts.error), ("cut", Some(ErrorKind::TimedOut)));
     assert_eq!(*narrow.heard.lock().unwrap(), ["stdout: a", "stdout: b"]);

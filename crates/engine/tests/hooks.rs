@@ -17,32 +17,32 @@ use tool::{
     ToolHandler, ToolOutput,
 };
 use toolgate_engine::{
-    Approver, Event, Hook, HookSays, HookWants, Limits, Observer, Planned, ToolRegistry, ToolRouter,
+    Approver, CallEvent, Hook, HookResponse, HookDecision, CallLimits, CallObserver, PlannedCall, ToolRegistry, ToolRouter,
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct HookTestArgs {}
 
 /// A tool that states an effect, waits for a given time and counts its runs.
-struct Acts {
+struct SlowEffectTool {
     effect: Effect,
     takes: Duration,
     runs: Arc<AtomicUsize>,
 }
 
-impl ToolHandler for Acts {
-    type Args = Nothing;
+impl ToolHandler for SlowEffectTool {
+    type Args = HookTestArgs;
     const NAME: &'static str = "act";
     const ABOUT: &'static str = "Acts.";
     const ALIASES: &'static [&'static str] = &["container.act"];
 
-    fn intent(&self, _: &Nothing, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, _: &HookTestArgs, _: &Place) -> Result<Intent, ToolError> {
         Ok(Intent::of(vec![self.effect.clone()]))
     }
 
-    async fn run(&self, _: &Nothing, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &HookTestArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         tokio::select! {
             halt = cx.halted() => Ok(ToolOutput::text(format!("so far: {halt:?}"))),
@@ -53,19 +53,19 @@ impl ToolHandler for Acts {
 
 /// A hook with fixed responses that records the calls it sees.
 #[derive(Default)]
-struct Says {
-    before: HookSays,
-    after: HookSays,
+struct RecordingHook {
+    before: HookResponse,
+    after: HookResponse,
     heard: Mutex<Vec<String>>,
 }
 
-impl Says {
-    fn before(wants: HookWants) -> Arc<Self> {
-        Arc::new(Self { before: HookSays { wants, ..HookSays::default() }, ..Self::default() })
+impl RecordingHook {
+    fn before(wants: HookDecision) -> Arc<Self> {
+        Arc::new(Self { before: HookResponse { wants, ..HookResponse::default() }, ..Self::default() })
     }
 
-    fn after(wants: HookWants) -> Arc<Self> {
-        Arc::new(Self { after: HookSays { wants, ..HookSays::default() }, ..Self::default() })
+    fn after(wants: HookDecision) -> Arc<Self> {
+        Arc::new(Self { after: HookResponse { wants, ..HookResponse::default() }, ..Self::default() })
     }
 
     fn heard(&self) -> Vec<String> {
@@ -73,46 +73,46 @@ impl Says {
     }
 }
 
-impl Hook for Says {
+impl Hook for RecordingHook {
     fn name(&self) -> &str {
         "says"
     }
 
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         self.heard.lock().unwrap().push(format!("before {} as {}", call.tool, call.call.name));
         Box::pin(std::future::ready(self.before.clone()))
     }
 
-    fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+    fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         self.heard.lock().unwrap().push(format!("after {}: {}", call.tool, output.joined_text()));
         Box::pin(std::future::ready(self.after.clone()))
     }
 }
 
 /// A hook that runs one closure before and after the call.
-struct Does<F>(F);
+struct ClosureHook<F>(F);
 
-impl<F> Hook for Does<F>
+impl<F> Hook for ClosureHook<F>
 where
-    F: Fn(&'static str) -> BoxFuture<'static, HookSays> + Send + Sync,
+    F: Fn(&'static str) -> BoxFuture<'static, HookResponse> + Send + Sync,
 {
     fn name(&self) -> &str {
         "does"
     }
 
-    fn before<'a>(&'a self, _: Planned<'a>) -> BoxFuture<'a, HookSays> {
+    fn before<'a>(&'a self, _: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         (self.0)("before")
     }
 
-    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+    fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         (self.0)("after")
     }
 }
 
 /// An approver that gives every question one fixed answer.
-struct Always(ReviewDecision, AtomicUsize);
+struct FixedApprover(ReviewDecision, AtomicUsize);
 
-impl Approver for Always {
+impl Approver for FixedApprover {
     fn ask<'a>(&'a self, _: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         self.1.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(self.0.clone()))
@@ -120,11 +120,11 @@ impl Approver for Always {
 }
 
 #[derive(Default)]
-struct Watches(Mutex<Vec<String>>);
+struct WarningRecorder(Mutex<Vec<String>>);
 
-impl Observer for Watches {
-    fn saw(&self, _: &CallId, event: &Event) {
-        if let Event::Notice(Notice::Warning { text }) = event {
+impl CallObserver for WarningRecorder {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
+        if let CallEvent::Notice(Notice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }
     }
@@ -134,10 +134,10 @@ impl Observer for Watches {
 fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
     let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
     let runs = Arc::default();
-    let acts = Acts { effect, takes, runs: Arc::clone(&runs) };
+    let acts = SlowEffectTool { effect, takes, runs: Arc::clone(&runs) };
     let tools = ToolRegistry::builder().tool(acts).build().unwrap();
     let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() });
-    (router.with_limits(Limits { call_timeout: LIMIT, ..Limits::default() }), runs)
+    (router.with_limits(CallLimits { call_timeout: LIMIT, ..CallLimits::default() }), runs)
 }
 
 fn reads() -> Effect {
@@ -152,23 +152,23 @@ async fn answer(router: &ToolRouter) -> ToolOutput {
     router.dispatch(act(), CancellationToken::new()).await
 }
 
-fn deny(why: &str) -> HookWants {
-    HookWants::Deny(why.to_owned())
+fn deny(why: &str) -> HookDecision {
+    HookDecision::Deny(why.to_owned())
 }
 
-fn ask(why: &str) -> HookWants {
-    HookWants::Ask(why.to_owned())
+fn ask(why: &str) -> HookDecision {
+    HookDecision::Ask(why.to_owned())
 }
 
 #[tokio::test]
 async fn the_strictest_counts_and_a_deny_ends_it() {
     let (router, runs) = router(reads(), Duration::ZERO);
-    let asked = Arc::new(Always(ReviewDecision::Approved, AtomicUsize::new(0)));
-    let last = Says::before(HookWants::Nothing);
+    let asked = Arc::new(FixedApprover(ReviewDecision::Approved, AtomicUsize::new(0)));
+    let last = RecordingHook::before(HookDecision::Nothing);
     let router = router
         .with_approver(Arc::clone(&asked) as Arc<dyn Approver>)
-        .with_hook(Says::before(ask("look at it")))
-        .with_hook(Says::before(deny("not on a Friday")))
+        .with_hook(RecordingHook::before(ask("look at it")))
+        .with_hook(RecordingHook::before(deny("not on a Friday")))
         .with_hook(Arc::clone(&last) as Arc<dyn Hook>);
     let output = answer(&router).await;
     assert_snapshot!(output.joined_text(), @"forbidden by policy: the hook `says` forbids it: not on a Friday");
@@ -184,30 +184,30 @@ async fn a_hook_that_asks_is_asked_about_each_time() {
         (ReviewDecision::Denied { note: Some("no".to_owned()) }, false),
     ] {
         let (router, _) = router(reads(), Duration::ZERO);
-        let asked = Arc::new(Always(decision, AtomicUsize::new(0)));
+        let asked = Arc::new(FixedApprover(decision, AtomicUsize::new(0)));
         let router = router
             .with_approver(Arc::clone(&asked) as Arc<dyn Approver>)
-            .with_hook(Says::before(ask("look at it")));
+            .with_hook(RecordingHook::before(ask("look at it")));
         assert_eq!(answer(&router).await.success, ran);
         assert_eq!(answer(&router).await.success, ran);
         assert_eq!(asked.1.load(Ordering::SeqCst), 2);
     }
     let (router, _) = router(reads(), Duration::ZERO);
-    let nobody = answer(&router.with_hook(Says::before(ask("look at it")))).await;
+    let nobody = answer(&router.with_hook(RecordingHook::before(ask("look at it")))).await;
     assert!(nobody.joined_text().contains("the hook `says` asks: look at it"), "{}", nobody.joined_text());
 }
 
 #[tokio::test]
 async fn a_hook_that_crashes_says_no() {
-    let crash: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| panic!("boom");
-    let late: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| Box::pin(async { panic!("boom") });
-    let only_after: fn(&'static str) -> BoxFuture<'static, HookSays> = |when| {
+    let crash: fn(&'static str) -> BoxFuture<'static, HookResponse> = |_| panic!("boom");
+    let late: fn(&'static str) -> BoxFuture<'static, HookResponse> = |_| Box::pin(async { panic!("boom") });
+    let only_after: fn(&'static str) -> BoxFuture<'static, HookResponse> = |when| {
         assert_eq!(when, "before");
-        Box::pin(std::future::ready(HookSays::default()))
+        Box::pin(std::future::ready(HookResponse::default()))
     };
     for (hook, ran) in [(crash, 0), (late, 0), (only_after, 1)] {
         let (router, runs) = router(reads(), Duration::ZERO);
-        let output = answer(&router.with_hook(Arc::new(Does(hook)))).await;
+        let output = answer(&router.with_hook(Arc::new(ClosureHook(hook)))).await;
         let text = output.joined_text();
         assert!(text.starts_with("forbidden by policy: the hook `does` forbids it: "), "{text}");
         assert!(text.ends_with("it crashed") && text.contains("withheld") == (ran == 1), "{text}");
@@ -218,14 +218,14 @@ async fn a_hook_that_crashes_says_no() {
 #[tokio::test]
 async fn notes_stand_before_the_answer_and_warnings_are_told() {
     let (router, _) = router(reads(), Duration::ZERO);
-    let says = |text: &str| HookSays {
+    let says = |text: &str| HookResponse {
         note: Some(text.to_owned()),
         warning: Some(format!("{text} broke")),
-        ..HookSays::default()
+        ..HookResponse::default()
     };
-    let watches = Arc::new(Watches::default());
-    let hook = Says { before: says("one"), after: says("two"), ..Says::default() };
-    let router = router.with_observer(Arc::clone(&watches) as Arc<dyn Observer>).with_hook(Arc::new(hook));
+    let watches = Arc::new(WarningRecorder::default());
+    let hook = RecordingHook { before: says("one"), after: says("two"), ..RecordingHook::default() };
+    let router = router.with_observer(Arc::clone(&watches) as Arc<dyn CallObserver>).with_hook(Arc::new(hook));
     assert_snapshot!(answer(&router).await.joined_text(), @"
     Note of the hook `says`: one
     Note of the hook `says`: two
@@ -241,9 +241,9 @@ async fn notes_stand_before_the_answer_and_warnings_are_told() {
 async fn a_deny_afterwards_withholds_the_answer() {
     for wants in [deny("a secret is in it"), ask("a secret is in it")] {
         let (router, runs) = router(reads(), Duration::ZERO);
-        let last = Says::after(HookWants::Nothing);
+        let last = RecordingHook::after(HookDecision::Nothing);
         let output =
-            answer(&router.with_hook(Says::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>)).await;
+            answer(&router.with_hook(RecordingHook::after(wants)).with_hook(Arc::clone(&last) as Arc<dyn Hook>)).await;
         assert_eq!(
             output.joined_text(),
             "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it"
@@ -257,7 +257,7 @@ async fn a_deny_afterwards_withholds_the_answer() {
 #[tokio::test]
 async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
     let (router, _) = router(reads(), Duration::ZERO);
-    let hook = Says::before(HookWants::Nothing);
+    let hook = RecordingHook::before(HookDecision::Nothing);
     let router = router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
     let call = |name: &str, arguments: &str| {
         router.dispatch(ToolCall::function("1", name, arguments), CancellationToken::new())
@@ -270,41 +270,41 @@ async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Script {
+struct HookShellArgs {
     /// What it runs.
     cmd: String,
 }
 
-struct Shell;
+struct FakeShellTool;
 
-impl ToolHandler for Shell {
-    type Args = Script;
+impl ToolHandler for FakeShellTool {
+    type Args = HookShellArgs;
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Runs.";
 
-    fn intent(&self, args: &Script, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &HookShellArgs, place: &Place) -> Result<Intent, ToolError> {
         Ok(Intent::run(["sh", "-c", &args.cmd].map(str::to_owned).to_vec(), &place.cwd))
     }
 
-    async fn run(&self, _: &Script, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &HookShellArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("ran"))
     }
 }
 
-struct Anything;
+struct AnyPatchText;
 
-impl Language for Anything {
+impl Language for AnyPatchText {
     const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
 }
 
-struct Patches;
+struct FakePatchTool;
 
-impl ToolHandler for Patches {
-    type Args = Freeform<Anything>;
+impl ToolHandler for FakePatchTool {
+    type Args = Freeform<AnyPatchText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
 
-    async fn run(&self, _: &Freeform<Anything>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &Freeform<AnyPatchText>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("applied"))
     }
 }
@@ -312,8 +312,8 @@ impl ToolHandler for Patches {
 #[tokio::test]
 async fn a_patch_in_a_shell_is_heard_as_a_patch() {
     let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
-    let tools = ToolRegistry::builder().tool(Shell).tool(Patches).build().unwrap();
-    let hook = Says::before(HookWants::Nothing);
+    let tools = ToolRegistry::builder().tool(FakeShellTool).tool(FakePatchTool).build().unwrap();
+    let hook = RecordingHook::before(HookDecision::Nothing);
     let router = ToolRouter::new(tools, Gate::read_only(reach), Place { cwd: "/w".into() })
         .with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
     let arguments = r#"{"cmd": "cd sub && apply_patch <<'E'\n*** Begin Patch\nE"}"#;
@@ -324,7 +324,7 @@ async fn a_patch_in_a_shell_is_heard_as_a_patch() {
 #[tokio::test]
 async fn hooks_hear_of_a_call_that_was_refused() {
     let (router, runs) = router(Effect::Read("/etc/passwd".into()), Duration::ZERO);
-    let hook = Says::before(HookWants::Nothing);
+    let hook = RecordingHook::before(HookDecision::Nothing);
     let output = answer(&router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>)).await;
     assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
@@ -336,22 +336,22 @@ async fn hooks_hear_of_a_call_that_was_refused() {
 
 /// A hook that never answers at `when`; signals that it was asked and counts its drops.
 fn hangs(when: &'static str, asked: &Arc<Notify>, dropped: &Arc<AtomicUsize>) -> Arc<dyn Hook> {
-    struct Gone(Arc<AtomicUsize>);
-    impl Drop for Gone {
+    struct DropCounter(Arc<AtomicUsize>);
+    impl Drop for DropCounter {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
     let (asked, dropped) = (Arc::clone(asked), Arc::clone(dropped));
-    Arc::new(Does(move |now: &'static str| -> BoxFuture<'static, HookSays> {
-        let (asked, gone) = (Arc::clone(&asked), Gone(Arc::clone(&dropped)));
+    Arc::new(ClosureHook(move |now: &'static str| -> BoxFuture<'static, HookResponse> {
+        let (asked, gone) = (Arc::clone(&asked), DropCounter(Arc::clone(&dropped)));
         Box::pin(async move {
             if now == when {
                 asked.notify_one();
                 std::future::pending::<()>().await;
             }
             drop(gone);
-            HookSays::default()
+            HookResponse::default()
         })
     }))
 }
@@ -378,14 +378,14 @@ async fn cancelling_drops_the_hook_that_is_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_hook_takes_none_of_the_tools_time() {
     let (router, _) = router(reads(), LIMIT / 2);
-    let slow: fn(&'static str) -> BoxFuture<'static, HookSays> = |_| {
+    let slow: fn(&'static str) -> BoxFuture<'static, HookResponse> = |_| {
         Box::pin(async {
             tokio::time::sleep(LIMIT).await;
-            HookSays::default()
+            HookResponse::default()
         })
     };
     let began = tokio::time::Instant::now();
-    assert!(answer(&router.with_hook(Arc::new(Does(slow)))).await.success);
+    assert!(answer(&router.with_hook(Arc::new(ClosureHook(slow)))).await.success);
     assert_eq!(began.elapsed(), LIMIT * 5 / 2);
 }
 
@@ -404,9 +404,9 @@ async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
         (output.joined_text(), began.elapsed())
     };
     let second = Duration::from_secs(1);
-    let heard = cancelled(Says::after(HookWants::Nothing)).await;
+    let heard = cancelled(RecordingHook::after(HookDecision::Nothing)).await;
     assert_eq!(heard, ("so far: Cancelled".to_owned(), second));
-    let denied = cancelled(Says::after(deny("a secret is in it"))).await;
+    let denied = cancelled(RecordingHook::after(deny("a secret is in it"))).await;
     let text = "forbidden by policy: the hook `says` forbids it: the call was done, and its answer is withheld: a secret is in it".to_owned();
     assert_eq!(denied, (text, second));
     let (text, took) = cancelled(hangs("after", &Arc::default(), &Arc::default())).await;
@@ -424,16 +424,16 @@ fn effect() -> impl Strategy<Value = Effect> {
     ]
 }
 
-fn wants() -> impl Strategy<Value = HookWants> {
+fn wants() -> impl Strategy<Value = HookDecision> {
     prop_oneof![
-        Just(HookWants::Nothing),
-        any::<String>().prop_map(HookWants::Ask),
-        any::<String>().prop_map(HookWants::Deny),
+        Just(HookDecision::Nothing),
+        any::<String>().prop_map(HookDecision::Ask),
+        any::<String>().prop_map(HookDecision::Deny),
     ]
 }
 
-fn says() -> impl Strategy<Value = HookSays> {
-    (wants(), any::<Option<String>>(), any::<Option<String>>()).prop_map(|(wants, note, warning)| HookSays {
+fn says() -> impl Strategy<Value = HookResponse> {
+    (wants(), any::<Option<String>>(), any::<Option<String>>()).prop_map(|(wants, note, warning)| HookResponse {
         wants,
         note,
         warning,
@@ -446,13 +446,13 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         // Without an approver, then with one that says no, then with one that says yes.
         for decision in [None, Some(ReviewDecision::Denied { note: None }), Some(ReviewDecision::Approved)] {
-            let with = |hooks: &[(HookSays, HookSays)]| {
+            let with = |hooks: &[(HookResponse, HookResponse)]| {
                 let (mut router, runs) = router(effect.clone(), Duration::ZERO);
                 if let Some(decision) = decision.clone() {
-                    router = router.with_approver(Arc::new(Always(decision, AtomicUsize::new(0))));
+                    router = router.with_approver(Arc::new(FixedApprover(decision, AtomicUsize::new(0))));
                 }
                 for (before, after) in hooks.iter().cloned() {
-                    router = router.with_hook(Arc::new(Says { before, after, ..Says::default() }));
+                    router = router.with_hook(Arc::new(RecordingHook { before, after, ..RecordingHook::default() }));
                 }
                 (runtime.block_on(answer(&router)).success, runs.load(Ordering::SeqCst))
             };

@@ -156,9 +156,9 @@ fn another_name_gives_way_to_a_tool_that_is_called_so() {
 }
 
 /// Runs until it is released.
-struct Held(Arc<Notify>);
+struct WaitingTool(Arc<Notify>);
 
-impl ToolHandler for Held {
+impl ToolHandler for WaitingTool {
     type Args = Nothing;
     const NAME: &'static str = "held";
     const ABOUT: &'static str = "Waits.";
@@ -168,9 +168,9 @@ impl ToolHandler for Held {
     }
 }
 
-struct Reads;
+struct SharedReadTool;
 
-impl ToolHandler for Reads {
+impl ToolHandler for SharedReadTool {
     type Args = Nothing;
     const NAME: &'static str = "reads";
     const ABOUT: &'static str = "Reads.";
@@ -184,7 +184,7 @@ impl ToolHandler for Reads {
 async fn the_time_that_a_call_waits_for_another_is_told_apart() {
     const HELD: Duration = Duration::from_millis(30);
     let go = Arc::new(Notify::new());
-    let registry = ToolRegistry::builder().tool(Held(Arc::clone(&go))).tool(Reads).build().unwrap();
+    let registry = ToolRegistry::builder().tool(WaitingTool(Arc::clone(&go))).tool(SharedReadTool).build().unwrap();
     let gate = Gate::read_only(Reach::new(Vec::new(), DenyRead::new([""; 0], None).unwrap()));
     let router = ToolRouter::new(registry, gate, Place { cwd: "/".into() });
     let dispatch =

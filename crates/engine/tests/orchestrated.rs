@@ -26,9 +26,9 @@ const ROUNDS: u64 = 20_000;
 const PER_GATE: u64 = 20;
 
 /// A deterministic pseudo-random generator (xorshift).
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -79,9 +79,9 @@ const RULES: &[&str] = &[
     "tool = \"act\"\ndecision = \"allow\"",
 ];
 
-struct Usual;
+struct StandardMachine;
 
-impl Machine for Usual {
+impl Machine for StandardMachine {
     fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
         Some(Program { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
     }
@@ -95,7 +95,7 @@ impl Machine for Usual {
     }
 }
 
-fn effect(random: &mut Random) -> Effect {
+fn effect(random: &mut SeededRandom) -> Effect {
     let script = random.one(SCRIPTS);
     let argv = match random.chance(50) {
         true => vec!["/bin/bash".to_owned(), "-lc".to_owned(), script.to_owned()],
@@ -116,13 +116,13 @@ fn effect(random: &mut Random) -> Effect {
     }
 }
 
-fn intent(random: &mut Random) -> Intent {
+fn intent(random: &mut SeededRandom) -> Intent {
     let effects = (0..random.one(&[0, 1, 1, 1, 1, 2, 3])).map(|_| effect(random)).collect();
     let escalation = if random.chance(25) { Escalation::Required } else { Escalation::None };
     Intent::of(effects).escalated(escalation, Some("because".to_owned()))
 }
 
-fn denial(random: &mut Random) -> Denial {
+fn denial(random: &mut SeededRandom) -> Denial {
     let path = random.one(&["/out/a", "/out/b", "/out/closed/a", "/etc", "/", "/w", "/usr/x", "/proc/x"]);
     match random.below(4) {
         0 => Denial::MayNotReach { name: "/run/x.sock".into() },
@@ -135,7 +135,7 @@ fn denial(random: &mut Random) -> Denial {
     }
 }
 
-fn outcome(random: &mut Random) -> Result<ToolOutput, ToolError> {
+fn outcome(random: &mut SeededRandom) -> Result<ToolOutput, ToolError> {
     if random.chance(5) {
         return Err(ToolError::Blocked(denial(random)));
     }
@@ -148,7 +148,7 @@ fn outcome(random: &mut Random) -> Result<ToolOutput, ToolError> {
     Ok(output)
 }
 
-fn decision(random: &mut Random) -> ReviewDecision {
+fn decision(random: &mut SeededRandom) -> ReviewDecision {
     match random.below(10) {
         0..=3 => ReviewDecision::Approved,
         4 | 5 => ReviewDecision::ApprovedForSession,
@@ -160,23 +160,23 @@ fn decision(random: &mut Random) -> ReviewDecision {
 
 /// The attempts and questions of one call.
 #[derive(Default)]
-struct Seen {
+struct CallRecord {
     /// For each attempt: true if it was confined, and its grants.
     attempts: Vec<(bool, Grants)>,
     /// For each question: the requested grants and the decision.
     asked: Vec<(Grants, ReviewDecision)>,
 }
 
-struct World {
-    random: Mutex<Random>,
+struct FuzzWorld {
+    random: Mutex<SeededRandom>,
     intent: Mutex<Intent>,
-    seen: Mutex<Seen>,
+    seen: Mutex<CallRecord>,
     spec: ToolSpec,
 }
 
-struct Act(Arc<World>);
+struct FuzzTool(Arc<FuzzWorld>);
 
-impl AnyTool for Act {
+impl AnyTool for FuzzTool {
     fn spec(&self) -> &ToolSpec {
         &self.0.spec
     }
@@ -187,16 +187,16 @@ impl AnyTool for Act {
 
     fn plan(&self, _: &ToolCall, _: &Place) -> Result<Box<dyn Attempt>, ToolError> {
         let intent = self.0.intent.lock().unwrap().clone();
-        Ok(Box::new(Acting { world: Arc::clone(&self.0), intent }))
+        Ok(Box::new(FuzzAttempt { world: Arc::clone(&self.0), intent }))
     }
 }
 
-struct Acting {
-    world: Arc<World>,
+struct FuzzAttempt {
+    world: Arc<FuzzWorld>,
     intent: Intent,
 }
 
-impl Attempt for Acting {
+impl Attempt for FuzzAttempt {
     fn intent(&self) -> &Intent {
         &self.intent
     }
@@ -209,9 +209,9 @@ impl Attempt for Acting {
     }
 }
 
-struct Answers(Arc<World>);
+struct RandomApprover(Arc<FuzzWorld>);
 
-impl Approver for Answers {
+impl Approver for RandomApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
         assert!(!question.why.is_empty());
         let decision = decision(&mut self.0.random.lock().unwrap());
@@ -221,7 +221,7 @@ impl Approver for Answers {
 }
 
 /// One gate, and the grants that it holds for the session so far.
-struct Session {
+struct FuzzSession {
     router: ToolRouter,
     sandbox: SandboxPolicy,
     approval: ApprovalPolicy,
@@ -230,8 +230,8 @@ struct Session {
     given: HashMap<String, Grants>,
 }
 
-impl Session {
-    fn new(world: &Arc<World>) -> Self {
+impl FuzzSession {
+    fn new(world: &Arc<FuzzWorld>) -> Self {
         let mut random = world.random.lock().unwrap();
         let sandbox = random.one(&[
             SandboxPolicy::ReadOnly,
@@ -250,12 +250,12 @@ impl Session {
             .confined_to(confinement)
             .asking(approval)
             .ruled_by(Rules::parse(&text, Path::new("/rules.toml"), Layer::User).unwrap())
-            .on(Arc::new(Usual));
-        let registry = ToolRegistry::builder().any(Arc::new(Act(Arc::clone(world)))).build().unwrap();
+            .on(Arc::new(StandardMachine));
+        let registry = ToolRegistry::builder().any(Arc::new(FuzzTool(Arc::clone(world)))).build().unwrap();
         let mut router = ToolRouter::new(registry, gate, Place { cwd: "/w".into() });
         let has_approver = random.chance(90);
         if has_approver {
-            router = router.with_approver(Arc::new(Answers(Arc::clone(world))));
+            router = router.with_approver(Arc::new(RandomApprover(Arc::clone(world))));
         }
         Self { router, sandbox, approval, has_approver, rules, given: HashMap::new() }
     }
@@ -268,7 +268,7 @@ impl Session {
         docker && self.rules.iter().any(|rule| rule.contains("unsandboxed"))
     }
 
-    fn check(&mut self, intent: &Intent, seen: &Seen, error: Option<ErrorKind>) {
+    fn check(&mut self, intent: &Intent, seen: &CallRecord, error: Option<ErrorKind>) {
         // A grant for the session belongs to the command, file or host that it was given for.
         let takes =
             |effect: &&Effect| matches!(effect, Effect::Exec(_) | Effect::Write(_) | Effect::Network(_));
@@ -319,8 +319,8 @@ fn nothing_leaves_the_sandbox_that_nobody_let_out() {
         parameters: schema,
         strict: Strict::No,
     };
-    let world = Arc::new(World {
-        random: Mutex::new(Random(seed)),
+    let world = Arc::new(FuzzWorld {
+        random: Mutex::new(SeededRandom(seed)),
         intent: Mutex::default(),
         seen: Mutex::default(),
         spec: ToolSpec::Function(Box::new(spec)),
@@ -328,10 +328,10 @@ fn nothing_leaves_the_sandbox_that_nobody_let_out() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (mut unconfined, mut climbed, mut asked) = (0_u64, 0_u64, 0_u64);
     runtime.block_on(async {
-        let mut session = Session::new(&world);
+        let mut session = FuzzSession::new(&world);
         for round in 0..rounds {
             if round % PER_GATE == 0 {
-                session = Session::new(&world);
+                session = FuzzSession::new(&world);
             }
             let intent = intent(&mut world.random.lock().unwrap());
             *world.intent.lock().unwrap() = intent.clone();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Event, Limits, Observer, ToolRegistry, ToolRouter};
+use engine::{CallEvent, CallLimits, CallObserver, ToolRegistry, ToolRouter};
 use policy::{DEFAULT_DENY_READ, DenyRead, Gate, Reach, Root, SandboxPolicy};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -21,10 +21,10 @@ pub struct Session {
 
 /// An observer that records all events.
 #[derive(Default)]
-struct Log(Mutex<Vec<Event>>);
+struct Log(Mutex<Vec<CallEvent>>);
 
-impl Observer for Log {
-    fn saw(&self, _: &CallId, event: &Event) {
+impl CallObserver for Log {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().expect("no test panics while it holds this").push(event.clone());
     }
 }
@@ -46,7 +46,7 @@ impl Session {
         let router = ToolRouter::new(registry, gate, Place { cwd: root })
             // Tests of tools are not about approvals.
             .with_approver(crate::Scripted::confined())
-            .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
+            .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);
         // One runtime for all calls, so that background work continues between them.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { router, events, runtime: runtime.expect("a runtime can be made") }
@@ -54,7 +54,7 @@ impl Session {
 
     /// Sets the limits of a call.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: CallLimits) -> Self {
         self.router = self.router.with_limits(limits);
         self
     }
@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Returns the events observed so far.
-    pub fn events(&self) -> Vec<Event> {
+    pub fn events(&self) -> Vec<CallEvent> {
         self.events.0.lock().expect("no test panics while it holds this").clone()
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::{
-    Keep, Limits, Observer, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
+    OverflowStore, CallLimits, CallObserver, RegistryFault, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig,
 };
 use exec::machine::ThisMachine;
 use exec::sandbox::Scratch;
@@ -32,7 +32,7 @@ pub struct Builder {
     shipped: Option<tools::Pictures>,
     #[cfg(feature = "tools")]
     pub(crate) means: crate::commands::Means,
-    limits: Limits,
+    limits: CallLimits,
     watchers: Watchers,
     inherits: Option<Gate>,
     pub(crate) asking: crate::asking::Asking,
@@ -40,8 +40,8 @@ pub struct Builder {
 
 #[derive(Default)]
 struct Watchers {
-    observers: Vec<Arc<dyn Observer>>,
-    keep: Option<Arc<dyn Keep>>,
+    observers: Vec<Arc<dyn CallObserver>>,
+    keep: Option<Arc<dyn OverflowStore>>,
 }
 
 /// The reason why a tool system cannot be built.
@@ -118,7 +118,7 @@ impl Builder {
             shipped: None,
             #[cfg(feature = "tools")]
             means: crate::commands::Means::default(),
-            limits: Limits::default(),
+            limits: CallLimits::default(),
             watchers: Watchers::default(),
             inherits: None,
             asking: crate::asking::Asking::default(),
@@ -222,21 +222,21 @@ impl Builder {
 
     /// Sets the limits of a call.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Adds an observer.
     #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.watchers.observers.push(observer);
         self
     }
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
+    pub fn keep(mut self, keep: Arc<dyn OverflowStore>) -> Self {
         self.watchers.keep = Some(keep);
         self
     }

@@ -29,9 +29,9 @@ mod turn;
 
 pub use build::{BuildFault, Builder};
 pub use engine::{
-    Answer, ApplyPatchToolType, Approver, DuplicateCall, Event, Family, Hook, HookSays, HookWants, Keep,
-    Limits, Metrics, Observer, Planned, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
-    ToolRouter, ToolStats, ToolsConfig, WebSearch,
+    AnsweredCall, ApplyPatchToolType, Approver, DuplicateCall, CallEvent, ModelFamily, Hook, HookResponse, HookDecision, OverflowStore,
+    CallLimits, ToolMetrics, CallObserver, PlannedCall, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
+    ToolRouter, ToolStats, ToolsConfig, WebSearchMode,
 };
 /// File access: a tool opens files here with its permit.
 pub use exec::fs;

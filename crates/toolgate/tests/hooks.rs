@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use testkit::{Workspace, trials};
 use tokio::runtime::Runtime;
 use toolgate::{
-    BuildFault, Builder, CallId, CancellationToken, CommandHook, ErrorKind, Event, Moment, Notice, Observer,
+    BuildFault, Builder, CallId, CancellationToken, CommandHook, ErrorKind, CallEvent, Moment, Notice, CallObserver,
     OnFailure, SandboxPolicy, ToolCall, ToolOutput, ToolPayload, Toolgate,
 };
 
@@ -48,9 +48,9 @@ struct Bench {
 #[derive(Default)]
 struct Warnings(Mutex<Vec<String>>);
 
-impl Observer for Warnings {
-    fn saw(&self, _: &CallId, event: &Event) {
-        if let Event::Notice(Notice::Warning { text }) = event {
+impl CallObserver for Warnings {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
+        if let CallEvent::Notice(Notice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::Event;
+use engine::CallEvent;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 use testkit::{Session, Workspace};
@@ -17,14 +17,14 @@ fn update(arguments: &Value) -> (String, Vec<Notice>) {
     );
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {
-        Event::Notice(notice) => Some(notice),
-        Event::Queued { .. }
-        | Event::Asked { .. }
-        | Event::Decided { .. }
-        | Event::Started
-        | Event::Judged { .. }
-        | Event::Attempted { .. }
-        | Event::Finished { .. } => None,
+        CallEvent::Notice(notice) => Some(notice),
+        CallEvent::Queued { .. }
+        | CallEvent::Asked { .. }
+        | CallEvent::Decided { .. }
+        | CallEvent::Started
+        | CallEvent::Judged { .. }
+        | CallEvent::Attempted { .. }
+        | CallEvent::Finished { .. } => None,
     });
     (text, notices.collect())
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::{self, Means};
 use toolgate::{
-    Approver, CallId, CancellationToken, ErrorKind, Event, Item, Lane, Notice, Observer, ToolCall,
+    Approver, CallId, CancellationToken, ErrorKind, CallEvent, Item, Lane, Notice, CallObserver, ToolCall,
     ToolHandler, ToolOutput, Toolgate, Usage,
 };
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
         composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
     }
     let said = Arc::new(LatestProgress::default());
-    composed = composed.observed(Arc::clone(&said) as Arc<dyn Observer>);
+    composed = composed.observed(Arc::clone(&said) as Arc<dyn CallObserver>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
         let wanted = WantedServers::of(&call, composed.search_server());
@@ -142,9 +142,9 @@ impl LatestProgress {
     }
 }
 
-impl Observer for LatestProgress {
-    fn saw(&self, _: &CallId, event: &Event) {
-        if let Event::Notice(Notice::Progress { text, .. }) = event {
+impl CallObserver for LatestProgress {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
+        if let CallEvent::Notice(Notice::Progress { text, .. }) = event {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
         }
     }

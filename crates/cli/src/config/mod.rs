@@ -257,7 +257,7 @@ pub(crate) enum CandidateState {
 
 impl Config {
     fn built_in() -> Self {
-        let limits = toolgate::Limits::default();
+        let limits = toolgate::CallLimits::default();
         let timeout = u64::try_from(limits.call_timeout.as_millis()).unwrap_or(u64::MAX);
         Self {
             model: SourcedValue::built_in(None),

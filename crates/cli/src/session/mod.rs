@@ -19,7 +19,7 @@ use agent::{
 };
 use journal::SessionId;
 use toolgate::mcp::{Means, Servers};
-use toolgate::{Hook, Observer, ToolHandler, Toolgate};
+use toolgate::{Hook, CallObserver, ToolHandler, Toolgate};
 
 use crate::compose::ComposedTools;
 use crate::config::UserDirs;
@@ -113,7 +113,7 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
     let style = composed.style();
     let composed = agents.iter().fold(composed, with_agents);
     let composed = composed
-        .observed(Arc::clone(&book.recorder) as Arc<dyn Observer>)
+        .observed(Arc::clone(&book.recorder) as Arc<dyn CallObserver>)
         .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>);
     let (composed, servers) = composed.serving(means, |_| true)?;
     let toolgate = composed.build()?;

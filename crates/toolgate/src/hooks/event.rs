@@ -1,6 +1,6 @@
 //! Converts a call to the JSON that a hook reads.
 
-use engine::Planned;
+use engine::PlannedCall;
 use policy::{CommandLine, Effect, Escalation, Foreign, Remembering, Trust, Typing};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
@@ -9,12 +9,12 @@ use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
 const TEXT_TOKENS: usize = 2_000_000;
 
 /// Returns the event before the verdict.
-pub(super) fn before(call: Planned<'_>) -> Value {
+pub(super) fn before(call: PlannedCall<'_>) -> Value {
     event("before_call", call)
 }
 
 /// Returns the event after the answer.
-pub(super) fn after(call: Planned<'_>, output: &ToolOutput) -> Value {
+pub(super) fn after(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     let mut event = event("after_call", call);
     let (text, cut) = fit(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
     event["success"] = json!(output.success);
@@ -25,7 +25,7 @@ pub(super) fn after(call: Planned<'_>, output: &ToolOutput) -> Value {
     event
 }
 
-fn event(name: &str, Planned { tool, call, intent, place }: Planned<'_>) -> Value {
+fn event(name: &str, PlannedCall { tool, call, intent, place }: PlannedCall<'_>) -> Value {
     json!({
         "event": name,
         "call_id": call.id.as_str(),
@@ -81,7 +81,7 @@ mod tests {
         let call = ToolCall { id: "c1".into(), name: "alias".to_owned(), payload };
         let intent = Intent::of(effects).escalated(Escalation::Required, Some("why".to_owned()));
         let place = Place { cwd: "/w".into() };
-        before(Planned { tool: "shell", call: &call, intent: &intent, place: &place })
+        before(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     fn a_hook_reads_the_answer_and_knows_when_that_is_not_all() {
         let call = ToolCall::function("c1", "shell", "{}");
         let (intent, place) = (Intent::nothing(), Place { cwd: "/w".into() });
-        let planned = Planned { tool: "shell", call: &call, intent: &intent, place: &place };
+        let planned = PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place };
         let facts = Facts { error: Some(ErrorKind::TimedOut), exit_code: Some(3), ..Facts::default() };
         let event = after(planned, &ToolOutput { facts, ..ToolOutput::failure("so far") });
         for (key, value) in [

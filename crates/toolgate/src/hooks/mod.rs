@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Hook, HookSays, HookWants, Planned};
+use engine::{Hook, HookResponse, HookDecision, PlannedCall};
 use exec::errand::{Errand, find};
 use exec::process::Spawner;
 use policy::rules::concerns_tool;
@@ -158,7 +158,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn is_for(&self, moment: Moment, call: Planned<'_>) -> bool {
+    fn is_for(&self, moment: Moment, call: PlannedCall<'_>) -> bool {
         let tools = &self.hook.tools;
         // A server's tool can also be named `server/tool`.
         let paths = call.intent.effects.iter().filter_map(|effect| match effect {
@@ -171,7 +171,7 @@ impl Prepared {
         names && self.hook.on.contains(&moment)
     }
 
-    async fn ask(&self, call: Planned<'_>, event: &Value) -> HookSays {
+    async fn ask(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
         let event = event.to_string();
         let errand = Errand {
             argv: &self.argv,
@@ -185,15 +185,15 @@ impl Prepared {
         ran.and_then(|ran| says::read(&ran)).unwrap_or_else(|why| self.failed(&why))
     }
 
-    fn failed(&self, why: &str) -> HookSays {
+    fn failed(&self, why: &str) -> HookResponse {
         let from = &self.hook.from;
         let from = if from.is_empty() { String::new() } else { format!(" ({from})") };
         match self.hook.on_failure {
-            OnFailure::Deny => HookSays {
-                wants: HookWants::Deny(format!("it failed, which counts as a no: {why}{from}")),
-                ..HookSays::default()
+            OnFailure::Deny => HookResponse {
+                wants: HookDecision::Deny(format!("it failed, which counts as a no: {why}{from}")),
+                ..HookResponse::default()
             },
-            OnFailure::Ignore => HookSays { warning: Some(format!("{why}{from}")), ..HookSays::default() },
+            OnFailure::Ignore => HookResponse { warning: Some(format!("{why}{from}")), ..HookResponse::default() },
         }
     }
 }
@@ -203,20 +203,20 @@ impl Hook for Prepared {
         &self.hook.name
     }
 
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(Moment::Before, call) {
                 true => self.ask(call, &event::before(call)).await,
-                false => HookSays::default(),
+                false => HookResponse::default(),
             }
         })
     }
 
-    fn after<'a>(&'a self, call: Planned<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
+    fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
             match self.is_for(Moment::After, call) {
                 true => self.ask(call, &event::after(call, output)).await,
-                false => HookSays::default(),
+                false => HookResponse::default(),
             }
         })
     }

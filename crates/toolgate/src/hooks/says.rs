@@ -1,6 +1,6 @@
 //! Parses the output and exit status of a hook's program.
 
-use engine::{HookSays, HookWants};
+use engine::{HookResponse, HookDecision};
 use exec::errand::Ran;
 use exec::session::Exit;
 use serde::Deserialize;
@@ -24,22 +24,22 @@ struct Printed {
 }
 
 /// Returns the hook's decision, or one sentence about the invalid output.
-pub(super) fn read(ran: &Ran) -> Result<HookSays, String> {
+pub(super) fn read(ran: &Ran) -> Result<HookResponse, String> {
     match ran.exit {
         Exit::Code(0) => printed(&ran.stdout),
         Exit::Code(DENIES) => {
             let reason = String::from_utf8_lossy(&ran.stderr);
-            Ok(HookSays { wants: HookWants::Deny(reasoned(Some(&reason))), ..HookSays::default() })
+            Ok(HookResponse { wants: HookDecision::Deny(reasoned(Some(&reason))), ..HookResponse::default() })
         }
         Exit::Code(code) => Err(format!("it ended with exit code {code}{}", last_words(&ran.stderr))),
         Exit::Signal(signal) => Err(format!("it was ended by signal {signal}{}", last_words(&ran.stderr))),
     }
 }
 
-fn printed(stdout: &[u8]) -> Result<HookSays, String> {
+fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
     let text = std::str::from_utf8(stdout).map_err(|_| "what it printed is not UTF-8".to_owned())?.trim();
     if text.is_empty() {
-        return Ok(HookSays::default());
+        return Ok(HookResponse::default());
     }
     let wrong =
         |why: &str| format!("what it printed is no answer: {why}; it printed `{}`", shown(text, SHOWN));
@@ -50,16 +50,16 @@ fn printed(stdout: &[u8]) -> Result<HookSays, String> {
         serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     let reason = reasoned(reason.as_deref());
     let wants = match decision.as_deref() {
-        None => HookWants::Nothing,
-        Some("ask") => HookWants::Ask(reason),
-        Some("deny") => HookWants::Deny(reason),
+        None => HookDecision::Nothing,
+        Some("ask") => HookDecision::Ask(reason),
+        Some("deny") => HookDecision::Deny(reason),
         Some(_) => {
             return Err(wrong("a decision is \"deny\", \"ask\" or null: a hook cannot allow anything"));
         }
     };
     let note = note.filter(|note| !note.trim().is_empty());
     let note = note.map(|note| fit(note.trim_end(), NOTE_TOKENS, "a note may be no longer").0);
-    Ok(HookSays { wants, note, warning: None })
+    Ok(HookResponse { wants, note, warning: None })
 }
 
 fn reasoned(reason: Option<&str>) -> String {
@@ -89,25 +89,25 @@ mod tests {
 
     use super::*;
 
-    fn said(code: i32, stdout: &str, stderr: &str) -> Result<HookSays, String> {
+    fn said(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
         read(&Ran { exit: Exit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
     }
 
     #[test]
     fn what_counts() {
-        let deny = |reason: &str| HookWants::Deny(reason.to_owned());
-        let ask = |reason: &str| HookWants::Ask(reason.to_owned());
+        let deny = |reason: &str| HookDecision::Deny(reason.to_owned());
+        let ask = |reason: &str| HookDecision::Ask(reason.to_owned());
         for (stdout, wants, note) in [
-            ("", HookWants::Nothing, None),
-            (" \n", HookWants::Nothing, None),
-            ("{}", HookWants::Nothing, None),
-            (r#"{"decision": null, "note": " "}"#, HookWants::Nothing, None),
+            ("", HookDecision::Nothing, None),
+            (" \n", HookDecision::Nothing, None),
+            ("{}", HookDecision::Nothing, None),
+            (r#"{"decision": null, "note": " "}"#, HookDecision::Nothing, None),
             (r#"{"decision": "deny"}"#, deny("it gave no reason"), None),
             (r#"{"decision": "deny", "reason": " no\n"}"#, deny("no"), None),
             (r#"{"decision": "ask", "reason": "look", "note": "n", "later": 1}"#, ask("look"), Some("n")),
-            ("{\"note\": \"a\\nb\\n\"}\n", HookWants::Nothing, Some("a\nb")),
+            ("{\"note\": \"a\\nb\\n\"}\n", HookDecision::Nothing, Some("a\nb")),
         ] {
-            let expected = HookSays { wants, note: note.map(str::to_owned), warning: None };
+            let expected = HookResponse { wants, note: note.map(str::to_owned), warning: None };
             assert_eq!(said(0, stdout, "noise"), Ok(expected), "{stdout}");
         }
         assert_eq!(said(2, r#"{"note": "n"}"#, " no push \n").unwrap().wants, deny("no push"));
@@ -142,8 +142,8 @@ mod tests {
             for stdout in [stdout, object.into_bytes()] {
                 let stderr = text.clone().into_bytes();
                 match read(&Ran { exit: Exit::Code(code), stdout, stderr }) {
-                    Ok(HookSays { wants, note, .. }) => {
-                        assert!(code == 0 || matches!(wants, HookWants::Deny(_)));
+                    Ok(HookResponse { wants, note, .. }) => {
+                        assert!(code == 0 || matches!(wants, HookDecision::Deny(_)));
                         assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));
                     }
                     Err(why) => assert!(why.chars().count() < 1000),

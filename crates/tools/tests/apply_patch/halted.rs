@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Event, Observer};
+use engine::{CallEvent, CallObserver};
 use tokio_util::sync::CancellationToken;
 use tool::{CallId, ErrorKind, Notice, ToolCall, ToolPayload};
 
@@ -40,9 +40,9 @@ fn new(bench: &Bench) -> usize {
 /// Cancels when the first file has changed.
 struct Hasty(Mutex<Option<CancellationToken>>);
 
-impl Observer for Hasty {
-    fn saw(&self, _: &CallId, event: &Event) {
-        if matches!(event, Event::Notice(Notice::FileChanged { .. }))
+impl CallObserver for Hasty {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
+        if matches!(event, CallEvent::Notice(Notice::FileChanged { .. }))
             && let Some(cancel) = self.0.lock().unwrap().take()
         {
             cancel.cancel();

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use engine::{Event, Observer, ToolRegistry, ToolRouter};
+use engine::{CallEvent, CallObserver, ToolRegistry, ToolRouter};
 use exec::machine::ThisMachine;
 use policy::rules::{Layer, Rules};
 use policy::{
@@ -41,10 +41,10 @@ struct Bench {
 
 /// Records the events that observers get.
 #[derive(Default)]
-struct Log(Mutex<Vec<Event>>);
+struct Log(Mutex<Vec<CallEvent>>);
 
-impl Observer for Log {
-    fn saw(&self, _: &CallId, event: &Event) {
+impl CallObserver for Log {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
@@ -84,7 +84,7 @@ impl Bench {
         let (approver, events) = (Scripted::new(answer), Arc::new(Log::default()));
         let router = ToolRouter::new(registry.build().unwrap(), gate, Place { cwd: root })
             .with_approver(approver.clone())
-            .with_observer(Arc::clone(&events) as Arc<dyn Observer>);
+            .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { w, router, approver, events, runtime: runtime.unwrap() }
     }
@@ -128,8 +128,8 @@ impl Bench {
     /// Returns the changed files that observers were notified of.
     fn changes(&self) -> Vec<String> {
         let events = self.events.0.lock().unwrap();
-        let changed = |event: &Event| match event {
-            Event::Notice(Notice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
+        let changed = |event: &CallEvent| match event {
+            CallEvent::Notice(Notice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
             _ => None,
         };
         events.iter().filter_map(changed).collect()

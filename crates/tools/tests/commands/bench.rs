@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use engine::{Limits, Observer, ToolRegistry, ToolRouter};
+use engine::{CallLimits, CallObserver, ToolRegistry, ToolRouter};
 use exec::session::{Processes, Session as Running, Sessions};
 use exec::shell::{Shell, Shells};
 use exec::spill::Spill;
@@ -33,7 +33,7 @@ pub(crate) struct Setup {
     /// Keeps long outputs in files below `kept` in the workspace.
     pub(crate) spills: bool,
     pub(crate) processes: Arc<Processes>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CallLimits,
 }
 
 impl Default for Setup {
@@ -45,7 +45,7 @@ impl Default for Setup {
             host: Vec::new(),
             spills: true,
             processes: Arc::default(),
-            limits: Limits::default(),
+            limits: CallLimits::default(),
         }
     }
 }
@@ -99,9 +99,9 @@ pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRou
 pub(crate) fn watched(
     workspace: &Workspace,
     commands: &Arc<Commands>,
-    observer: &Arc<impl Observer + 'static>,
+    observer: &Arc<impl CallObserver + 'static>,
 ) -> ToolRouter {
-    router(workspace, commands).with_observer(Arc::clone(observer) as Arc<dyn Observer>)
+    router(workspace, commands).with_observer(Arc::clone(observer) as Arc<dyn CallObserver>)
 }
 
 pub(crate) fn runtime() -> Runtime {

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use engine::{Event, Observer, ToolRouter};
+use engine::{CallEvent, CallObserver, ToolRouter};
 use serde_json::{Value, json};
 use testkit::Workspace;
 use tokio::runtime::Runtime;
@@ -16,12 +16,12 @@ use crate::bench::{Setup, eventually, field, id, output, python, runtime, watche
 
 /// Records events, and accepts output only while its gate is open.
 struct Watcher {
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<CallEvent>>,
     gate: watch::Sender<bool>,
 }
 
-impl Observer for Watcher {
-    fn saw(&self, _: &CallId, event: &Event) {
+impl CallObserver for Watcher {
+    fn saw(&self, _: &CallId, event: &CallEvent) {
         self.events.lock().unwrap().push(event.clone());
     }
 
@@ -40,7 +40,7 @@ impl Watcher {
     fn told(&self, wanted: OutputStream) -> String {
         let events = self.events.lock().unwrap();
         let texts = events.iter().filter_map(|event| match event {
-            Event::Notice(Notice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
+            CallEvent::Notice(Notice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
@@ -81,7 +81,7 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
     assert!(stage.watcher.told(OutputStream::Stdout) == seq(200_000) + "end\n");
     assert!(stage.watcher.told(OutputStream::Stderr) == seq(1000));
     let events = stage.watcher.events.lock().unwrap();
-    let [Event::Queued { tool }, Event::Started, between @ .., Event::Finished { success: true, usage, .. }] =
+    let [CallEvent::Queued { tool }, CallEvent::Started, between @ .., CallEvent::Finished { success: true, usage, .. }] =
         &events[..]
     else {
         panic!("{} events, the last of them {:?}", events.len(), events.last())
@@ -89,7 +89,7 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
     assert_eq!(tool, "shell");
     assert!(between.iter().all(|event| matches!(
         event,
-        Event::Notice(Notice::Output { .. }) | Event::Judged { .. } | Event::Attempted { .. }
+        CallEvent::Notice(Notice::Output { .. }) | CallEvent::Judged { .. } | CallEvent::Attempted { .. }
     )));
     assert_eq!(usage.unwrap().stderr, 3893);
 }

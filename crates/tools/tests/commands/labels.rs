@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::Limits;
+use engine::CallLimits;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tool::ErrorKind;
@@ -120,7 +120,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
 }
 
 pub(crate) fn the_limit_for_one_call_is_named() {
-    let limits = Limits { call_timeout: Duration::from_millis(700), ..Limits::default() };
+    let limits = CallLimits { call_timeout: Duration::from_millis(700), ..CallLimits::default() };
     let bench = Setup { limits, ..Setup::default() }.bench();
     let mark = mark();
     let script = format!("echo before; sleep {mark}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use engine::Limits;
+use engine::CallLimits;
 use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolOutput;
@@ -207,7 +207,7 @@ pub(crate) fn no_more_tokens_than_asked_for() {
 }
 
 pub(crate) fn the_limit_of_all_answers_holds() {
-    let limits = Limits { output_tokens: 1000, ..Limits::default() };
+    let limits = CallLimits { output_tokens: 1000, ..CallLimits::default() };
     let bench = Setup { limits, ..Setup::default() }.bench();
     for answer in [
         bench.sh("seq 100000"),

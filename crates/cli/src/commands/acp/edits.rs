@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use toolgate::fs::{Door, FsError, Kind};
 use toolgate::patch::{self, Change, Content, Memory, Plan};
-use toolgate::{Gate, Intent, Place, Planned, Verdict};
+use toolgate::{Gate, Intent, Place, PlannedCall, Verdict};
 
 use super::protocol::EditorFileDiff;
 
@@ -27,7 +27,7 @@ impl PatchPreview {
 
     /// Returns the diffs of `call`. Returns `None` if the call is no patch, does not apply, exceeds the size
     /// limit, or touches files that may not be read.
-    pub(super) fn of(&self, call: Planned<'_>) -> Option<Vec<EditorFileDiff>> {
+    pub(super) fn of(&self, call: PlannedCall<'_>) -> Option<Vec<EditorFileDiff>> {
         let gate = self.0.get().filter(|_| call.tool == PATCH)?;
         let patch = patch::parse(&call.call.payload.arguments()).ok()?;
         let mut files = Vec::new();

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use toolgate::{BoxFuture, Effect, Hook, HookSays, HookWants, Intent, Planned, ToolOutput};
+use toolgate::{BoxFuture, Effect, Hook, HookResponse, HookDecision, Intent, PlannedCall, ToolOutput};
 
 /// A session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,11 @@ impl SessionMode {
     }
 
     /// Returns the hook's verdict on a call that does more than read.
-    fn wants(self) -> HookWants {
+    fn wants(self) -> HookDecision {
         match self {
-            Self::Configured => HookWants::Nothing,
-            Self::Ask => HookWants::Ask("the mode is `Ask first`".to_owned()),
-            Self::ReadOnly => HookWants::Deny(
+            Self::Configured => HookDecision::Nothing,
+            Self::Ask => HookDecision::Ask("the mode is `Ask first`".to_owned()),
+            Self::ReadOnly => HookDecision::Deny(
                 "the user has set the mode to `Read only`: say what you would do instead of doing it"
                     .to_owned(),
             ),
@@ -107,12 +107,12 @@ impl Hook for SessionModeHook {
         "mode"
     }
 
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
-        let wants = if acts(call.intent) { self.now().wants() } else { HookWants::Nothing };
-        Box::pin(std::future::ready(HookSays { wants, ..HookSays::default() }))
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
+        let wants = if acts(call.intent) { self.now().wants() } else { HookDecision::Nothing };
+        Box::pin(std::future::ready(HookResponse { wants, ..HookResponse::default() }))
     }
 
-    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
-        Box::pin(std::future::ready(HookSays::default()))
+    fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
+        Box::pin(std::future::ready(HookResponse::default()))
     }
 }

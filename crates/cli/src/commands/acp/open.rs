@@ -7,7 +7,7 @@ use agent::SessionObserver;
 use journal::SessionId;
 use rpc::{Code, Peer, RpcFault};
 use toolgate::mcp::Means;
-use toolgate::{Approver, Hook, Observer};
+use toolgate::{Approver, Hook, CallObserver};
 
 use super::asks::EditorApprover;
 use super::edits::PatchPreview;
@@ -60,7 +60,7 @@ fn live(
     let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
     let composed = composed
         .sharing(Arc::new(house.processes.apart()))
-        .observed(Arc::clone(&updates) as Arc<dyn Observer>)
+        .observed(Arc::clone(&updates) as Arc<dyn CallObserver>)
         .asking(Arc::new(asks) as Arc<dyn Approver>)
         .hooked(Arc::clone(&modes) as Arc<dyn Hook>)
         .hooked(Arc::clone(&updates) as Arc<dyn Hook>);

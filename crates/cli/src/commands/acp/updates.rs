@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{SessionEvent, SessionObserver};
 use rpc::Peer;
 use serde_json::Value;
-use toolgate::{BoxFuture, CallId, Event, Hook, HookSays, Notice, Observer, Planned, ToolCall, ToolOutput};
+use toolgate::{BoxFuture, CallId, CallEvent, Hook, HookResponse, Notice, CallObserver, PlannedCall, ToolCall, ToolOutput};
 
 use super::calls;
 use super::edits::PatchPreview;
@@ -154,30 +154,30 @@ impl SessionObserver for EditorUpdates {
     }
 }
 
-impl Observer for EditorUpdates {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for EditorUpdates {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         match event {
-            Event::Attempted { number: 1, .. } => {
+            CallEvent::Attempted { number: 1, .. } => {
                 let Some(id) = self.id(call) else { return };
                 let status = Some(ToolCallStatus::InProgress);
                 let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
                 self.line.tell(&SessionUpdate::Changed(view));
             }
-            Event::Notice(Notice::Output { text, .. }) => self.writes(call, text),
-            Event::Notice(Notice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
-            Event::Notice(Notice::PlanUpdated { steps, .. }) => {
+            CallEvent::Notice(Notice::Output { text, .. }) => self.writes(call, text),
+            CallEvent::Notice(Notice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
+            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
                 self.line.tell(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
-            Event::Notice(Notice::Weaker { text, .. }) => self.remark(text),
-            Event::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
-            | Event::Attempted { .. }
-            | Event::Queued { .. }
-            | Event::Started
-            | Event::Judged { .. }
-            | Event::Asked { .. }
-            | Event::Decided { .. }
-            | Event::Finished { .. } => {}
+            CallEvent::Notice(Notice::Weaker { text, .. }) => self.remark(text),
+            CallEvent::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
+            | CallEvent::Attempted { .. }
+            | CallEvent::Queued { .. }
+            | CallEvent::Started
+            | CallEvent::Judged { .. }
+            | CallEvent::Asked { .. }
+            | CallEvent::Decided { .. }
+            | CallEvent::Finished { .. } => {}
         }
     }
 }
@@ -193,7 +193,7 @@ impl Hook for EditorUpdates {
         "editor"
     }
 
-    fn before<'a>(&'a self, call: Planned<'a>) -> BoxFuture<'a, HookSays> {
+    fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         if let (Some(id), Some(diffs)) = (self.id(&call.call.id), self.edits.of(call)) {
             let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
             if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
@@ -204,10 +204,10 @@ impl Hook for EditorUpdates {
             let view = ToolCallUpdate { tool_call_id: id, content, kind, ..ToolCallUpdate::default() };
             self.line.tell(&SessionUpdate::Changed(view));
         }
-        Box::pin(std::future::ready(HookSays::default()))
+        Box::pin(std::future::ready(HookResponse::default()))
     }
 
-    fn after<'a>(&'a self, _: Planned<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookSays> {
-        Box::pin(std::future::ready(HookSays::default()))
+    fn after<'a>(&'a self, _: PlannedCall<'a>, _: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
+        Box::pin(std::future::ready(HookResponse::default()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolgate::{Approver, BoxFuture, CallId, Event, Notice, Observer, Question, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, CallEvent, Notice, CallObserver, Question, ReviewDecision};
 
 use super::board::PendingQuestions;
 use super::form::ApprovalForm;
@@ -80,22 +80,22 @@ impl Approver for ApprovalRouter {
     }
 }
 
-impl Observer for ApprovalRouter {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for ApprovalRouter {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         let text = match event {
-            Event::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
-            Event::Notice(Notice::Output { text, .. }) => text.clone(),
-            Event::Notice(
+            CallEvent::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
+            CallEvent::Notice(Notice::Output { text, .. }) => text.clone(),
+            CallEvent::Notice(
                 Notice::Progress { text, .. } | Notice::Warning { text } | Notice::Weaker { text, .. },
             ) => format!("{text}\n"),
-            Event::Notice(Notice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
-            Event::Notice(Notice::PlanUpdated { .. })
-            | Event::Queued { .. }
-            | Event::Started
-            | Event::Judged { .. }
-            | Event::Attempted { .. }
-            | Event::Decided { .. }
-            | Event::Finished { .. } => return,
+            CallEvent::Notice(Notice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
+            CallEvent::Notice(Notice::PlanUpdated { .. })
+            | CallEvent::Queued { .. }
+            | CallEvent::Started
+            | CallEvent::Judged { .. }
+            | CallEvent::Attempted { .. }
+            | CallEvent::Decided { .. }
+            | CallEvent::Finished { .. } => return,
         };
         if let Some(line) = self.line(call) {
             line.hear(&text);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::mcp::serve::{Call, Host, Identity, Offer, Running};
 use tokio::time::Instant;
 use toolgate::{
-    Approver, Observer, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
+    Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
     is_in_configuration,
 };
 
@@ -59,7 +59,7 @@ impl HostEnvironment {
         })?;
         let servers = OnDemandServers::new(composed.servers_on_demand());
         let composed = composed.source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
-        let toolgate = composed.observed(Arc::clone(&self.desk) as Arc<dyn Observer>).build()?;
+        let toolgate = composed.observed(Arc::clone(&self.desk) as Arc<dyn CallObserver>).build()?;
         Ok((toolgate, servers))
     }
 

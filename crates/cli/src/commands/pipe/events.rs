@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
-use toolgate::{BoxFuture, CallId, Event, Notice, Observer};
+use toolgate::{BoxFuture, CallId, CallEvent, Notice, CallObserver};
 
 use crate::commands::call::{ms, usage};
 
@@ -58,16 +58,16 @@ impl EventSender {
 }
 
 /// Formats an event without its `type`. Returns `None` for events that only the journal needs.
-pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
+pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
     let mut line = match event {
-        Event::Queued { tool } => json!({ "event": "queued", "tool": tool }),
-        Event::Started => json!({ "event": "started" }),
+        CallEvent::Queued { tool } => json!({ "event": "queued", "tool": tool }),
+        CallEvent::Started => json!({ "event": "started" }),
         // The question and the end of the call contain this information.
-        Event::Judged { .. } | Event::Attempted { .. } => return None,
-        Event::Asked { why } => json!({ "event": "asked", "why": why }),
-        Event::Decided { decision } => json!({ "event": "decided", "decision": decision }),
-        Event::Notice(notice) => notified(notice),
-        Event::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
+        CallEvent::Judged { .. } | CallEvent::Attempted { .. } => return None,
+        CallEvent::Asked { why } => json!({ "event": "asked", "why": why }),
+        CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
+        CallEvent::Notice(notice) => notified(notice),
+        CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
             let error = error.map(toolgate::ErrorKind::as_str);
             let (elapsed, waited) = (ms(*elapsed), ms(*waited));
             let mut line = json!({
@@ -87,12 +87,12 @@ pub(crate) fn event_line(call: &CallId, event: &Event) -> Option<Value> {
     Some(line)
 }
 
-impl Observer for EventSender {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for EventSender {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         let Some(mut line) = event_line(call, event) else { return };
         line["type"] = json!("toolgate.event");
         let text = match event {
-            Event::Notice(Notice::Output { text, .. }) => text.len(),
+            CallEvent::Notice(Notice::Output { text, .. }) => text.len(),
             _ => 0,
         };
         self.queued.lines.fetch_add(1, Ordering::AcqRel);

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use toolgate::mcp::{Elicit, Means};
-use toolgate::{Approver, Metrics, Observer};
+use toolgate::{Approver, ToolMetrics, CallObserver};
 
 use crate::args::PipeArgs;
 use crate::compose::{ComposedTools, compose};
@@ -32,7 +32,7 @@ use crate::turns::TurnDiffRecorder;
 pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
     let (events, happened) = events::queue();
-    let watched = args.events.then(|| Arc::new(events) as Arc<dyn Observer>);
+    let watched = args.events.then(|| Arc::new(events) as Arc<dyn CallObserver>);
     let composed = watched.into_iter().fold(composed, ComposedTools::observed);
     // Without `--ask` there is no approver: a call that needs approval is refused at once.
     let (approver, asked) = asking::channel();
@@ -81,7 +81,7 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
     Ok(told)
 }
 
-fn stats(metrics: &Metrics) {
+fn stats(metrics: &ToolMetrics) {
     screen::to_stderr("tool             calls   errors      p50      p99");
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));

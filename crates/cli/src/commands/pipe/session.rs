@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
-use toolgate::{Answer, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
+use toolgate::{AnsweredCall, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
 use super::asking::{PipedQuestion, INPUT_ENDED, NO_ROOM, UnansweredQuestions};
 use super::eliciting::{UnansweredElicitations, PipedElicitation};
@@ -273,8 +273,8 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         self.flush()
     }
 
-    fn answered(&mut self, answer: Option<Answer>) -> io::Result<()> {
-        if let Some(Answer { call, output }) = answer {
+    fn answered(&mut self, answer: Option<AnsweredCall>) -> io::Result<()> {
+        if let Some(AnsweredCall { call, output }) = answer {
             self.order.pop_front();
             for line in self.dialect.answer(&call, &output) {
                 if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::Dialect;
 use toolgate::{
-    CallId, Cx, Event, Facts, Notice, Observer, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
+    CallId, Cx, CallEvent, Facts, Notice, CallObserver, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
     Toolgate, Usage,
 };
 
@@ -124,14 +124,14 @@ async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");
     assert!(events.room().is_none());
-    events.saw(&call, &Event::Notice(Notice::Output { stream: OutputStream::Stderr, text }));
+    events.saw(&call, &CallEvent::Notice(Notice::Output { stream: OutputStream::Stderr, text }));
     let mut room = events.room().unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
     assert_eq!(happened.next().await.unwrap()["stream"], "stderr");
     room.await;
     for _ in 0..64 {
         assert!(events.room().is_none());
-        events.saw(&call, &Event::Started);
+        events.saw(&call, &CallEvent::Started);
     }
     let mut room = events.room().unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());

@@ -2,7 +2,7 @@
 
 use agent::{TurnEnd, SessionEvent, SessionObserver};
 use serde_json::{Value, json};
-use toolgate::{CallId, Event, Item, Notice, Observer, ToolCall, ToolOutput, ToolPayload};
+use toolgate::{CallId, CallEvent, Item, Notice, CallObserver, ToolCall, ToolOutput, ToolPayload};
 
 use super::SessionView;
 use crate::commands::call::ms;
@@ -79,10 +79,10 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
     line
 }
 
-impl Observer for JsonLines {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for JsonLines {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         // Queued calls and output are left out: calls and answers have lines of their own.
-        let told = !matches!(event, Event::Queued { .. } | Event::Notice(Notice::Output { .. }));
+        let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(Notice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| told) {
             line["type"] = json!("event");
             Self::line(&line);

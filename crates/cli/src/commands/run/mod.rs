@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::{TurnEnd, UserPrompter, SessionObserver};
 use toolgate::mcp::Means;
-use toolgate::{Approver, Image, Observer};
+use toolgate::{Approver, Image, CallObserver};
 
 use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
@@ -35,7 +35,7 @@ use lines::TypedLines;
 use talk::{ReplSession, signals};
 
 /// A view of a running session.
-pub(crate) trait SessionView: SessionObserver + Observer {
+pub(crate) trait SessionView: SessionObserver + CallObserver {
     /// A session begins.
     fn began(&self, session: &str, journal: &str, model: &str, resumed: bool);
     /// A turn has ended.
@@ -81,7 +81,7 @@ pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFaul
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let processes = Arc::<toolgate::Processes>::default();
     let mut composed =
-        composed.observed(Arc::clone(&show) as Arc<dyn Observer>).sharing(Arc::clone(&processes));
+        composed.observed(Arc::clone(&show) as Arc<dyn CallObserver>).sharing(Arc::clone(&processes));
     if let Some(approver) = &approver {
         composed = composed.asking(Arc::clone(approver));
     }

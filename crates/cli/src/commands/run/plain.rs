@@ -11,7 +11,7 @@ use agent::{TurnEnd, SessionEvent, SessionObserver};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use toolgate::{CallId, Event, Notice, Observer, PlanStep, StepStatus, ToolCall, ToolOutput};
+use toolgate::{CallId, CallEvent, Notice, CallObserver, PlanStep, StepStatus, ToolCall, ToolOutput};
 use unicode_width::UnicodeWidthStr;
 
 use super::SessionView;
@@ -335,22 +335,22 @@ impl SessionObserver for TerminalView {
     }
 }
 
-impl Observer for TerminalView {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for TerminalView {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         match event {
-            Event::Notice(Notice::Output { text, .. }) => {
+            CallEvent::Notice(Notice::Output { text, .. }) => {
                 if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
                     run.wrote(text);
                 }
             }
-            Event::Notice(Notice::PlanUpdated { steps, .. }) => self.plan(steps),
-            Event::Notice(Notice::Warning { text }) => {
+            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => self.plan(steps),
+            CallEvent::Notice(Notice::Warning { text }) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
-            Event::Notice(Notice::Weaker { text, refused: true }) => crate::loud::say(text),
+            CallEvent::Notice(Notice::Weaker { text, refused: true }) => crate::loud::say(text),
             // The question is about to be drawn on the screen.
-            Event::Asked { .. } => {
+            CallEvent::Asked { .. } => {
                 let mut state = self.state();
                 state.live = false;
                 self.clear(&mut state);

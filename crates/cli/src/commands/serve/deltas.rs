@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::{SessionEvent, SessionObserver};
 use rpc::protocol::{Delta, Happening};
 use serde_json::json;
-use toolgate::{CallId, Event, Notice, Observer, OutputStream};
+use toolgate::{CallId, CallEvent, Notice, CallObserver, OutputStream};
 
 use super::company::Subscribers;
 use crate::session::words::LastMessage;
@@ -63,12 +63,12 @@ impl SessionObserver for DeltaSender {
     }
 }
 
-impl Observer for DeltaSender {
-    fn saw(&self, call: &CallId, event: &Event) {
+impl CallObserver for DeltaSender {
+    fn saw(&self, call: &CallId, event: &CallEvent) {
         let call_id = || call.as_str().to_owned();
         match event {
-            Event::Started => self.tell(Happening::Running { call_id: call_id() }),
-            Event::Notice(Notice::Output { stream, text }) => {
+            CallEvent::Started => self.tell(Happening::Running { call_id: call_id() }),
+            CallEvent::Notice(Notice::Output { stream, text }) => {
                 let stream = match stream {
                     OutputStream::Stdout => "stdout",
                     OutputStream::Stderr => "stderr",

@@ -11,7 +11,7 @@ use rpc::{Code, RpcFault};
 use rustix::fs::FileType;
 use toolgate::mcp::Means;
 use toolgate::wire::Dialect;
-use toolgate::{Approver, Observer, ToolSource};
+use toolgate::{Approver, CallObserver, ToolSource};
 
 use super::asks::ClientApprover;
 use super::calls::ClientCalls;
@@ -96,7 +96,7 @@ fn live(hall: &SessionServer, start: p::Start, id: SessionId, known: Option<Clie
     let composed = composed(hall, &start)?
         .sharing(Arc::clone(&processes))
         .source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
-        .observed(Arc::clone(&deltas) as Arc<dyn Observer>)
+        .observed(Arc::clone(&deltas) as Arc<dyn CallObserver>)
         .asking(Arc::clone(&asks) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
     let about = SessionFacts {
