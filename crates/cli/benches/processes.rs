@@ -5,13 +5,13 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::capture::Stream;
-use exec::fs::Door;
-use exec::process::{Size, Stdio};
-use exec::session::{About, Processes, Session, Sessions};
-use exec::shell::Shells;
+use exec::capture::CapturedStream;
+use exec::fs::ConfinedFs;
+use exec::process::{PtySize, Stdio};
+use exec::session::{SessionOrigin, SharedProcesses, ProcessSession, SessionTable};
+use exec::shell::ShellCommands;
 use toolgate::{
-    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Shell, Spill,
+    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, InstalledShell, Spill,
     ToolCall, Toolgate, Verdict, json,
 };
 
@@ -94,9 +94,9 @@ fn flood(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
 fn terminals(runtime: &tokio::runtime::Runtime) {
     const MANY: usize = 1000;
     let before = status("VmRSS");
-    let sessions = Sessions::new(Arc::new(Processes::default()), None, MANY);
+    let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, MANY);
     let began = Instant::now();
-    let open: Vec<Arc<Session>> = runtime.block_on(async {
+    let open: Vec<Arc<ProcessSession>> = runtime.block_on(async {
         let mut open = Vec::new();
         for _ in 0..MANY {
             open.push(terminal(&sessions).await);
@@ -124,15 +124,15 @@ fn terminals(runtime: &tokio::runtime::Runtime) {
     );
 }
 
-async fn terminal(sessions: &Sessions) -> Arc<Session> {
+async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
     let here = exec::fs::real(&std::env::temp_dir()).expect("there is a directory for temporary files");
     let argv = vec!["/bin/cat".to_owned()];
     let permit = permit(&argv, &here);
-    let directory = Door::new(&permit).look(&here).expect("it may be read");
-    let shells = Shells::new(Shell::of_user(None), Environment::default(), []);
-    let stdio = Stdio::Terminal(Size::default());
+    let directory = ConfinedFs::new(&permit).look(&here).expect("it may be read");
+    let shells = ShellCommands::new(InstalledShell::of_user(None), Environment::default(), []);
+    let stdio = Stdio::Terminal(PtySize::default());
     let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
-    let (session, pump) = sessions.start(command, About::default(), &permit).await.expect("it starts");
+    let (session, pump) = sessions.start(command, SessionOrigin::default(), &permit).await.expect("it starts");
     sessions.adopt(&session, pump);
     session
 }
@@ -147,12 +147,12 @@ fn permit(argv: &[String], here: &std::path::Path) -> Permit {
 }
 
 /// Measures the round trip of a line to `cat`: once as the terminal's echo, once as its output.
-async fn echo(session: &Session) -> Duration {
+async fn echo(session: &ProcessSession) -> Duration {
     let line = "a line that is echoed\n";
-    let wanted = session.written(Stream::Terminal) + 2 * (line.len() as u64 + 1);
+    let wanted = session.written(CapturedStream::Terminal) + 2 * (line.len() as u64 + 1);
     let began = Instant::now();
     session.write(line.as_bytes()).expect("it listens");
-    session.until(|session| session.written(Stream::Terminal) >= wanted).await;
+    session.until(|session| session.written(CapturedStream::Terminal) >= wanted).await;
     let took = began.elapsed();
     drop(session.take());
     took

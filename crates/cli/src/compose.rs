@@ -12,7 +12,7 @@ use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement,
     Environment, ModelFamily, Hook, Hosts, Inherit, CallLimits, Network, CallObserver, Pictures, RegistryFault, Rulebook,
-    SandboxPolicy, Shell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
+    SandboxPolicy, InstalledShell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
 };
 
 use crate::absent_tools::AbsentTools;
@@ -264,7 +264,7 @@ fn with_commands(builder: Builder, commands: &config::CommandSettings) -> Result
     let builder = builder.environment(environment).sessions(commands.sessions.value);
     let SourcedValue { value: Some(path), source } = &commands.shell else { return Ok(builder) };
     let shell =
-        Shell::named(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
+        InstalledShell::named(&path.to_string_lossy()).map_err(|fault| CliFault::usage(format!("{source}: {fault}")))?;
     Ok(builder.shell(shell))
 }
 
@@ -320,7 +320,7 @@ impl ComposedTools {
     }
 
     /// Starts processes through a spawner that other sessions share.
-    pub(crate) fn sharing(mut self, processes: Arc<toolgate::Processes>) -> Self {
+    pub(crate) fn sharing(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
         self.builder = self.builder.processes(processes);
         self
     }

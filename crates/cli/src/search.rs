@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
 use exec::errand::find;
-use exec::session::Exit;
+use exec::session::ProcessExit;
 use serde_json::{Map, Value, json};
 use toolgate::rules::{Decision, Layer, On, Rule};
 use toolgate::{
@@ -122,11 +122,11 @@ impl SearchCommand {
         let asked = json!({ "query": query.text, "num_results": query.most }).to_string();
         let ran = sandbox.errand(&self.argv, &self.env, asked.as_bytes(), (self.at_most, PRINTED)).await;
         let ran = ran.map_err(|fault| format!("the command for searches: {fault}"))?;
-        if ran.exit != Exit::Code(0) {
+        if ran.exit != ProcessExit::Code(0) {
             let said: String = String::from_utf8_lossy(&ran.stderr).chars().take(500).collect();
             let how = match ran.exit {
-                Exit::Code(code) => format!("exit code {code}"),
-                Exit::Signal(signal) => format!("signal {signal}"),
+                ProcessExit::Code(code) => format!("exit code {code}"),
+                ProcessExit::Signal(signal) => format!("signal {signal}"),
             };
             return Err(format!("the command for searches failed ({how}): {}", said.trim()));
         }

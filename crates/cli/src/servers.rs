@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use exec::own_file::OwnFile;
+use exec::own_file::AtomicFile;
 use toolgate::mcp::{
     Approval, Auth, ClientId, Http, Launch, LaunchFault, Means, Pins, Running, Server, ServerEvent, Servers,
     Tokens, Transport, WatchServers,
 };
 use toolgate::rules::Where;
-use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, Processes, Program, SandboxPolicy};
+use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, SharedProcesses, Program, SandboxPolicy};
 
 use crate::compose;
 use crate::config::{self, Config, UserDirs, ServerApproval, ServerSetting, ServerTable, SourcedValue};
@@ -70,7 +70,7 @@ impl Launch for UnusableServer {
 /// The spawner and the start queue that all server programs share.
 #[derive(Clone, Default)]
 pub(crate) struct ServerProcesses {
-    processes: Arc<Processes>,
+    processes: Arc<SharedProcesses>,
     queue: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -219,7 +219,7 @@ impl PinFile {
     }
 
     fn save(&self, server: &str, tool: &str, definition: &str) -> Result<(), String> {
-        let file = OwnFile::of(&self.file(server)).map_err(|error| error.to_string())?;
+        let file = AtomicFile::of(&self.file(server)).map_err(|error| error.to_string())?;
         let locked = file.lock().map_err(|error| error.to_string())?;
         let Some(_held_to_the_end) = locked else { return Err("another program holds it".to_owned()) };
         // Another session may have added some. An unreadable file is started anew: the user has just approved this

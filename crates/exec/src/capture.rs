@@ -6,22 +6,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::spill::{Spill, SpillFile, phrase};
-use ends::Ends;
+use ends::HeadTail;
 
 /// Limits the bytes held in memory for each end (head and tail) of the output.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct CaptureLimits {
     /// For all streams merged.
     merged: usize,
     /// For each stream separately.
     apart: usize,
 }
 
-const LIMITS: Limits = Limits { merged: 256 << 10, apart: 32 << 10 };
+const LIMITS: CaptureLimits = CaptureLimits { merged: 256 << 10, apart: 32 << 10 };
 
 /// The source of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stream {
+pub enum CapturedStream {
     /// The pipe at descriptor 1.
     Stdout,
     /// The pipe at descriptor 2.
@@ -33,13 +33,13 @@ pub enum Stream {
 /// Captures the output of a process, and returns the output that arrived since the last `take`.
 #[derive(Debug)]
 pub struct Capture {
-    limits: Limits,
+    limits: CaptureLimits,
     spill: Option<Arc<Spill>>,
     name: String,
-    merged: Ends,
-    stdout: Ends,
-    stderr: Ends,
-    place: Place,
+    merged: HeadTail,
+    stdout: HeadTail,
+    stderr: HeadTail,
+    place: SpillOutcome,
     /// Bytes since the start, by stream.
     totals: [u64; 3],
     /// Newlines since the last `take`.
@@ -48,7 +48,7 @@ pub struct Capture {
 
 /// The spill file with all output since the last `take`, or the reason why there is none. `None` while memory holds
 /// all of it.
-type Place = Option<Result<SpillFile, String>>;
+type SpillOutcome = Option<Result<SpillFile, String>>;
 
 impl Capture {
     /// `spill` stores output that does not fit in memory; `name` is the base of the file's name.
@@ -57,9 +57,9 @@ impl Capture {
             limits: LIMITS,
             spill,
             name,
-            merged: Ends::default(),
-            stdout: Ends::default(),
-            stderr: Ends::default(),
+            merged: HeadTail::default(),
+            stdout: HeadTail::default(),
+            stderr: HeadTail::default(),
             place: None,
             totals: [0; 3],
             newlines: 0,
@@ -74,7 +74,7 @@ impl Capture {
     }
 
     /// Appends output from `stream`.
-    pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
+    pub fn push(&mut self, stream: CapturedStream, bytes: &[u8]) {
         let fits = self.merged.bytes() + bytes.len() as u64 <= 2 * self.limits.merged as u64;
         if !fits {
             let start = || begin(self.spill.as_deref(), &self.name, [&self.merged.head, &self.merged.tail]);
@@ -84,9 +84,9 @@ impl Capture {
         }
         self.merged.push(bytes, self.limits.merged);
         match stream {
-            Stream::Stdout => self.stdout.push(bytes, self.limits.apart),
-            Stream::Stderr => self.stderr.push(bytes, self.limits.apart),
-            Stream::Terminal => {}
+            CapturedStream::Stdout => self.stdout.push(bytes, self.limits.apart),
+            CapturedStream::Stderr => self.stderr.push(bytes, self.limits.apart),
+            CapturedStream::Terminal => {}
         }
         self.totals[stream as usize] += bytes.len() as u64;
         self.newlines += memchr::memchr_iter(b'\n', bytes).count() as u64;
@@ -98,7 +98,7 @@ impl Capture {
     }
 
     /// Returns the number of bytes from `stream` since the start.
-    pub fn total(&self, stream: Stream) -> u64 {
+    pub fn total(&self, stream: CapturedStream) -> u64 {
         self.totals[stream as usize]
     }
 
@@ -108,10 +108,10 @@ impl Capture {
     }
 
     /// Returns the output that the next `take` would return, by stream, as far as memory holds it.
-    pub fn untaken(&self) -> Vec<(Stream, Vec<u8>)> {
+    pub fn untaken(&self) -> Vec<(CapturedStream, Vec<u8>)> {
         let terminal =
-            if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &Ends::default() };
-        [(Stream::Stdout, &self.stdout), (Stream::Stderr, &self.stderr), (Stream::Terminal, terminal)]
+            if self.stdout.bytes() + self.stderr.bytes() == 0 { &self.merged } else { &HeadTail::default() };
+        [(CapturedStream::Stdout, &self.stdout), (CapturedStream::Stderr, &self.stderr), (CapturedStream::Terminal, terminal)]
             .into_iter()
             .filter(|(_, ends)| ends.bytes() > 0)
             .map(|(stream, ends)| (stream, ends.shown()))
@@ -121,7 +121,7 @@ impl Capture {
     /// Returns the output since the last call, and resets the capture.
     pub fn take(&mut self) -> Captured {
         let unended = u64::from(!self.ends_with_newline());
-        let Portion { head, tail, omitted, .. } = std::mem::take(&mut self.merged).into();
+        let StreamPortion { head, tail, omitted, .. } = std::mem::take(&mut self.merged).into();
         Captured {
             head,
             tail,
@@ -148,17 +148,17 @@ pub struct Captured {
     /// The number of lines in the complete output.
     pub lines: u64,
     /// Output of the pipe at descriptor 1.
-    pub stdout: Portion,
+    pub stdout: StreamPortion,
     /// Output of the pipe at descriptor 2.
-    pub stderr: Portion,
-    place: Place,
+    pub stderr: StreamPortion,
+    place: SpillOutcome,
     spill: Option<Arc<Spill>>,
     name: String,
 }
 
 /// The output of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Portion {
+pub struct StreamPortion {
     /// The first bytes.
     pub head: Vec<u8>,
     /// The last bytes.
@@ -171,7 +171,7 @@ pub struct Portion {
 
 /// The location of the complete output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptOutput {
     /// The file holds all of it.
     Whole(PathBuf),
     /// The file holds only its beginning.
@@ -194,17 +194,17 @@ impl Captured {
     }
 
     /// Returns the location of the complete output. If memory held all of it, the file is written now.
-    pub fn keep(&mut self) -> Kept {
+    pub fn keep(&mut self) -> KeptOutput {
         let start = || begin(self.spill.as_deref(), &self.name, [&self.head, &self.tail]);
         let file = match self.place.get_or_insert_with(start) {
             Ok(file) => file,
-            Err(why) => return Kept::Nowhere(why.clone()),
+            Err(why) => return KeptOutput::Nowhere(why.clone()),
         };
         file.stay();
         match (file.kept(), file.fault()) {
-            (0, why) => Kept::Nowhere(why.unwrap_or("there is no output").to_owned()),
-            (_, None) => Kept::Whole(file.path().to_owned()),
-            (bytes, Some(why)) => Kept::Part { path: file.path().to_owned(), bytes, why: why.to_owned() },
+            (0, why) => KeptOutput::Nowhere(why.unwrap_or("there is no output").to_owned()),
+            (_, None) => KeptOutput::Whole(file.path().to_owned()),
+            (bytes, Some(why)) => KeptOutput::Part { path: file.path().to_owned(), bytes, why: why.to_owned() },
         }
     }
 }

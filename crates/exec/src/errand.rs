@@ -11,10 +11,10 @@ use std::time::Duration;
 use policy::Permit;
 use rustix::fs::{Access, FileType, access, stat};
 
-use crate::capture::{Capture, Portion, Stream};
-use crate::fs::{Door, FsError};
-use crate::process::{Command, SpawnFault, Spawner, Stdio, memory};
-use crate::session::{About, Exit, Session, Stage};
+use crate::capture::{Capture, StreamPortion, CapturedStream};
+use crate::fs::{ConfinedFs, FsError};
+use crate::process::{ProcessCommand, SpawnFault, Spawner, Stdio, memory};
+use crate::session::{SessionOrigin, ProcessExit, ProcessSession, SessionStage};
 
 /// The search path if PATH is not set; the launcher uses the same one.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -36,7 +36,7 @@ pub fn find(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
 
 /// A program to run to completion, with its limits.
 #[derive(Debug)]
-pub struct Errand<'a> {
+pub struct OneShotCommand<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
     /// The complete environment.
@@ -53,9 +53,9 @@ pub struct Errand<'a> {
 
 /// The result of a program that ran to completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct OneShotOutput {
     /// The exit status.
-    pub exit: Exit,
+    pub exit: ProcessExit,
     /// The complete standard output.
     pub stdout: Vec<u8>,
     /// Head and tail of the standard error.
@@ -64,7 +64,7 @@ pub struct Ran {
 
 /// The reason why a program has no result.
 #[derive(Debug, thiserror::Error)]
-pub enum ErrandFault {
+pub enum OneShotFault {
     /// The program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnFault),
@@ -82,27 +82,27 @@ pub enum ErrandFault {
     Lost,
 }
 
-impl From<io::Error> for ErrandFault {
+impl From<io::Error> for OneShotFault {
     fn from(error: io::Error) -> Self {
         Self::Spawn(error.into())
     }
 }
 
-impl Errand<'_> {
+impl OneShotCommand<'_> {
     /// Runs the program and kills all processes that it leaves. Dropping the future kills them too.
-    pub async fn run(&self, spawner: &Spawner, permit: &Permit) -> Result<Ran, ErrandFault> {
+    pub async fn run(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
         let timed = tokio::time::timeout(self.at_most, self.done(spawner, permit));
-        timed.await.unwrap_or(Err(ErrandFault::TimedOut(self.at_most)))
+        timed.await.unwrap_or(Err(OneShotFault::TimedOut(self.at_most)))
     }
 
-    async fn done(&self, spawner: &Spawner, permit: &Permit) -> Result<Ran, ErrandFault> {
-        let directory = Arc::new(Door::new(permit).look(self.directory)?);
+    async fn done(&self, spawner: &Spawner, permit: &Permit) -> Result<OneShotOutput, OneShotFault> {
+        let directory = Arc::new(ConfinedFs::new(permit).look(self.directory)?);
         let input = Arc::new(memory(c"toolgate-errand", self.input)?);
-        let command = Command::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::Reading(input));
+        let command = ProcessCommand::new(self.argv.to_vec(), self.env.clone(), directory, Stdio::Reading(input));
         let capture = Capture::new(None, String::new()).holding(self.output);
         let (session, mut pump) =
-            Session::begin(0, command, About::default(), capture, spawner, permit).await?;
-        let writes_too_much = |session: &Session| session.written(Stream::Stdout) > self.output;
+            ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await?;
+        let writes_too_much = |session: &ProcessSession| session.written(CapturedStream::Stdout) > self.output;
         // Processes that the program leaves running are not awaited; they die with the pump.
         tokio::select! {
             () = &mut pump => {}
@@ -112,15 +112,15 @@ impl Errand<'_> {
             return Err(fault.into());
         }
         if writes_too_much(&session) {
-            return Err(ErrandFault::TooMuch(self.output));
+            return Err(OneShotFault::TooMuch(self.output));
         }
         let taken = session.take();
-        let exit = taken.stage.exit().ok_or(ErrandFault::Lost)?;
-        let all = |Portion { head, tail, .. }: Portion| [head, tail].concat();
-        Ok(Ran { exit, stdout: all(taken.output.stdout), stderr: all(taken.output.stderr) })
+        let exit = taken.stage.exit().ok_or(OneShotFault::Lost)?;
+        let all = |StreamPortion { head, tail, .. }: StreamPortion| [head, tail].concat();
+        Ok(OneShotOutput { exit, stdout: all(taken.output.stdout), stderr: all(taken.output.stderr) })
     }
 }
 
-fn has_ended(session: &Session) -> bool {
-    matches!(session.stage(), Stage::Over { .. } | Stage::Leaving { settled: true, .. } | Stage::Lost)
+fn has_ended(session: &ProcessSession) -> bool {
+    matches!(session.stage(), SessionStage::Over { .. } | SessionStage::Leaving { settled: true, .. } | SessionStage::Lost)
 }

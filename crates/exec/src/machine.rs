@@ -12,8 +12,8 @@ use rustix::fs::{Access, FileType, Stat, access, stat};
 
 use crate::fs::real;
 use crate::sandbox::FileStamp;
-use crate::sandbox::configured::ConfiguredRoot;
-use crate::sandbox::git::{self, GitObeyed, Repository};
+use crate::sandbox::configured::RootConfiguration;
+use crate::sandbox::git::{self, GitInputs, Repository};
 
 /// Version-manager shims: a file of the working directory chooses the program that they run.
 const SHIMS: &[&str] = &["asdf", "mise", "proto", "proto-shim", "rtx", "volta", "volta-shim"];
@@ -27,16 +27,16 @@ pub struct ThisMachine {
     changeable: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Cache, by directory: the files that git obeys there, if it is a working tree.
-    obeyed: Arc<Mutex<HashMap<PathBuf, LookedAt>>>,
+    obeyed: Arc<Mutex<HashMap<PathBuf, CachedGitInputs>>>,
     /// Cache, by root: the real locations of its configuration.
-    configured: Arc<Mutex<HashMap<PathBuf, LookedInto>>>,
+    configured: Arc<Mutex<HashMap<PathBuf, CachedRootConfig>>>,
 }
 
 /// Time of the last read, the root's stamp at that time, and the locations of its configuration.
-type LookedInto = (Instant, Option<FileStamp>, Arc<ConfiguredRoot>);
+type CachedRootConfig = (Instant, Option<FileStamp>, Arc<RootConfiguration>);
 
 /// Time of the last read, and the files that git obeys if the directory is a working tree.
-type LookedAt = (Instant, Option<Arc<GitObeyed>>);
+type CachedGitInputs = (Instant, Option<Arc<GitInputs>>);
 
 /// The lifetime of a cache entry: a patch asks about each of its files several times.
 const FRESH: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ impl ThisMachine {
 
     /// Returns the files that git obeys in the working tree at `root`, if it is one. They are read again after a
     /// change.
-    fn obeyed(&self, root: &Path) -> Option<Arc<GitObeyed>> {
+    fn obeyed(&self, root: &Path) -> Option<Arc<GitInputs>> {
         let mut known = self.obeyed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.get(root);
         if let Some((looked, obeyed)) = before
@@ -79,7 +79,7 @@ impl ThisMachine {
     }
 
     /// Returns the real locations of configuration for the roots that hold `path`, read again after a change.
-    fn configured(&self, path: &Path) -> Vec<Arc<ConfiguredRoot>> {
+    fn configured(&self, path: &Path) -> Vec<Arc<RootConfiguration>> {
         let mut known = self.configured.lock().unwrap_or_else(PoisonError::into_inner);
         let mut look = |root: &PathBuf| {
             let stamp = FileStamp::of(root);
@@ -96,7 +96,7 @@ impl ThisMachine {
             let confinement = Confinement { writable, home, ..Confinement::default() };
             let configured = current
                 .map(|(_, _, configured)| Arc::clone(configured))
-                .unwrap_or_else(|| Arc::new(ConfiguredRoot::of(root, &confinement)));
+                .unwrap_or_else(|| Arc::new(RootConfiguration::of(root, &confinement)));
             known.insert(root.clone(), (Instant::now(), stamp, Arc::clone(&configured)));
             configured
         };

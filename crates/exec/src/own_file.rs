@@ -17,7 +17,7 @@ const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A file, with its lock file and its temporary file in the same directory.
 #[derive(Debug)]
-pub struct OwnFile {
+pub struct AtomicFile {
     directory: PathBuf,
     file: PathBuf,
     /// Never removed: removal could break the lock of a process that holds it.
@@ -25,7 +25,7 @@ pub struct OwnFile {
     new: PathBuf,
 }
 
-impl OwnFile {
+impl AtomicFile {
     /// Prepares to change `file`, and creates its directory if missing. A symlink is kept: its target is changed.
     pub fn of(file: &Path) -> io::Result<Self> {
         // A broken link is an error, since its intended target is unclear.

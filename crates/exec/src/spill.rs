@@ -20,7 +20,7 @@ const NAME: usize = 40;
 
 /// The quota.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct SpillLimits {
     /// The maximum size of one file.
     pub(crate) file: u64,
     /// The maximum size of the files of all workspaces together, plus a step for each that is being written.
@@ -33,8 +33,8 @@ pub(crate) struct Limits {
     pub(crate) step: u64,
 }
 
-const LIMITS: Limits =
-    Limits { file: 128 << 20, all: 1 << 30, files: 10_000, free: 512 << 20, step: 8 << 20 };
+const LIMITS: SpillLimits =
+    SpillLimits { file: 128 << 20, all: 1 << 30, files: 10_000, free: 512 << 20, step: 8 << 20 };
 
 /// The spill directory of one workspace, created on demand. Each workspace has its own, so that read access to one
 /// does not cover all. The oldest files are evicted when the quota is reached.
@@ -42,7 +42,7 @@ const LIMITS: Limits =
 pub struct Spill {
     base: PathBuf,
     workspace: String,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SpillLimits,
 }
 
 impl Spill {
@@ -118,7 +118,7 @@ pub struct SpillFile {
     file: File,
     path: PathBuf,
     base: PathBuf,
-    limits: Limits,
+    limits: SpillLimits,
     kept: u64,
     /// The number of bytes that may be written before room is made again.
     room: u64,
@@ -182,8 +182,8 @@ impl SpillFile {
             return Err("the disk is nearly full".to_owned());
         }
         match remove_oldest(&self.base, step, self.limits) {
-            Ok(Room::Enough) => self.room = step,
-            Ok(Room::None) => {
+            Ok(SpillRoom::Enough) => self.room = step,
+            Ok(SpillRoom::None) => {
                 return Err("outputs that are being written take all the room there is".to_owned());
             }
             Err(error) => return Err(phrase(&error)),
@@ -210,14 +210,14 @@ pub(crate) fn phrase(error: &io::Error) -> String {
     }
 }
 
-enum Room {
+enum SpillRoom {
     Enough,
     None,
 }
 
 /// Evicts the least recently written files of all workspaces until `wanted` bytes fit into the quota. Open files
 /// stay.
-fn remove_oldest(base: &Path, wanted: u64, limits: Limits) -> io::Result<Room> {
+fn remove_oldest(base: &Path, wanted: u64, limits: SpillLimits) -> io::Result<SpillRoom> {
     let base = directory(CWD, base)?;
     let mut files = Vec::new();
     for workspace in names(&base)? {
@@ -241,7 +241,7 @@ fn remove_oldest(base: &Path, wanted: u64, limits: Limits) -> io::Result<Room> {
             count -= 1;
         }
     }
-    Ok(if held + wanted <= limits.all { Room::Enough } else { Room::None })
+    Ok(if held + wanted <= limits.all { SpillRoom::Enough } else { SpillRoom::None })
 }
 
 /// Removes a file that no process is writing. Returns true if it is gone.

@@ -20,10 +20,10 @@ use tempfile::TempDir;
 use testkit::Workspace;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use toolgate_exec::fs::Door;
-use toolgate_exec::process::{Size, SpawnFault, Stdio};
-use toolgate_exec::session::{About, Processes, Pump, Session, Sessions, Stage};
-use toolgate_exec::shell::{Shell, Shells};
+use toolgate_exec::fs::ConfinedFs;
+use toolgate_exec::process::{PtySize, SpawnFault, Stdio};
+use toolgate_exec::session::{SessionOrigin, SharedProcesses, Pump, ProcessSession, SessionTable, SessionStage};
+use toolgate_exec::shell::{InstalledShell, ShellCommands};
 use toolgate_exec::spill::Spill;
 
 testkit::trials![
@@ -57,10 +57,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.worker_threads(2).enable_all().build().unwrap().block_on(future)
 }
 
-struct Bench {
+struct LeakBench {
     workspace: Workspace,
-    sessions: Sessions,
-    shells: Shells,
+    sessions: SessionTable,
+    shells: ShellCommands,
     /// Locked by every process of a call: a free lock proves that they are gone.
     locks: TempDir,
     /// The temporary directory of the programs.
@@ -70,13 +70,13 @@ struct Bench {
     mark: String,
 }
 
-impl Bench {
+impl LeakBench {
     fn new(name: &str) -> Self {
         let workspace = Workspace::new();
         let (locks, tmp, state) =
             (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spill = Arc::new(Spill::new(state.path().join("outputs"), &workspace.path()));
-        let sessions = Sessions::new(Arc::new(Processes::default()), Some(spill), 64);
+        let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), Some(spill), 64);
         let mark = format!("LEAK={name}-{}", std::process::id());
         let environment = Environment {
             set: vec![
@@ -86,7 +86,7 @@ impl Bench {
             ],
             ..Environment::default()
         };
-        let shells = Shells::new(Shell::of_user(None), environment, std::env::vars_os());
+        let shells = ShellCommands::new(InstalledShell::of_user(None), environment, std::env::vars_os());
         Self { workspace, sessions, shells, locks, tmp, state, mark }
     }
 
@@ -107,15 +107,15 @@ impl Bench {
         }
     }
 
-    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<(Arc<Session>, Pump), SpawnFault> {
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let permit = self.permit(argv.clone());
-        let directory = Door::new(&permit).look(&self.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).look(&self.workspace.path()).unwrap();
         let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
-        self.sessions.start(command, About::default(), &permit).await
+        self.sessions.start(command, SessionOrigin::default(), &permit).await
     }
 
     /// Starts a script whose processes hold the lock of `number`.
-    async fn script(&self, number: usize, script: &str, stdio: Stdio) -> (Arc<Session>, Pump) {
+    async fn script(&self, number: usize, script: &str, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
         let argv = self.argv(number, script);
         self.start(argv, stdio).await.unwrap_or_else(|fault| panic!("call {number}: {fault}"))
     }
@@ -124,7 +124,7 @@ impl Bench {
         File::create(self.lock_file(number)).unwrap();
         let script =
             format!("M=98765.{number:06}; exec 8<$LOCKS/{number}; flock -s 8; echo ready; {script}\n:");
-        Shell::named("bash").unwrap().argv(&script, false)
+        InstalledShell::named("bash").unwrap().argv(&script, false)
     }
 
     fn lock_file(&self, number: usize) -> PathBuf {
@@ -154,7 +154,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for LeakBench {
     /// Kills the processes of a failed test, so that the next one is not affected.
     fn drop(&mut self) {
         self.programs().into_iter().for_each(end_group);
@@ -188,7 +188,7 @@ fn all_pids() -> Vec<i32> {
 
 /// A process according to `/proc/…/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
+struct ProcStatRow {
     pid: i32,
     name: String,
     state: char,
@@ -196,7 +196,7 @@ struct Row {
     session: i32,
 }
 
-impl Row {
+impl ProcStatRow {
     fn of(pid: i32) -> Option<Self> {
         let stat = String::from_utf8_lossy(&proc_file(pid, "stat")).into_owned();
         let (open, close) = (stat.find('(')?, stat.rfind(')')?);
@@ -211,15 +211,15 @@ impl Row {
     }
 }
 
-fn rows() -> BTreeMap<i32, Row> {
-    all_pids().into_iter().filter_map(Row::of).map(|row| (row.pid, row)).collect()
+fn rows() -> BTreeMap<i32, ProcStatRow> {
+    all_pids().into_iter().filter_map(ProcStatRow::of).map(|row| (row.pid, row)).collect()
 }
 
 /// Returns all descendants of this process, and every supervisor of `spawners`, even if it was reparented.
-fn family(spawners: &BTreeSet<i32>) -> Vec<Row> {
+fn family(spawners: &BTreeSet<i32>) -> Vec<ProcStatRow> {
     let me = std::process::id().cast_signed();
     let rows = rows();
-    let is_ours = |row: &&Row| {
+    let is_ours = |row: &&ProcStatRow| {
         let mut at = row.parent;
         // ends: parents were there before their children
         while at > 1 && at != me {
@@ -233,13 +233,13 @@ fn family(spawners: &BTreeSet<i32>) -> Vec<Row> {
 /// Returns the running spawners: children of this process.
 fn spawners() -> BTreeSet<i32> {
     let me = std::process::id().cast_signed();
-    let is_one = |row: &&Row| row.parent == me && row.name == "toolgate-spawn" && row.state != 'Z';
+    let is_one = |row: &&ProcStatRow| row.parent == me && row.name == "toolgate-spawn" && row.state != 'Z';
     rows().values().filter(is_one).map(|row| row.pid).collect()
 }
 
 /// Returns the supervisor of a session: the parent of its process.
-fn keeper(session: &Session) -> Option<i32> {
-    let parent = Row::of(Row::of(session.pid()?)?.parent)?;
+fn keeper(session: &ProcessSession) -> Option<i32> {
+    let parent = ProcStatRow::of(ProcStatRow::of(session.pid()?)?.parent)?;
     (parent.name == "toolgate-keeper").then_some(parent.pid)
 }
 
@@ -275,15 +275,15 @@ async fn soon(at_most: Duration, it: impl Fn() -> bool) -> bool {
 }
 
 /// Waits until a script runs: it holds the lock.
-async fn ready(session: &Session) {
+async fn ready(session: &ProcessSession) {
     let begun = timeout(GONE, session.until(|session| session.pending() > 0 || session.is_over())).await;
     assert!(begun.is_ok(), "the script did not begin: {:?}", session.stage());
 }
 
 /// Pseudo-random numbers that are the same every time.
-struct Dice(u64);
+struct FateRng(u64);
 
-impl Dice {
+impl FateRng {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -332,7 +332,7 @@ const BIG_BOMB: &str = "b() { [ $1 = 0 ] && exec sleep $M; b $(($1 - 1)) & b $((
 
 /// The fate of a call.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum CallFate {
     /// Its pump is dropped after a time.
     Cancelled(Duration),
     /// Its pump is dropped while it starts.
@@ -347,8 +347,8 @@ enum Fate {
     Signalled(Duration),
 }
 
-impl Fate {
-    fn roll(dice: &mut Dice) -> Self {
+impl CallFate {
+    fn roll(dice: &mut FateRng) -> Self {
         let after = dice.millis(40);
         match dice.below(10) {
             0..=2 => Self::Cancelled(after),
@@ -362,10 +362,10 @@ impl Fate {
 }
 
 /// Runs one call to its end, and returns the failure, if there is one.
-async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fate) -> Result<(), String> {
+async fn call(bench: &LeakBench, number: usize, script: &str, stdio: Stdio, fate: CallFate) -> Result<(), String> {
     let argv = bench.argv(number, script);
     let started = match fate {
-        Fate::CancelledAtOnce(after) => timeout(after, bench.start(argv, stdio)).await.ok(),
+        CallFate::CancelledAtOnce(after) => timeout(after, bench.start(argv, stdio)).await.ok(),
         _ => Some(bench.start(argv, stdio).await),
     };
     if let Some(started) = started {
@@ -374,8 +374,8 @@ async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fa
         let stage = session.stage();
         drop(pump);
         match stage {
-            Stage::Over { .. } if bench.is_free(number) => return Ok(()),
-            Stage::Over { .. } => {
+            SessionStage::Over { .. } if bench.is_free(number) => return Ok(()),
+            SessionStage::Over { .. } => {
                 return Err(format!("some live on though it is said to be over: {stage:?}"));
             }
             _ if !session.is_over() => return Err(format!("without its pump it is {:?}", session.stage())),
@@ -389,28 +389,28 @@ async fn call(bench: &Bench, number: usize, script: &str, stdio: Stdio, fate: Fa
 }
 
 /// Applies the fate to a call.
-async fn meet(session: &Session, pump: &mut Pump, fate: Fate) {
-    let (Fate::Cancelled(after)
-    | Fate::CancelledAtOnce(after)
-    | Fate::TimedOut(after, _)
-    | Fate::Killed(after)
-    | Fate::KeeperKilled(after)
-    | Fate::Signalled(after)) = fate;
+async fn meet(session: &ProcessSession, pump: &mut Pump, fate: CallFate) {
+    let (CallFate::Cancelled(after)
+    | CallFate::CancelledAtOnce(after)
+    | CallFate::TimedOut(after, _)
+    | CallFate::Killed(after)
+    | CallFate::KeeperKilled(after)
+    | CallFate::Signalled(after)) = fate;
     if timeout(after, &mut *pump).await.is_ok() {
         return;
     }
     let grace = match fate {
-        Fate::Cancelled(_) | Fate::CancelledAtOnce(_) => return,
-        Fate::TimedOut(_, grace) => grace,
-        Fate::Killed(_) => {
+        CallFate::Cancelled(_) | CallFate::CancelledAtOnce(_) => return,
+        CallFate::TimedOut(_, grace) => grace,
+        CallFate::Killed(_) => {
             session.pid().into_iter().for_each(|pid| kill(pid, Signal::KILL));
             Duration::ZERO
         }
-        Fate::KeeperKilled(_) => {
+        CallFate::KeeperKilled(_) => {
             keeper(session).into_iter().for_each(|pid| kill(pid, Signal::KILL));
             Duration::ZERO
         }
-        Fate::Signalled(_) => {
+        CallFate::Signalled(_) => {
             session.signal(15);
             Duration::from_millis(5)
         }
@@ -420,7 +420,7 @@ async fn meet(session: &Session, pump: &mut Pump, fate: Fate) {
 }
 
 /// Programs that fail to start.
-async fn not_started(bench: &Bench) {
+async fn not_started(bench: &LeakBench) {
     let here = |name: &str| bench.workspace.path().join(name).display().to_string();
     bench.workspace.file("plain", "no program").file("script", "#!/no/such/interpreter\n");
     let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -433,7 +433,7 @@ async fn not_started(bench: &Bench) {
         here("script"),
     ];
     for program in programs {
-        for stdio in [Stdio::Piped, Stdio::Fed, Stdio::Terminal(Size::default())] {
+        for stdio in [Stdio::Piped, Stdio::Fed, Stdio::Terminal(PtySize::default())] {
             let (session, pump) = bench.start(vec![program.clone()], stdio).await.unwrap();
             timeout(HUNG, pump).await.unwrap();
             assert!(session.fault().is_some(), "{program}: {:?}", session.stage());
@@ -444,8 +444,8 @@ async fn not_started(bench: &Bench) {
 }
 
 /// Runs calls of all kinds, and returns their failures.
-async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
-    let mut dice = Dice(seed);
+async fn storm(bench: &Arc<LeakBench>, calls: usize, seed: u64) -> Vec<String> {
+    let mut dice = FateRng(seed);
     let mut running = JoinSet::new();
     let mut wrong = Vec::new();
     for number in 0..calls {
@@ -456,11 +456,11 @@ async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
         let (name, script) = if number % 100 == 99 { ("big bomb", BIG_BOMB) } else { (name, script) };
         let script = format!("{KILL_KEEPER}\n{script}");
         let stdio = match dice.below(4) {
-            0 => Stdio::Terminal(Size::default()),
+            0 => Stdio::Terminal(PtySize::default()),
             1 => Stdio::Fed,
             _ => Stdio::Piped,
         };
-        let fate = Fate::roll(&mut dice);
+        let fate = CallFate::roll(&mut dice);
         let bench = Arc::clone(bench);
         running.spawn(async move {
             let done = timeout(HUNG, call(&bench, number, &script, stdio.clone(), fate)).await;
@@ -476,14 +476,14 @@ async fn storm(bench: &Arc<Bench>, calls: usize, seed: u64) -> Vec<String> {
 }
 
 /// Asserts that nothing is left of `bench` except its spawner and idle supervisors.
-async fn assert_idle(bench: &Bench) {
+async fn assert_idle(bench: &LeakBench) {
     soon(GONE, || bench.programs().is_empty()).await;
-    let programs: Vec<Option<Row>> = bench.programs().into_iter().map(Row::of).collect();
+    let programs: Vec<Option<ProcStatRow>> = bench.programs().into_iter().map(ProcStatRow::of).collect();
     assert!(programs.is_empty(), "programs are left: {programs:?}");
-    let strangers = || -> Vec<Row> {
+    let strangers = || -> Vec<ProcStatRow> {
         // A host that requested no supervisor since does not know yet that its spawner is dead.
         let ours =
-            |row: &Row| row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z';
+            |row: &ProcStatRow| row.name == "toolgate-spawn" || row.name == "toolgate-keeper" && row.state != 'Z';
         family(&BTreeSet::new()).into_iter().filter(|row| !ours(row)).collect()
     };
     soon(GONE, || strangers().is_empty()).await;
@@ -492,7 +492,7 @@ async fn assert_idle(bench: &Bench) {
 }
 
 /// Drops `bench`, and asserts that nothing of it or of `spawners` is left.
-async fn assert_nothing_left(bench: Arc<Bench>, spawners: &BTreeSet<i32>) {
+async fn assert_nothing_left(bench: Arc<LeakBench>, spawners: &BTreeSet<i32>) {
     drop(Arc::into_inner(bench).expect("nobody else has it"));
     soon(GONE, || family(spawners).is_empty()).await;
     assert_eq!(family(spawners), [], "processes are left");
@@ -501,13 +501,13 @@ async fn assert_nothing_left(bench: Arc<Bench>, spawners: &BTreeSet<i32>) {
 fn a_thousand_nasty_calls_leave_nothing() {
     let _alone = alone();
     block_on(async {
-        let warm_up = Arc::new(Bench::new("warm-up"));
+        let warm_up = Arc::new(LeakBench::new("warm-up"));
         storm(&warm_up, NASTY.len(), 1).await;
         let warm = spawners();
         assert_nothing_left(warm_up, &warm).await;
         let before = descriptors();
 
-        let bench = Arc::new(Bench::new("storm"));
+        let bench = Arc::new(LeakBench::new("storm"));
         let began = Instant::now();
         let wrong = storm(&bench, CALLS, 2).await;
         println!("{CALLS} calls in {:.1?}", began.elapsed());
@@ -524,7 +524,7 @@ fn a_thousand_nasty_calls_leave_nothing() {
 fn a_killed_spawner_is_replaced() {
     let _alone = alone();
     block_on(async {
-        let bench = Arc::new(Bench::new("spawner"));
+        let bench = Arc::new(LeakBench::new("spawner"));
         let mut seen = BTreeSet::new();
         let mut kept = Vec::new();
         for round in 0..10 {
@@ -535,7 +535,7 @@ fn a_killed_spawner_is_replaced() {
             let script = format!("{KILL_SPAWNER}\nsetsid -f sleep $M; kill_spawner KILL; exit 4");
             let (killer, moved) = bench.script(2 * round + 1, &script, Stdio::Piped).await;
             let moved = tokio::spawn(moved);
-            let done = timeout(HUNG, killer.until(|killer| !matches!(killer.stage(), Stage::Running))).await;
+            let done = timeout(HUNG, killer.until(|killer| !matches!(killer.stage(), SessionStage::Running))).await;
             assert!(
                 done.is_ok(),
                 "round {round}: a call hangs after the spawner was killed: {:?}",
@@ -543,7 +543,7 @@ fn a_killed_spawner_is_replaced() {
             );
             killer.end(Duration::ZERO);
             timeout(HUNG, moved).await.unwrap().unwrap();
-            assert!(matches!(killer.stage(), Stage::Over { .. }), "{:?}", killer.stage());
+            assert!(matches!(killer.stage(), SessionStage::Over { .. }), "{:?}", killer.stage());
             assert!(bench.is_free(2 * round + 1));
             let said = String::from_utf8(killer.take().output.stdout.head).unwrap();
             seen.extend(said.lines().filter_map(|line| line.parse::<i32>().ok()));
@@ -552,10 +552,10 @@ fn a_killed_spawner_is_replaced() {
         assert!(seen.len() > 5, "only {} spawners were killed", seen.len());
         seen.extend(spawners());
         for (number, (session, pump)) in kept.into_iter().enumerate() {
-            assert_eq!(session.stage(), Stage::Running, "a session does not need its spawner");
+            assert_eq!(session.stage(), SessionStage::Running, "a session does not need its spawner");
             session.end(Duration::ZERO);
             timeout(HUNG, pump).await.unwrap().unwrap();
-            assert!(matches!(session.stage(), Stage::Over { .. }) && bench.is_free(2 * number));
+            assert!(matches!(session.stage(), SessionStage::Over { .. }) && bench.is_free(2 * number));
         }
         assert_idle(&bench).await;
         assert_nothing_left(bench, &seen).await;
@@ -565,7 +565,7 @@ fn a_killed_spawner_is_replaced() {
 fn a_stopped_keeper_still_ends_its_run() {
     let _alone = alone();
     block_on(async {
-        let bench = Bench::new("stopped-keeper");
+        let bench = LeakBench::new("stopped-keeper");
         for (number, drop_it) in [(0, false), (1, true)] {
             let script = format!("{KILL_KEEPER}\nsetsid -f sleep $M; kill_keeper STOP; sleep $M");
             let (session, mut pump) = bench.script(number, &script, Stdio::Piped).await;
@@ -585,7 +585,7 @@ fn a_stopped_keeper_still_ends_its_run() {
 fn a_stopped_spawner_does_not_stop_the_next_call() {
     let _alone = alone();
     block_on(async {
-        let bench = Bench::new("stopped-spawner");
+        let bench = LeakBench::new("stopped-spawner");
         let (first, pump) = bench.script(0, "sleep $M", Stdio::Piped).await;
         let pump = tokio::spawn(pump);
         ready(&first).await;
@@ -603,7 +603,7 @@ fn a_stopped_spawner_does_not_stop_the_next_call() {
 fn an_end_that_is_asked_for_twice_is_not_put_off() {
     let _alone = alone();
     block_on(async {
-        let bench = Bench::new("twice");
+        let bench = LeakBench::new("twice");
         let (session, pump) =
             bench.script(0, "trap '' TERM; echo; while :; do sleep 1; done", Stdio::Piped).await;
         let mut pump = tokio::spawn(pump);
@@ -619,7 +619,7 @@ fn an_end_that_is_asked_for_twice_is_not_put_off() {
 }
 
 /// Measures the time to end a script with 400 processes.
-async fn end_of(bench: &Bench, number: usize, script: &str) -> Duration {
+async fn end_of(bench: &LeakBench, number: usize, script: &str) -> Duration {
     let (session, pump) = bench.script(number, script, Stdio::Piped).await;
     let mut pump = tokio::spawn(pump);
     let grown = soon(HUNG, || bench.programs().len() > 400).await;
@@ -633,7 +633,7 @@ async fn end_of(bench: &Bench, number: usize, script: &str) -> Duration {
 fn a_chain_of_processes_ends_as_soon_as_a_crowd() {
     let _alone = alone();
     block_on(async {
-        let bench = Bench::new("chain");
+        let bench = LeakBench::new("chain");
         let chain = "exec sh -c 'f() { [ $1 = 0 ] && exec sleep '$M'; (f $(($1 - 1)); :); :; }; f 400'";
         let crowd = "for ((i = 0; i < 400; i++)); do sleep $M & done; wait";
         let mut ratios = Vec::new();
@@ -650,7 +650,7 @@ fn a_chain_of_processes_ends_as_soon_as_a_crowd() {
 
 /// Measures the time to end a script whose short-lived processes start others before they exit.
 async fn hunt(name: &str, script: &str) {
-    let bench = Bench::new(name);
+    let bench = LeakBench::new(name);
     let mut times = Vec::new();
     for number in 0..5 {
         let (session, pump) = bench.script(number, script, Stdio::Piped).await;
@@ -660,7 +660,7 @@ async fn hunt(name: &str, script: &str) {
         let began = Instant::now();
         session.end(Duration::ZERO);
         timeout(HUNG, &mut pump).await.expect("they are caught at some time").unwrap();
-        let Stage::Over { ended, more, .. } = session.stage() else { panic!("{:?}", session.stage()) };
+        let SessionStage::Over { ended, more, .. } = session.stage() else { panic!("{:?}", session.stage()) };
         assert!(bench.is_free(number));
         println!("{} that hop were caught in {:.0?}", ended.len() + more as usize, began.elapsed());
         times.push(began.elapsed());
@@ -684,12 +684,12 @@ fn what_hops_from_session_to_session_is_caught() {
 fn dropped_sessions_leave_nothing() {
     let _alone = alone();
     block_on(async {
-        let bench = Arc::new(Bench::new("adopted"));
+        let bench = Arc::new(LeakBench::new("adopted"));
         for number in 0..32 {
             let (_, script) = NASTY[number % NASTY.len()];
             let script = format!("{KILL_KEEPER}\n{script}");
             let terminal = number % 3 == 0;
-            let stdio = if terminal { Stdio::Terminal(Size::default()) } else { Stdio::Fed };
+            let stdio = if terminal { Stdio::Terminal(PtySize::default()) } else { Stdio::Fed };
             let (session, pump) = bench.script(number, &script, stdio).await;
             bench.sessions.adopt(&session, pump);
         }
@@ -712,7 +712,7 @@ fn dropped_sessions_leave_nothing() {
 fn output_that_nobody_was_told_of_is_not_kept() {
     let _alone = alone();
     block_on(async {
-        let bench = Bench::new("flood");
+        let bench = LeakBench::new("flood");
         let (session, mut pump) = bench.script(0, "yes $M | head -c 3000000; sleep $M", Stdio::Piped).await;
         let flooded = async {
             tokio::select! {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use policy::{DenyRead, Environment, Gate, Intent, Reach, Root, SandboxPolicy, Verdict};
 use testkit::Workspace;
-use toolgate_exec::fs::Door;
+use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::Stdio;
-use toolgate_exec::session::{About, Processes, Sessions};
-use toolgate_exec::shell::Shells;
+use toolgate_exec::session::{SessionOrigin, SharedProcesses, SessionTable};
+use toolgate_exec::shell::ShellCommands;
 
 #[test]
 fn without_init_nothing_is_started() {
@@ -20,14 +20,14 @@ fn without_init_nothing_is_started() {
     let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide("test", &intent) else {
         panic!("all is allowed")
     };
-    let sessions = Sessions::new(Arc::new(Processes::default()), None, 1);
+    let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let started = runtime.block_on(async {
-        let directory = Door::new(&permit).look(&here).unwrap();
-        let shells = Shells::new(None, Environment::default(), []);
+        let directory = ConfinedFs::new(&permit).look(&here).unwrap();
+        let shells = ShellCommands::new(None, Environment::default(), []);
         let command = shells.command(argv, directory, Stdio::Piped, sessions.spawner(), &permit).await;
         sessions
-            .start(command, About::default(), &permit)
+            .start(command, SessionOrigin::default(), &permit)
             .await
             .map(|_| ())
             .map_err(|fault| fault.to_string())

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use policy::{DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Verdict};
 use testkit::Workspace;
-use toolgate_exec::fs::Door;
+use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::{SpawnFault, Stdio};
-use toolgate_exec::session::{About, Exit, Processes, Pump, Session, Sessions, Stage};
-use toolgate_exec::shell::{Shell, Shells};
+use toolgate_exec::session::{SessionOrigin, ProcessExit, SharedProcesses, Pump, ProcessSession, SessionTable, SessionStage};
+use toolgate_exec::shell::{InstalledShell, ShellCommands};
 
 testkit::trials![
     a_command_runs_and_says_how_it_ended,
@@ -19,17 +19,17 @@ testkit::trials![
     output_before_the_observer_comes_is_streamed_whole,
 ];
 
-struct Bench {
+struct ProcessBench {
     workspace: Workspace,
-    sessions: Sessions,
-    shells: Shells,
+    sessions: SessionTable,
+    shells: ShellCommands,
 }
 
-impl Bench {
+impl ProcessBench {
     fn new() -> Self {
         let workspace = Workspace::new();
-        let sessions = Sessions::new(Arc::new(Processes::default()), None, 64);
-        let shells = Shells::new(Shell::of_user(None), Environment::default(), std::env::vars_os());
+        let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 64);
+        let shells = ShellCommands::new(InstalledShell::of_user(None), Environment::default(), std::env::vars_os());
         Self { workspace, sessions, shells }
     }
 
@@ -48,15 +48,15 @@ impl Bench {
         }
     }
 
-    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> (Arc<Session>, Pump) {
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> (Arc<ProcessSession>, Pump) {
         let permit = self.permit(argv.clone());
-        let directory = Door::new(&permit).look(&self.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).look(&self.workspace.path()).unwrap();
         let command = self.shells.command(argv, directory, stdio, self.sessions.spawner(), &permit).await;
-        self.sessions.start(command, About::default(), &permit).await.unwrap()
+        self.sessions.start(command, SessionOrigin::default(), &permit).await.unwrap()
     }
 
-    async fn run(&self, script: &str) -> (Stage, String, String) {
-        let argv = Shell::named("bash").unwrap().argv(script, false);
+    async fn run(&self, script: &str) -> (SessionStage, String, String) {
+        let argv = InstalledShell::named("bash").unwrap().argv(script, false);
         let (session, pump) = self.start(argv, Stdio::Piped).await;
         pump.await;
         let output = session.take().output;
@@ -75,18 +75,18 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn a_command_runs_and_says_how_it_ended() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     block_on(async {
         let (stage, stdout, stderr) = bench.run("echo out; echo err >&2; exit 3").await;
         assert_eq!((stdout.as_str(), stderr.as_str()), ("out\n", "err\n"));
-        let Stage::Over { exit, used, .. } = stage else { panic!("{stage:?}") };
-        assert_eq!(exit, Exit::Code(3));
+        let SessionStage::Over { exit, used, .. } = stage else { panic!("{stage:?}") };
+        assert_eq!(exit, ProcessExit::Code(3));
         assert!(used.peak_memory > 500_000);
     });
 }
 
 fn what_cannot_be_run_says_why() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     bench.workspace.file("script", "echo from a script without a first line\n").file("plain", "text\n");
     let path = |name: &str| bench.workspace.path().join(name).to_string_lossy().into_owned();
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -121,21 +121,21 @@ fn what_cannot_be_run_says_why() {
 }
 
 fn a_permit_for_something_else_starts_nothing() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     let permit = bench.permit(vec!["true".to_owned()]);
     block_on(async {
-        let directory = Door::new(&permit).look(&bench.workspace.path()).unwrap();
+        let directory = ConfinedFs::new(&permit).look(&bench.workspace.path()).unwrap();
         let argv = vec!["false".to_owned()];
         let spawner = bench.sessions.spawner();
         let command = bench.shells.command(argv, directory, Stdio::Piped, spawner, &permit).await;
-        let started = bench.sessions.start(command, About::default(), &permit).await;
+        let started = bench.sessions.start(command, SessionOrigin::default(), &permit).await;
         assert!(matches!(started, Err(SpawnFault::Denied(_))));
     });
 }
 
 /// A command that is started without a shell behaves as in a shell.
 fn a_plain_command_does_what_a_shell_does_with_it() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     bench.workspace.file("a.txt", "text\n");
     block_on(async {
         for script in [
@@ -152,7 +152,7 @@ fn a_plain_command_does_what_a_shell_does_with_it() {
             let ours = bench.run(script).await;
             // The same command, made not plain.
             let shell = bench.run(&format!("{script};")).await;
-            let end = |stage: &Stage| if let Stage::Over { exit, .. } = stage { Some(*exit) } else { None };
+            let end = |stage: &SessionStage| if let SessionStage::Over { exit, .. } = stage { Some(*exit) } else { None };
             assert_eq!((end(&ours.0), &ours.1, &ours.2), (end(&shell.0), &shell.1, &shell.2), "{script}");
         }
     });
@@ -160,7 +160,7 @@ fn a_plain_command_does_what_a_shell_does_with_it() {
 
 /// A supervisor is reused, and a program inherits nothing from the previous one.
 fn a_program_gets_three_descriptors_and_no_more() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     block_on(async {
         for _ in 0..3 {
             let (_, stdout, _) =
@@ -173,9 +173,9 @@ fn a_program_gets_three_descriptors_and_no_more() {
 }
 
 fn output_before_the_observer_comes_is_streamed_whole() {
-    let bench = Bench::new();
+    let bench = ProcessBench::new();
     let streamed = block_on(async {
-        let argv = Shell::named("bash").unwrap().argv("seq 1 400000", false);
+        let argv = InstalledShell::named("bash").unwrap().argv("seq 1 400000", false);
         let (session, mut pump) = bench.start(argv, Stdio::Piped).await;
         session.keep_for_stream();
         // Much more than is held in memory is written by now, or waits in the pipe.
@@ -183,7 +183,7 @@ fn output_before_the_observer_comes_is_streamed_whole() {
         let (streaming, mut changed, mut streamed) = (session.stream(), session.watch(), Vec::new());
         loop {
             changed.borrow_and_update();
-            let is_over = matches!(session.stage(), Stage::Over { .. });
+            let is_over = matches!(session.stage(), SessionStage::Over { .. });
             while let Some((_, bytes)) = streaming.next() {
                 streamed.extend(bytes);
             }

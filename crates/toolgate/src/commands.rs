@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::session::{Processes, Sessions};
-use exec::shell::{Shell, Shells};
+use exec::session::{SharedProcesses, SessionTable};
+use exec::shell::{InstalledShell, ShellCommands};
 use exec::spill::Spill;
 use policy::Environment;
 use tools::{Commands, DEFAULT_SESSIONS};
@@ -17,9 +17,9 @@ const CLOSE: Duration = Duration::from_secs(5);
 /// The settings that the command tools are built from.
 pub(crate) struct Means {
     environment: Environment,
-    shell: Option<Shell>,
+    shell: Option<InstalledShell>,
     sessions: usize,
-    processes: Arc<Processes>,
+    processes: Arc<SharedProcesses>,
     spill: Option<Arc<Spill>>,
 }
 
@@ -41,10 +41,10 @@ impl Means {
     }
 
     pub(crate) fn build(self) -> Commands {
-        let shell = self.shell.or_else(|| Shell::of_user(std::env::var_os("SHELL").as_deref()));
+        let shell = self.shell.or_else(|| InstalledShell::of_user(std::env::var_os("SHELL").as_deref()));
         Commands {
-            sessions: Sessions::new(self.processes, self.spill, self.sessions),
-            shells: Shells::new(shell, self.environment, std::env::vars_os()),
+            sessions: SessionTable::new(self.processes, self.spill, self.sessions),
+            shells: ShellCommands::new(shell, self.environment, std::env::vars_os()),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Builder {
 
     /// Runs scripts with `shell` instead of the user's shell.
     #[must_use]
-    pub fn shell(mut self, shell: Shell) -> Self {
+    pub fn shell(mut self, shell: InstalledShell) -> Self {
         self.means.shell = Some(shell);
         self
     }
@@ -73,7 +73,7 @@ impl Builder {
 
     /// Shares the spawner and the kept sessions with other tool systems of this program.
     #[must_use]
-    pub fn processes(mut self, processes: Arc<Processes>) -> Self {
+    pub fn processes(mut self, processes: Arc<SharedProcesses>) -> Self {
         self.means.processes = processes;
         self
     }
@@ -101,7 +101,7 @@ impl Toolgate {
     }
 
     /// Returns the process with this number, if it exists.
-    pub fn process(&self, id: u32) -> Option<Arc<exec::session::Session>> {
+    pub fn process(&self, id: u32) -> Option<Arc<exec::session::ProcessSession>> {
         self.commands.as_ref()?.sessions.find(id)
     }
 

@@ -38,7 +38,7 @@ pub use exec::fs;
 /// Call this first in `main` if tools run commands: a small copy of this program starts the processes.
 pub use exec::process::init;
 #[cfg(feature = "tools")]
-pub use exec::{session::Processes, shell::Shell, spill::Spill};
+pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
 #[cfg(feature = "tools")]
 pub use hooks::{CommandHook, Moment, OnFailure};
 /// MCP client and server.

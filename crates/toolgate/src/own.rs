@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use exec::errand::{Errand, Ran, find};
-use exec::session::Processes;
+use exec::errand::{OneShotCommand, OneShotOutput, find};
+use exec::session::SharedProcesses;
 use policy::{Environment, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
 
 use crate::hooks::permit;
@@ -31,7 +31,7 @@ impl Own<'_> {
     ///
     /// # Errors
     /// One sentence, if it could not be run.
-    pub async fn confined(&self, processes: &Processes, gate: &Gate) -> Result<Ran, String> {
+    pub async fn confined(&self, processes: &SharedProcesses, gate: &Gate) -> Result<OneShotOutput, String> {
         let argv = self.found()?;
         let gate = gate.for_ourselves();
         let permit = match gate.decide("git", &Intent::run(argv.clone(), self.directory)) {
@@ -50,7 +50,7 @@ impl Own<'_> {
     ///
     /// # Errors
     /// One sentence, if it could not be run.
-    pub async fn unconfined(&self, processes: &Processes) -> Result<Ran, String> {
+    pub async fn unconfined(&self, processes: &SharedProcesses) -> Result<OneShotOutput, String> {
         let argv = self.found()?;
         let permit = permit(&argv, self.directory)?;
         self.run(processes, &argv, &permit).await
@@ -66,13 +66,13 @@ impl Own<'_> {
         Ok(argv)
     }
 
-    async fn run(&self, processes: &Processes, argv: &[String], permit: &Permit) -> Result<Ran, String> {
+    async fn run(&self, processes: &SharedProcesses, argv: &[String], permit: &Permit) -> Result<OneShotOutput, String> {
         let mut env = Environment::default().build(std::env::vars_os());
         // If a git hook started this program, these variables point to another repository.
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let Self { directory, at_most, output, .. } = *self;
-        let errand = Errand { argv, env: &env, directory, input: b"", at_most, output };
+        let errand = OneShotCommand { argv, env: &env, directory, input: b"", at_most, output };
         errand.run(processes.spawner(), permit).await.map_err(|fault| fault.to_string())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exec::errand::find;
-use exec::session::{Exit, Processes, Pump, Session, Stage};
+use exec::session::{ProcessExit, SharedProcesses, Pump, ProcessSession, SessionStage};
 use mcp::{Landing, Launch, LaunchFault, Running};
 use policy::{Confinement, Enforcement, Environment, Gap, Network, SandboxPolicy, Why};
 use tokio::sync::OwnedRwLockReadGuard;
@@ -30,7 +30,7 @@ pub struct Program {
     /// Patterns it cannot read, in addition to the defaults.
     pub deny_read: Vec<String>,
     /// The shared spawner.
-    pub processes: Arc<Processes>,
+    pub processes: Arc<SharedProcesses>,
     /// Programs that share this queue start one after another, because many at once would overload the machine.
     pub queue: Arc<tokio::sync::Mutex<()>>,
     /// Held by every started program until nothing of it is left.
@@ -134,7 +134,7 @@ fn lasting(why: &str) -> LaunchFault {
 
 /// A running program.
 struct Started {
-    session: Arc<Session>,
+    session: Arc<ProcessSession>,
     live: Option<Live>,
     /// The reason why a host file is missing inside.
     unseen: Option<String>,
@@ -157,7 +157,7 @@ impl Drop for Started {
         let (Some(live), Ok(runtime)) = (self.live.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
-        if matches!(self.session.stage(), Stage::Over { .. } | Stage::Lost) {
+        if matches!(self.session.stage(), SessionStage::Over { .. } | SessionStage::Lost) {
             return;
         }
         self.session.end(GRACE);
@@ -197,8 +197,8 @@ impl Running for Started {
             }
             let how = match (self.session.fault(), self.session.stage().exit()) {
                 (Some(fault), _) => fault.to_string(),
-                (None, Some(Exit::Code(code))) => format!("exit code {code}"),
-                (None, Some(Exit::Signal(signal))) => format!("signal {signal}"),
+                (None, Some(ProcessExit::Code(code))) => format!("exit code {code}"),
+                (None, Some(ProcessExit::Signal(signal))) => format!("signal {signal}"),
                 (None, None) => "it was killed".to_owned(),
             };
             match &self.unseen {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::errand::{Errand, ErrandFault, Ran};
-use exec::fs::{Door, FsError};
-use exec::process::{Explained, Size, SpawnFault, Stdio};
+use exec::errand::{OneShotCommand, OneShotFault, OneShotOutput};
+use exec::fs::{ConfinedFs, FsError};
+use exec::process::{ConfinementReport, PtySize, SpawnFault, Stdio};
 use exec::sandbox::Scratch;
-use exec::session::{About, Lifetime, Pump, Session, Sessions};
-use exec::shell::Shells;
+use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable};
+use exec::shell::ShellCommands;
 use policy::{Denial, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
 
 use crate::{BuildFault, Builder};
@@ -22,13 +22,13 @@ use crate::{BuildFault, Builder};
 pub struct Sandbox {
     gate: Gate,
     directory: PathBuf,
-    sessions: Sessions,
-    shells: Shells,
+    sessions: SessionTable,
+    shells: ShellCommands,
     _scratch: Option<Arc<Scratch>>,
 }
 
 /// A running command, and the pump that drives it.
-pub type Confined = (Arc<Session>, Pump);
+pub type Confined = (Arc<ProcessSession>, Pump);
 
 /// The reason why a command was not run.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum SandboxFault {
     Spawn(#[from] SpawnFault),
     /// It was started and did not finish by itself.
     #[error(transparent)]
-    Errand(#[from] ErrandFault),
+    Errand(#[from] OneShotFault),
 }
 
 impl Builder {
@@ -92,13 +92,13 @@ impl Sandbox {
         rows: u16,
         cols: u16,
     ) -> Result<Confined, SandboxFault> {
-        self.start(argv, Stdio::Terminal(Size { rows, cols })).await
+        self.start(argv, Stdio::Terminal(PtySize { rows, cols })).await
     }
 
     async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<Confined, SandboxFault> {
         let permit = self.permit(&argv)?;
-        let directory = Door::new(&permit).look(&self.directory)?;
-        let about = About {
+        let directory = ConfinedFs::new(&permit).look(&self.directory)?;
+        let about = SessionOrigin {
             command: argv.join(" "),
             workdir: directory.path().to_owned(),
             owner: "sandbox".to_owned(),
@@ -122,21 +122,21 @@ impl Sandbox {
         env: &BTreeMap<OsString, OsString>,
         input: &[u8],
         most: (Duration, u64),
-    ) -> Result<Ran, SandboxFault> {
+    ) -> Result<OneShotOutput, SandboxFault> {
         let permit = self.permit(argv)?;
         let (at_most, output) = most;
-        let errand = Errand { argv, env, directory: &self.directory, input, at_most, output };
+        let errand = OneShotCommand { argv, env, directory: &self.directory, input, at_most, output };
         Ok(errand.run(self.sessions.spawner(), &permit).await?)
     }
 
     /// Explains how `argv` would be confined.
-    pub async fn explain(&self, argv: &[String]) -> Result<Explained, SandboxFault> {
+    pub async fn explain(&self, argv: &[String]) -> Result<ConfinementReport, SandboxFault> {
         let permit = self.permit(argv)?;
         Ok(self.sessions.spawner().explain(&permit).await?)
     }
 
     /// Probes what this machine supports, tier by tier, and returns advice on missing support.
-    pub async fn probe() -> Result<(Vec<exec::sandbox::Able>, Option<String>), io::Error> {
+    pub async fn probe() -> Result<(Vec<exec::sandbox::MachineSupport>, Option<String>), io::Error> {
         let spawner = exec::process::Spawner::default();
         exec::sandbox::probe(&spawner).await.map_err(io::Error::other)
     }

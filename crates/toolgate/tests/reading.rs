@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use testkit::Workspace;
-use toolgate::fs::Door;
+use toolgate::fs::ConfinedFs;
 use toolgate::{Cx, Intent, Permit, Place, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ impl ToolHandler for Size {
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let path = cx.place().path("path", &args.path)?;
-        let found = Door::new(permit).look(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
+        let found = ConfinedFs::new(permit).look(&path).map_err(|fault| ToolError::io(fault.to_string()))?;
         Ok(ToolOutput::text(found.size().to_string()))
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use std::fmt::Write;
 
-use exec::capture::{Captured, Kept};
+use exec::capture::{Captured, KeptOutput};
 use tool::{BYTES_PER_TOKEN, Cut};
 
 use self::cut::{Known, whereabouts};
@@ -79,8 +79,8 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Sho
             let kept = captured.keep();
             let (text, cut) = known.shorten(budget, &whereabouts(&kept));
             let kept = match kept {
-                Kept::Whole(path) | Kept::Part { path, .. } => Some(path),
-                Kept::Nowhere(_) => None,
+                KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),
+                KeptOutput::Nowhere(_) => None,
             };
             Shown { text, cut: Some(cut), kept, tokens, lines }
         }

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use exec::fs::{Door, Found, FsError};
+use exec::fs::{ConfinedFs, FileHandle, FsError};
 use policy::{Permit, Reach};
 use tool::ToolError;
 
 /// Looks up `path` with the permit of the call.
-pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(Door, Found), ToolError> {
-    let door = Door::new(permit);
+pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHandle), ToolError> {
+    let door = ConfinedFs::new(permit);
     let found = door.look(path).map_err(|fault| match fault {
         FsError::NotFound { .. } => match not_the_hosts(permit.reach(), path) {
             Some(why) => ToolError::io(format!("{fault}; {why}")),

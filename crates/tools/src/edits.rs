@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use exec::fs::Found;
+use exec::fs::FileHandle;
 use patch::Stamp;
 
 /// The most files that are tracked. Beyond it, all are forgotten, and no change is reported.
@@ -34,8 +34,8 @@ impl From<Stamp> for Seen {
     }
 }
 
-impl From<&Found> for Seen {
-    fn from(found: &Found) -> Self {
+impl From<&FileHandle> for Seen {
+    fn from(found: &FileHandle) -> Self {
         let since = |at: SystemTime| match at.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => i128::try_from(after.as_nanos()).unwrap_or(i128::MAX),
             Err(before) => -i128::try_from(before.duration().as_nanos()).unwrap_or(i128::MAX),
@@ -59,7 +59,7 @@ impl Edits {
     }
 
     /// Records that the model has read the file.
-    pub(crate) fn saw(&self, found: &Found) {
+    pub(crate) fn saw(&self, found: &FileHandle) {
         self.note(found.path(), found.into());
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::process::{Size, Stdio};
+use exec::process::{PtySize, Stdio};
 use exec::session::{Lifetime, TimeLimit};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
@@ -75,10 +75,10 @@ impl ExecCommand {
 
 impl Args {
     fn stdio(&self) -> Stdio {
-        let Size { rows, cols } = Size::default();
+        let PtySize { rows, cols } = PtySize::default();
         match (self.tty, self.stdin) {
             (Some(true), _) => {
-                Stdio::Terminal(Size { rows: self.rows.unwrap_or(rows), cols: self.cols.unwrap_or(cols) })
+                Stdio::Terminal(PtySize { rows: self.rows.unwrap_or(rows), cols: self.cols.unwrap_or(cols) })
             }
             (_, Some(true)) => Stdio::Fed,
             _ => Stdio::Piped,

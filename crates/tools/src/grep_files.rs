@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, WalkOptions, Walked};
+use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FileHandle, IgnoreFiles, FileKind, WalkOptions, WalkSummary};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -173,21 +173,21 @@ impl Search {
 
     fn all(
         &self,
-        door: &Door,
-        start: &Found,
+        door: &ConfinedFs,
+        start: &FileHandle,
         shown: &Path,
         stop: &Stop,
-    ) -> Result<(Hits, Walked), ToolError> {
+    ) -> Result<(Hits, WalkSummary), ToolError> {
         let hits = Mutex::new(Hits::new(self.mode, self.most));
         let began = Instant::now();
         let late = || stop.requested() || began.elapsed() > TIME;
-        let mut walked = if start.kind() == Kind::Directory {
+        let mut walked = if start.kind() == FileKind::Directory {
             self.tree(door, start, shown, &late, &hits)?
         } else {
             let file = start.open().map_err(told)?;
             let rank = || self.order.rank(shown.to_owned(), start.modified());
             let read = Searching::new(self, &hits, &late).file(file, start.size(), rank);
-            Walked { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
+            WalkSummary { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
         };
         walked.stopped |= late();
         Ok((hits.into_inner().unwrap_or_else(PoisonError::into_inner), walked))
@@ -195,28 +195,28 @@ impl Search {
 
     fn tree(
         &self,
-        door: &Door,
-        start: &Found,
+        door: &ConfinedFs,
+        start: &FileHandle,
         shown: &Path,
         late: &(dyn Fn() -> bool + Sync),
         hits: &Mutex<Hits>,
-    ) -> Result<Walked, ToolError> {
+    ) -> Result<WalkSummary, ToolError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, MAX_THREADS);
         let options = WalkOptions { ignore: self.ignore, max_depth: None, threads };
         let unreadable = AtomicU64::new(0);
         let visitor = || {
             let mut searching = Searching::new(self, hits, late);
             let unreadable = &unreadable;
-            move |entry: &Entry<'_>| {
+            move |entry: &WalkEntry<'_>| {
                 let fits = |files: &Pattern| files.fits(entry.path(), entry.kind());
-                if entry.kind() == Kind::File
+                if entry.kind() == FileKind::File
                     && self.files.as_ref().is_none_or(fits)
                     && searching.entry(entry, shown).is_err()
                     && !late()
                 {
                     unreadable.fetch_add(1, Relaxed);
                 }
-                Flow::Continue
+                WalkControl::Continue
             }
         };
         let mut walked = door.walk(start, &options, late, visitor).map_err(told)?;

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use exec::fs::Walked;
+use exec::fs::WalkSummary;
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -117,7 +117,7 @@ impl Hits {
     }
 
     /// Formats the results within `room` bytes; `limit` is the search's time limit.
-    pub(crate) fn answer(self, room: usize, walked: &Walked, limit: Duration) -> ToolOutput {
+    pub(crate) fn answer(self, room: usize, walked: &WalkSummary, limit: Duration) -> ToolOutput {
         let mut page = Page { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
             page.file(&shown(path), hits, self.mode, self.most);
@@ -147,7 +147,7 @@ impl Hits {
         })
     }
 
-    fn remarks(&self, page: &Page, walked: &Walked, limit: Duration) -> Vec<String> {
+    fn remarks(&self, page: &Page, walked: &WalkSummary, limit: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
         let (matches, files) = (counted(self.total_matches, "match"), counted(self.total_files, "file"));
         let (in_all, results) = match self.mode {

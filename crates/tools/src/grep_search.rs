@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Mutex;
 
-use exec::fs::Entry;
+use exec::fs::WalkEntry;
 use grep_searcher::Searcher;
 
 use crate::grep_files::Search;
@@ -30,7 +30,7 @@ impl<'a> Searching<'a> {
     }
 
     /// Searches a file found by the directory walk.
-    pub(crate) fn entry(&mut self, entry: &Entry<'_>, shown: &Path) -> io::Result<()> {
+    pub(crate) fn entry(&mut self, entry: &WalkEntry<'_>, shown: &Path) -> io::Result<()> {
         let (file, stat) = entry.open()?;
         let order = self.search.order;
         self.file(file, stat.size, || order.rank(shown.join(entry.path()), stat.modified))

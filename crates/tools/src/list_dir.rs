@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, WalkOptions, Walked};
+use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FileHandle, IgnoreFiles, FileKind, WalkOptions, WalkSummary};
 use globset::{GlobBuilder, GlobMatcher};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
@@ -86,8 +86,8 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Returns true if the pattern matches an entry.
-    pub(crate) fn fits(&self, path: &Path, kind: Kind) -> bool {
-        (!self.directories || kind == Kind::Directory) && self.glob.is_match(path)
+    pub(crate) fn fits(&self, path: &Path, kind: FileKind) -> bool {
+        (!self.directories || kind == FileKind::Directory) && self.glob.is_match(path)
     }
 }
 
@@ -130,12 +130,12 @@ struct Page {
 impl Page {
     fn fill(
         &mut self,
-        door: &Door,
-        start: &Found,
+        door: &ConfinedFs,
+        start: &FileHandle,
         args: &Args,
         pattern: Option<&Pattern>,
         stop: &Stop,
-    ) -> Result<Walked, ToolError> {
+    ) -> Result<WalkSummary, ToolError> {
         let ignored = args.include_ignored.unwrap_or(false);
         let max_depth = match (args.recursive, args.max_depth) {
             (_, Some(depth)) => Some(depth),
@@ -146,17 +146,17 @@ impl Page {
         let options = WalkOptions { ignore, max_depth, threads: 1 };
         let page = std::sync::Mutex::new(self);
         let visitor = || {
-            |entry: &Entry<'_>| match page.lock() {
+            |entry: &WalkEntry<'_>| match page.lock() {
                 Ok(mut page) => page.visit(entry, pattern),
-                Err(_) => Flow::Stop,
+                Err(_) => WalkControl::Stop,
             }
         };
         door.walk(start, &options, &|| stop.requested(), visitor).map_err(told)
     }
 
-    fn visit(&mut self, entry: &Entry<'_>, pattern: Option<&Pattern>) -> Flow {
+    fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&Pattern>) -> WalkControl {
         if pattern.is_some_and(|pattern| !pattern.fits(entry.path(), entry.kind())) {
-            return Flow::Continue;
+            return WalkControl::Continue;
         }
         self.seen += 1;
         if self.seen >= self.offset && self.shown < self.limit && !self.full {
@@ -168,10 +168,10 @@ impl Page {
             }
         }
         let enough = MAX_COUNTED.max(self.offset.saturating_add(self.limit));
-        if self.seen > enough { Flow::Stop } else { Flow::Continue }
+        if self.seen > enough { WalkControl::Stop } else { WalkControl::Continue }
     }
 
-    fn told(self, path: &Path, walked: &Walked) -> String {
+    fn told(self, path: &Path, walked: &WalkSummary) -> String {
         let mut text = format!("{}\n{}", shown(path), self.text);
         let mut remarks = Vec::new();
         let last = self.offset - 1 + self.shown;
@@ -200,22 +200,22 @@ impl Page {
     }
 }
 
-fn row(entry: &Entry<'_>) -> String {
+fn row(entry: &WalkEntry<'_>) -> String {
     let stat = entry.stat().ok();
     let time = stat.as_ref().and_then(|stat| stat.modified).map_or_else(|| " ".repeat(16), utc);
     let size = match (entry.kind(), &stat) {
-        (Kind::File, Some(stat)) => grouped(stat.size),
+        (FileKind::File, Some(stat)) => grouped(stat.size),
         (_, _) => "-".to_owned(),
     };
     let name = shown(entry.path());
     let name = match entry.kind() {
-        Kind::File => name,
-        Kind::Directory => format!("{name}/"),
-        Kind::Symlink => {
+        FileKind::File => name,
+        FileKind::Directory => format!("{name}/"),
+        FileKind::Symlink => {
             let target: Option<PathBuf> = entry.link_target();
             format!("{name} -> {}", target.map_or_else(|| "?".to_owned(), |target| shown(&target)))
         }
-        kind @ (Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice | Kind::Other) => {
+        kind @ (FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice | FileKind::Other) => {
             format!("{name} ({kind})")
         }
     };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use exec::session::{Exit, Lifetime, Session, Stage};
+use exec::session::{ProcessExit, Lifetime, ProcessSession, SessionStage};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,20 +59,20 @@ impl ToolHandler for ListSessions {
     }
 }
 
-fn state(session: &Session) -> String {
-    if let (Stage::Over { .. }, Some(limit)) = (session.stage(), session.timed_out()) {
+fn state(session: &ProcessSession) -> String {
+    if let (SessionStage::Over { .. }, Some(limit)) = (session.stage(), session.timed_out()) {
         return format!("timed out after {} milliseconds", limit.as_millis());
     }
     match session.stage() {
-        Stage::Running => "running".to_owned(),
-        Stage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),
-        Stage::Over { exit: Exit::Signal(signal), .. } => format!("ended by {}", signal_name(signal)),
-        Stage::Over { exit, .. } => format!("exited with code {}", exit.code()),
-        Stage::Lost => "killed from outside".to_owned(),
+        SessionStage::Running => "running".to_owned(),
+        SessionStage::Leaving { exit, .. } => format!("exited with code {}, background processes run", exit.code()),
+        SessionStage::Over { exit: ProcessExit::Signal(signal), .. } => format!("ended by {}", signal_name(signal)),
+        SessionStage::Over { exit, .. } => format!("exited with code {}", exit.code()),
+        SessionStage::Lost => "killed from outside".to_owned(),
     }
 }
 
-fn line(session: &Session) -> String {
+fn line(session: &ProcessSession) -> String {
     let about = session.about();
     let terminal = if about.terminal { ", terminal" } else { "" };
     let pid = session.pid().map(|pid| format!(", pid {pid}")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn abridged(command: &str) -> String {
     if short.len() < command.trim().len() { format!("{short}…") } else { short }
 }
 
-fn data(session: &Session) -> Value {
+fn data(session: &ProcessSession) -> Value {
     let about = session.about();
     json!({
         "session_id": session.id(),

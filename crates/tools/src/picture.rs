@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use exec::fs::Found;
+use exec::fs::FileHandle;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
@@ -53,7 +53,7 @@ pub(crate) fn is_picture(head: &[u8]) -> bool {
 }
 
 /// Loads the image at `path` as an output.
-pub(crate) fn show(path: &Path, found: &Found, pictures: Pictures) -> Result<ToolOutput, ToolError> {
+pub(crate) fn show(path: &Path, found: &FileHandle, pictures: Pictures) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
     let _alone = DECODING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ fn format(head: &[u8]) -> Option<ImageFormat> {
         .then_some(format)
 }
 
-fn bytes(path: &Path, found: &Found) -> Result<Vec<u8>, ToolError> {
+fn bytes(path: &Path, found: &FileHandle) -> Result<Vec<u8>, ToolError> {
     let too_large = |size: u64| {
         let (size, most) = (counted(size, "byte"), grouped(MAX_FILE));
         ToolError::io(format!("`{}` is {size}, too large for a picture; {most} are the most", path.display()))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
-use exec::fs::{Found, Kind};
+use exec::fs::{FileHandle, FileKind};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ impl ToolHandler for ReadFile {
         let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
         cx.blocking(move |stop| {
             let (_, found) = look(&permit, &path)?;
-            if found.kind() == Kind::Directory {
+            if found.kind() == FileKind::Directory {
                 let path = path.display();
                 return Err(ToolError::io(format!(
                     "`{path}` is a directory; use list_dir to see what is in it"
@@ -129,7 +129,7 @@ impl ToolHandler for ReadFile {
 /// A text file being read.
 struct TextFile<'a> {
     path: PathBuf,
-    found: Found,
+    found: FileHandle,
     room: usize,
     stop: &'a Stop,
 }

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use exec::process::Size;
+use exec::process::PtySize;
 use tool::Stop;
 
 /// The time limit of rendering, and the number of bytes between two checks.
@@ -14,7 +14,7 @@ const PIECE: usize = 64;
 ///
 /// A few bytes can cause much drawing. Rendering therefore ends after a time limit, or when `stop` is set, with the
 /// state so far.
-pub(crate) fn screen(bytes: &[u8], size: Size, stop: &Stop) -> String {
+pub(crate) fn screen(bytes: &[u8], size: PtySize, stop: &Stop) -> String {
     let at_least_one = |length: u16| NonZero::new(length).unwrap_or(NonZero::<u16>::MIN);
     let mut parser = vt100::Parser::new(at_least_one(size.rows), at_least_one(size.cols), 0);
     let began = Instant::now();
@@ -35,7 +35,7 @@ pub(crate) fn screen(bytes: &[u8], size: Size, stop: &Stop) -> String {
     let mut lines: Vec<String> = screen.rows(0, size.cols).map(|line| line.trim_end().to_owned()).collect();
     let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |at| at + 1);
     lines.truncate(used.max(usize::from(row) + 1));
-    let Size { rows, cols } = size;
+    let PtySize { rows, cols } = size;
     let shown = lines.join("\n");
     format!(
         "Screen: {rows} lines of {cols} columns, cursor at line {}, column {}{missing}\n{shown}\n",
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_screen_is_what_a_person_would_see() {
-        let size = Size { rows: 5, cols: 20 };
+        let size = PtySize { rows: 5, cols: 20 };
         let drawn = b"one\r\ntwo\x1b[1;1H\x1b[31mONE\x1b[0m\x1b[3;5Hhere";
         assert_snapshot!(screen(drawn, size, &Stop::default()), @"
         Screen: 5 lines of 20 columns, cursor at line 3, column 9

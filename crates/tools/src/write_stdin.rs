@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::process::Size;
-use exec::session::{InputFault, Session, Stage};
+use exec::process::PtySize;
+use exec::session::{InputFault, ProcessSession, SessionStage};
 use policy::{Effect, Intent, Permit, Typing};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -116,7 +116,7 @@ impl ToolHandler for WriteStdin {
 }
 
 /// Finds the session with this id.
-pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<Session>, ToolError> {
+pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<ProcessSession>, ToolError> {
     commands.sessions.find(id).ok_or_else(|| {
         let open: Vec<String> = commands.sessions.all().iter().map(|one| one.id().to_string()).collect();
         let open = match open.is_empty() {
@@ -132,11 +132,11 @@ pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<Session>, ToolErr
     })
 }
 
-fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
+fn resize(session: &ProcessSession, args: &Args) -> Result<(), ToolError> {
     if args.rows.is_none() && args.cols.is_none() && args.screen != Some(true) {
         return Ok(());
     }
-    let Some((_, Size { rows, cols })) = session.recent() else {
+    let Some((_, PtySize { rows, cols })) = session.recent() else {
         let why = "the session has no terminal; start it with tty = true";
         let argument = match args {
             Args { screen: Some(true), .. } => "screen",
@@ -145,7 +145,7 @@ fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
         };
         return Err(ToolError::argument(argument, why));
     };
-    let size = Size { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
+    let size = PtySize { rows: args.rows.unwrap_or(rows), cols: args.cols.unwrap_or(cols) };
     if args.rows.is_some() || args.cols.is_some() {
         let told = session.resize(size);
         told.map_err(|error| ToolError::io(format!("the terminal could not be resized: {error}")))?;
@@ -153,8 +153,8 @@ fn resize(session: &Session, args: &Args) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn type_in(session: &Session, chars: &str, args: &Args) -> Result<(), ToolError> {
-    if session.stage() != Stage::Running {
+fn type_in(session: &ProcessSession, chars: &str, args: &Args) -> Result<(), ToolError> {
+    if session.stage() != SessionStage::Running {
         // The model must learn that the session has ended; its input comes too late.
         return Ok(());
     }

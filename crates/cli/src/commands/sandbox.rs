@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::process::{Explained, Size, SpawnFault, Step};
-use exec::session::{Pump, Session, Stage, Streaming};
+use exec::process::{ConfinementReport, PtySize, SpawnFault, LaunchStep};
+use exec::session::{Pump, ProcessSession, SessionStage, OutputStreaming};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::{Denial, Sandbox, SandboxFault};
@@ -93,7 +93,7 @@ fn stdio() -> Result<[OwnedFd; 3], CliFault> {
 fn refused(fault: &SandboxFault) -> ExitCode {
     screen::error(&fault.to_string());
     ExitCode::from(match fault {
-        SandboxFault::Spawn(SpawnFault::Refused { step: Step::Exec, errno, .. }) => match errno.kind() {
+        SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => match errno.kind() {
             std::io::ErrorKind::NotFound => NOT_FOUND,
             _ => NOT_EXECUTABLE,
         },
@@ -102,15 +102,15 @@ fn refused(fault: &SandboxFault) -> ExitCode {
 }
 
 /// Returns the exit status of an ended session.
-fn outcome(session: &Session) -> ExitCode {
+fn outcome(session: &ProcessSession) -> ExitCode {
     if let Some(fault) = session.fault() {
         return refused(&SandboxFault::Spawn(fault));
     }
     match session.stage() {
-        Stage::Over { exit, .. } | Stage::Leaving { exit, .. } => {
+        SessionStage::Over { exit, .. } | SessionStage::Leaving { exit, .. } => {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
-        Stage::Running | Stage::Lost => {
+        SessionStage::Running | SessionStage::Lost => {
             screen::error("the command was lost: its keeper was killed");
             ExitCode::from(UNCONFINED)
         }
@@ -118,7 +118,7 @@ fn outcome(session: &Session) -> ExitCode {
 }
 
 /// Waits for the command, and forwards signals to it.
-async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn attend(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
     let mut changed = session.watch();
     let signals =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
@@ -129,7 +129,7 @@ async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliF
         tokio::select! {
             () = &mut pump => return Ok(outcome(session)),
             _ = changed.changed() => {
-                if matches!(session.stage(), Stage::Leaving { .. }) {
+                if matches!(session.stage(), SessionStage::Leaving { .. }) {
                     session.end(GRACE);
                 }
             }
@@ -141,10 +141,10 @@ async fn attend(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliF
     }
 }
 
-fn window() -> Size {
+fn window() -> PtySize {
     match tcgetwinsize(std::io::stdout()) {
-        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => Size { rows: size.ws_row, cols: size.ws_col },
-        Ok(_) | Err(_) => Size::default(),
+        Ok(size) if size.ws_row > 0 && size.ws_col > 0 => PtySize { rows: size.ws_row, cols: size.ws_col },
+        Ok(_) | Err(_) => PtySize::default(),
     }
 }
 
@@ -169,7 +169,7 @@ impl Drop for RawTerminal {
 
 /// Relays keys to the command and its output to the terminal. The command has its own terminal and never
 /// holds the user's.
-async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFault> {
+async fn relay(session: &Arc<ProcessSession>, mut pump: Pump) -> Result<ExitCode, CliFault> {
     let raw = RawTerminal::new()?;
     let (keys, mut typed) = tokio::sync::mpsc::channel::<Vec<u8>>(64);
     // The thread may still wait for a key at the end; the program does not join it.
@@ -191,7 +191,7 @@ async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFa
         tokio::select! {
             () = &mut pump => break,
             _ = changed.changed() => {
-                if matches!(session.stage(), Stage::Leaving { .. }) {
+                if matches!(session.stage(), SessionStage::Leaving { .. }) {
                     session.end(GRACE);
                 }
             }
@@ -204,7 +204,7 @@ async fn relay(session: &Arc<Session>, mut pump: Pump) -> Result<ExitCode, CliFa
     Ok(outcome(session))
 }
 
-fn show(streaming: &Streaming) -> std::io::Result<()> {
+fn show(streaming: &OutputStreaming) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     // ends: when all available output was shown
     while let Some((_, bytes)) = streaming.next() {
@@ -213,7 +213,7 @@ fn show(streaming: &Streaming) -> std::io::Result<()> {
     out.flush()
 }
 
-fn print(explained: &Explained) {
+fn print(explained: &ConfinementReport) {
     screen::to_stderr(&format!("layers: {}", explained.tier.as_str()));
     screen::to_stderr(&format!("enforced: {}", explained.enforcement));
     for (path, what) in &explained.places {

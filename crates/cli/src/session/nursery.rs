@@ -12,7 +12,7 @@ use agent::{
 use journal::{Entry, SessionId};
 use toolgate::mcp::Means;
 use toolgate::{
-    Approver, BoxFuture, CallId, Gate, Processes, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
+    Approver, BoxFuture, CallId, Gate, SharedProcesses, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
 };
 
 use super::words::LastMessage;
@@ -36,7 +36,7 @@ pub(crate) struct SubagentSessions {
     pub(crate) only: Option<Vec<String>>,
     /// Sources of tools that may appear and disappear.
     pub(crate) sources: Vec<Arc<dyn ToolSource>>,
-    pub(crate) processes: Arc<Processes>,
+    pub(crate) processes: Arc<SharedProcesses>,
     /// The sessions by the path of their agent, with working directory and gate.
     pub(crate) known: Mutex<HashMap<Vec<String>, KnownSession>>,
     pub(crate) worktrees: WorktreePool,

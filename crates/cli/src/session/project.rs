@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use agent::INSTRUCTIONS;
-use toolgate::fs::{Door, Kind};
+use toolgate::fs::{ConfinedFs, FileKind};
 use toolgate::{Gate, Intent, Verdict};
 
 /// The file name.
@@ -45,8 +45,8 @@ fn files(cwd: &Path) -> Vec<PathBuf> {
 
 fn read(gate: &Gate, file: &Path, room: usize) -> Option<String> {
     let Verdict::Allow(permit) = gate.decide("instructions", &Intent::read(file)) else { return None };
-    let found = Door::new(&permit).look(file).ok()?;
-    if found.kind() != Kind::File {
+    let found = ConfinedFs::new(&permit).look(file).ok()?;
+    if found.kind() != FileKind::File {
         return None;
     }
     let mut bytes = Vec::new();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent::WorktreeDiff;
-use exec::errand::Ran;
-use toolgate::{Gate, Intent, Own, Processes, SandboxPolicy, Spill, Verdict};
+use exec::errand::OneShotOutput;
+use toolgate::{Gate, Intent, Own, SharedProcesses, SandboxPolicy, Spill, Verdict};
 
 use super::claim::WorktreeLock;
 
@@ -217,7 +217,7 @@ fn settings() -> Vec<(String, String)> {
 /// Runs git.
 #[derive(Clone)]
 pub(super) struct GitRunner {
-    pub(super) processes: Arc<Processes>,
+    pub(super) processes: Arc<SharedProcesses>,
     /// Directories that models may write: git is not taken from there.
     pub(super) but_from: Vec<PathBuf>,
 }
@@ -255,7 +255,7 @@ impl GitRunner {
     }
 }
 
-fn said(ran: Ran) -> Result<Vec<u8>, String> {
+fn said(ran: OneShotOutput) -> Result<Vec<u8>, String> {
     match ran.exit.code() {
         0 => Ok(ran.stdout),
         _ => {

@@ -1,9 +1,9 @@
 //! Head and tail of a stream: holds its first and last bytes, in buffers that grow up to a limit.
 
-use super::Portion;
+use super::StreamPortion;
 
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct HeadTail {
     pub(super) head: Vec<u8>,
     /// A ring buffer once it is full.
     pub(super) tail: Vec<u8>,
@@ -12,7 +12,7 @@ pub(super) struct Ends {
     bytes: u64,
 }
 
-impl Ends {
+impl HeadTail {
     /// Appends `bytes`, and holds at most `limit` bytes of each end. Every call must pass the same limit.
     pub(super) fn push(&mut self, bytes: &[u8], limit: usize) {
         self.bytes += bytes.len() as u64;
@@ -49,8 +49,8 @@ impl Ends {
     }
 }
 
-impl From<Ends> for Portion {
-    fn from(mut ends: Ends) -> Self {
+impl From<HeadTail> for StreamPortion {
+    fn from(mut ends: HeadTail) -> Self {
         ends.tail.rotate_left(ends.oldest);
         let omitted = ends.bytes - (ends.head.len() + ends.tail.len()) as u64;
         Self { head: ends.head, tail: ends.tail, omitted, bytes: ends.bytes }

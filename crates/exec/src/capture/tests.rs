@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SMALL: Limits = Limits { merged: 8, apart: 3 };
+const SMALL: CaptureLimits = CaptureLimits { merged: 8, apart: 3 };
 
-fn capture(base: &Path, limits: Limits) -> Capture {
+fn capture(base: &Path, limits: CaptureLimits) -> Capture {
     let mut spill = Spill::new(base.to_owned(), Path::new("/work"));
     // The disk that tests run on may be small.
     spill.limits.free = 0;
@@ -25,27 +25,27 @@ fn files(base: &Path) -> usize {
 fn what_fits_makes_no_file_until_it_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let mut capture = capture(dir.path(), SMALL);
-    capture.push(Stream::Stdout, b"12345678");
-    capture.push(Stream::Stderr, b"12345678");
+    capture.push(CapturedStream::Stdout, b"12345678");
+    capture.push(CapturedStream::Stderr, b"12345678");
     let mut captured = capture.take();
     assert_eq!((captured.omitted, captured.bytes(), files(dir.path())), (0, 16, 0));
-    let Kept::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    let KeptOutput::Whole(path) = captured.keep() else { panic!("it is not whole") };
     assert_eq!(std::fs::read(&path).unwrap(), b"1234567812345678");
-    assert_eq!((captured.keep(), files(dir.path())), (Kept::Whole(path), 1));
+    assert_eq!((captured.keep(), files(dir.path())), (KeptOutput::Whole(path), 1));
 }
 
 #[test]
 fn what_does_not_fit_is_in_a_file_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut capture = capture(dir.path(), SMALL);
-    capture.push(Stream::Terminal, b"0123456789abcdef");
+    capture.push(CapturedStream::Terminal, b"0123456789abcdef");
     assert_eq!(files(dir.path()), 0);
-    capture.push(Stream::Terminal, b"g");
+    capture.push(CapturedStream::Terminal, b"g");
     assert_eq!(files(dir.path()), 1);
     let mut captured = capture.take();
     assert_eq!((&*captured.head, captured.omitted, &*captured.tail), (&b"01234567"[..], 1, &b"9abcdefg"[..]));
     assert_eq!((captured.stdout.bytes, captured.stderr.bytes), (0, 0));
-    let Kept::Whole(path) = captured.keep() else { panic!("it is not whole") };
+    let KeptOutput::Whole(path) = captured.keep() else { panic!("it is not whole") };
     assert_eq!(std::fs::read(path).unwrap(), b"0123456789abcdefg");
 }
 
@@ -57,12 +57,12 @@ fn what_is_not_kept_says_why() {
     let mut part = Capture { limits: SMALL, ..Capture::new(Some(Arc::new(spill)), String::new()) };
     let mut unkept = Capture { limits: SMALL, ..Capture::new(None, String::new()) };
     for capture in [&mut part, &mut unkept] {
-        capture.push(Stream::Stdout, &[b'x'; 1000]);
+        capture.push(CapturedStream::Stdout, &[b'x'; 1000]);
     }
-    let Kept::Part { path, bytes, why } = part.take().keep() else { panic!("it is no part") };
+    let KeptOutput::Part { path, bytes, why } = part.take().keep() else { panic!("it is no part") };
     assert_eq!((bytes, &*why), (20, "no more is kept of one output"));
     assert_eq!(std::fs::read(path).unwrap(), [b'x'; 20]);
-    let nowhere = |why: &str| Kept::Nowhere(why.to_owned());
+    let nowhere = |why: &str| KeptOutput::Nowhere(why.to_owned());
     assert_eq!(unkept.take().keep(), nowhere("there is no directory for outputs"));
     assert_eq!(part.take().keep(), nowhere("there is no output"));
     assert_eq!(files(dir.path()), 1);
@@ -76,10 +76,10 @@ fn whether_a_line_is_open() {
     for (bytes, expected) in
         [("a", false), ("b\n", true), ("", true), ("123456789\n", true), ("x", false), ("1234567\n", true)]
     {
-        capture.push(Stream::Stdout, bytes.as_bytes());
+        capture.push(CapturedStream::Stdout, bytes.as_bytes());
         assert_eq!(capture.ends_with_newline(), expected, "{bytes:?}");
     }
-    capture.push(Stream::Stdout, b"x");
+    capture.push(CapturedStream::Stdout, b"x");
     capture.take();
     assert!(capture.ends_with_newline());
 }
@@ -95,10 +95,10 @@ fn memory_grows_with_the_output_up_to_the_limits() {
             .sum::<usize>()
     };
     assert_eq!(held(&capture), 0);
-    capture.push(Stream::Stdout, &[b'x'; 10]);
+    capture.push(CapturedStream::Stdout, &[b'x'; 10]);
     assert_eq!(held(&capture), 20);
     for _ in 0..1000 {
-        capture.push(Stream::Stdout, &[b'x'; 3001]);
+        capture.push(CapturedStream::Stdout, &[b'x'; 3001]);
     }
     assert_eq!(held(&capture), 2 * (LIMITS.merged + LIMITS.apart));
     capture.take();
@@ -107,17 +107,17 @@ fn memory_grows_with_the_output_up_to_the_limits() {
 
 /// An operation on a capture.
 #[derive(Debug, Clone)]
-enum Step {
-    Push(Stream, Vec<u8>),
+enum CaptureOp {
+    Push(CapturedStream, Vec<u8>),
     Take,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let stream = prop_oneof![Just(Stream::Stdout), Just(Stream::Stderr), Just(Stream::Terminal)];
+fn steps() -> impl Strategy<Value = Vec<CaptureOp>> {
+    let stream = prop_oneof![Just(CapturedStream::Stdout), Just(CapturedStream::Stderr), Just(CapturedStream::Terminal)];
     let bytes =
         prop_oneof![prop::collection::vec(any::<u8>(), 0..6), prop::collection::vec(any::<u8>(), 0..60)];
-    let push = (stream, bytes).prop_map(|(stream, bytes)| Step::Push(stream, bytes));
-    prop::collection::vec(prop_oneof![8 => push, 1 => Just(Step::Take)], 0..40)
+    let push = (stream, bytes).prop_map(|(stream, bytes)| CaptureOp::Push(stream, bytes));
+    prop::collection::vec(prop_oneof![8 => push, 1 => Just(CaptureOp::Take)], 0..40)
 }
 
 /// Law: head and tail are the two ends of the output, as long as the limit allows, and the count between them is
@@ -135,30 +135,30 @@ proptest! {
     #[test]
     fn nothing_is_lost(steps in steps(), merged in 1usize..20, apart in 1usize..10) {
         let dir = tempfile::tempdir().unwrap();
-        let mut capture = capture(dir.path(), Limits { merged, apart });
+        let mut capture = capture(dir.path(), CaptureLimits { merged, apart });
         let mut totals = [0u64; 3];
-        let mut since: Vec<(Stream, Vec<u8>)> = Vec::new();
+        let mut since: Vec<(CapturedStream, Vec<u8>)> = Vec::new();
         let mut kept = 0;
-        for step in steps.into_iter().chain([Step::Take]) {
-            let of = |stream: Option<Stream>| -> Vec<u8> {
+        for step in steps.into_iter().chain([CaptureOp::Take]) {
+            let of = |stream: Option<CapturedStream>| -> Vec<u8> {
                 let pushes = since.iter().filter(|(from, _)| stream.is_none_or(|stream| stream == *from));
                 pushes.flat_map(|(_, bytes)| bytes.clone()).collect()
             };
-            let Step::Push(stream, bytes) = step else {
+            let CaptureOp::Push(stream, bytes) = step else {
                 let all = of(None);
                 // A file exists only for output that did not fit, or that was requested.
                 prop_assert_eq!(files(dir.path()), kept + usize::from(all.len() > 2 * merged));
                 let mut captured = capture.take();
                 let Captured { head, tail, omitted, .. } = &captured;
                 prop_assert!(is_ends_of(&all, head, *omitted, tail, merged));
-                for (stream, part) in [(Stream::Stdout, &captured.stdout), (Stream::Stderr, &captured.stderr)] {
+                for (stream, part) in [(CapturedStream::Stdout, &captured.stdout), (CapturedStream::Stderr, &captured.stderr)] {
                     prop_assert!(is_ends_of(&of(Some(stream)), &part.head, part.omitted, &part.tail, apart));
                     prop_assert_eq!(part.bytes, of(Some(stream)).len() as u64);
                 }
                 prop_assert_eq!(captured.bytes(), all.len() as u64);
                 kept += usize::from(!all.is_empty());
                 match captured.keep() {
-                    Kept::Whole(path) => prop_assert_eq!(std::fs::read(path).unwrap(), all),
+                    KeptOutput::Whole(path) => prop_assert_eq!(std::fs::read(path).unwrap(), all),
                     other => prop_assert!(all.is_empty(), "{:?}", other),
                 }
                 since.clear();

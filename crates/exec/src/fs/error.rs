@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use policy::Denial;
 
-use super::Kind;
+use super::FileKind;
 
 /// The reason why a path could not be looked up, opened or walked.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum FsError {
         /// The requested path.
         path: PathBuf,
         /// The kind of file that exists there.
-        kind: Kind,
+        kind: FileKind,
     },
     /// The operation needs a directory, at the path or on the way to it.
     #[error("`{}` is {kind}, not a directory; give the path of a directory", path.display())]
@@ -45,7 +45,7 @@ pub enum FsError {
         /// The part of the path that is not a directory.
         path: PathBuf,
         /// The kind of file that exists there.
-        kind: Kind,
+        kind: FileKind,
     },
     /// The symlinks of the path form a loop.
     #[error("the symbolic links of `{}` form a loop or lead through a magic link such as `/proc/self/root`, which is not followed; give the path of the thing itself", path.display())]

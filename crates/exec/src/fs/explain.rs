@@ -6,16 +6,16 @@ use std::path::{Component, Path, PathBuf};
 use policy::Denial;
 use rustix::io::Errno;
 
-use super::door::Trouble;
+use super::door::LookupFailure;
 use super::sys;
-use super::{Door, Found, FsError, Kind, nearest};
+use super::{ConfinedFs, FileHandle, FsError, FileKind, nearest};
 
 /// Explains why the lookup of `path` failed.
-pub(super) fn trouble(door: &Door, path: &Path, trouble: Trouble) -> FsError {
+pub(super) fn trouble(door: &ConfinedFs, path: &Path, trouble: LookupFailure) -> FsError {
     let error = match trouble {
-        Trouble::Judged(error) => error,
-        Trouble::Errno(Errno::NOENT | Errno::NOTDIR) | Trouble::Vague => missing(door, path),
-        Trouble::Errno(errno) => refused(path, errno),
+        LookupFailure::Decided(error) => error,
+        LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside => missing(door, path),
+        LookupFailure::Errno(errno) => refused(path, errno),
     };
     about(path, error)
 }
@@ -50,7 +50,7 @@ fn refused(path: &Path, errno: Errno) -> FsError {
 }
 
 /// Finds the deepest existing ancestor of `path`, and explains what is missing below it.
-fn missing(door: &Door, path: &Path) -> FsError {
+fn missing(door: &ConfinedFs, path: &Path) -> FsError {
     // Checked first, so that a denial does not reveal what exists behind it.
     if let Some(denial) = refusal(door, path) {
         return denial.into();
@@ -62,21 +62,21 @@ fn missing(door: &Door, path: &Path) -> FsError {
             break;
         }
         match door.attempt(above) {
-            Ok(found) if found.kind() == Kind::Directory => {
+            Ok(found) if found.kind() == FileKind::Directory => {
                 return missing_in(door, path, &found, (below, name));
             }
             Ok(found) => return FsError::NotADirectory { path: above.to_owned(), kind: found.kind() },
             // A file that is missing in a denied or outside directory is not reported as missing.
-            Err(Trouble::Judged(error)) => return error,
-            Err(Trouble::Errno(Errno::NOENT | Errno::NOTDIR) | Trouble::Vague) => below = above,
-            Err(Trouble::Errno(errno)) => return refused(above, errno),
+            Err(LookupFailure::Decided(error)) => return error,
+            Err(LookupFailure::Errno(Errno::NOENT | Errno::NOTDIR) | LookupFailure::BrokenOutside) => below = above,
+            Err(LookupFailure::Errno(errno)) => return refused(above, errno),
         }
     }
     FsError::NotFound { path: path.to_owned(), nearest: Vec::new(), exists: None }
 }
 
 /// Explains why `name`, at the path `at`, is missing in `dir`: there is no such entry, or it is a broken symlink.
-fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)) -> FsError {
+fn missing_in(door: &ConfinedFs, path: &Path, dir: &FileHandle, (at, name): (&Path, &OsStr)) -> FsError {
     if let Ok(target) = sys::link(dir.fd(), name) {
         return FsError::BrokenLink { path: at.to_owned(), target };
     }
@@ -90,7 +90,7 @@ fn missing_in(door: &Door, path: &Path, dir: &Found, (at, name): (&Path, &OsStr)
 
 /// Follows the symlinks in `path` name by name, and returns a denial if they lead to a denied path. The answer does
 /// not depend on the existence of the target. Only links that lie in a root are read.
-fn refusal(door: &Door, path: &Path) -> Option<Denial> {
+fn refusal(door: &ConfinedFs, path: &Path) -> Option<Denial> {
     /// The number of links that the kernel follows.
     const HOPS: usize = 40;
     let reach = door.reach();

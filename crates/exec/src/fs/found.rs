@@ -6,24 +6,24 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{FsError, Kind, Stat, sys};
+use super::{FsError, FileKind, FileStat, sys};
 
 /// A file that passed the policy check. It stays the same file even if its path is swapped.
 #[derive(Debug)]
-pub struct Found {
+pub struct FileHandle {
     fd: OwnedFd,
     path: PathBuf,
-    stat: Stat,
+    stat: FileStat,
 }
 
-impl Found {
+impl FileHandle {
     /// The caller has checked `path`, the real path of `fd`.
-    pub(super) fn new(fd: OwnedFd, path: PathBuf, stat: Stat) -> Self {
+    pub(super) fn new(fd: OwnedFd, path: PathBuf, stat: FileStat) -> Self {
         Self { fd, path, stat }
     }
 
-    /// Returns the kind of file. It is never [`Kind::Symlink`]: links were followed.
-    pub fn kind(&self) -> Kind {
+    /// Returns the kind of file. It is never [`FileKind::Symlink`]: links were followed.
+    pub fn kind(&self) -> FileKind {
         self.stat.kind
     }
 
@@ -49,7 +49,7 @@ impl Found {
 
     /// Opens a regular file for reading.
     pub fn open(&self) -> Result<File, FsError> {
-        if self.stat.kind != Kind::File {
+        if self.stat.kind != FileKind::File {
             return Err(FsError::NotAFile { path: self.path.clone(), kind: self.stat.kind });
         }
         let fault = |source: io::Error| match source.kind() {
@@ -61,7 +61,7 @@ impl Found {
         let file = sys::reopen(self.fd.as_fd()).map_err(fault)?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| fault(errno.into()))?;
         // Costs one system call, and ensures that even a forged /proc cannot substitute another file.
-        if Stat::of(&stat).identity != self.stat.identity {
+        if FileStat::of(&stat).identity != self.stat.identity {
             return Err(FsError::Unsupported {
                 path: self.path.clone(),
                 why: "/proc is not the kernel's own",
@@ -73,7 +73,7 @@ impl Found {
     /// Returns the directory's descriptor, as a working directory for a process. Fails if the file is not a
     /// directory.
     pub(crate) fn directory(&self) -> io::Result<BorrowedFd<'_>> {
-        if self.stat.kind == Kind::Directory {
+        if self.stat.kind == FileKind::Directory {
             Ok(self.fd())
         } else {
             Err(io::ErrorKind::NotADirectory.into())

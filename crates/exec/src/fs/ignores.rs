@@ -11,8 +11,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use policy::DenyRead;
 use rustix::fs::AtFlags;
 
-use super::sys::{self, Links};
-use super::{Found, Stat};
+use super::sys::{self, LinkHandling};
+use super::{FileHandle, FileStat};
 
 /// Longer ignore files are cut off; no hand-written one reaches this size.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -20,18 +20,18 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// Bounds the cost of all ignore files of one walk. Compiling takes microseconds for a line and about a kilobyte for
 /// a wildcard, so a hostile tree must not have millions of them. Rules beyond the budget are not read.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct IgnoreBudget {
     lines: AtomicUsize,
     wildcards: AtomicUsize,
 }
 
-impl Default for Budget {
+impl Default for IgnoreBudget {
     fn default() -> Self {
         Self { lines: AtomicUsize::new(50_000), wildcards: AtomicUsize::new(20_000) }
     }
 }
 
-impl Budget {
+impl IgnoreBudget {
     /// Deducts the cost of compiling `line`. Returns false if the budget is exhausted.
     fn takes(&self, line: &str) -> bool {
         let take = |left: &AtomicUsize, cost: usize| {
@@ -45,8 +45,8 @@ impl Budget {
 ///
 /// A directory without rules has no layer, so a tree without ignore files costs nothing.
 #[derive(Debug)]
-pub(super) struct Layer {
-    outer: Option<Arc<Layer>>,
+pub(super) struct IgnoreRules {
+    outer: Option<Arc<IgnoreRules>>,
     /// The offset in an absolute path at which the part relative to this directory begins.
     offset: usize,
     dot_ignore: Option<Gitignore>,
@@ -58,13 +58,13 @@ pub(super) struct Layer {
 
 /// The special names that a directory contains, or may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Special {
+pub(super) struct SpecialNames {
     pub(super) dot_ignore: bool,
     pub(super) gitignore: bool,
     pub(super) git: bool,
 }
 
-impl Special {
+impl SpecialNames {
     pub(super) const NONE: Self = Self { dot_ignore: false, gitignore: false, git: false };
     /// The names are unknown: each file has to be tried.
     pub(super) const UNKNOWN: Self = Self { dot_ignore: true, gitignore: true, git: true };
@@ -79,23 +79,23 @@ impl Special {
     }
 }
 
-impl Layer {
+impl IgnoreRules {
     /// Adds the rules of the directory `fd`, whose absolute path is `path`, to the `outer` rules.
     pub(super) fn add(
-        outer: Option<&Arc<Layer>>,
+        outer: Option<&Arc<IgnoreRules>>,
         fd: BorrowedFd<'_>,
         path: &Path,
-        special: Special,
-        (deny, budget): (&DenyRead, &Budget),
-    ) -> Option<Arc<Layer>> {
-        if special == Special::NONE {
+        special: SpecialNames,
+        (deny, budget): (&DenyRead, &IgnoreBudget),
+    ) -> Option<Arc<IgnoreRules>> {
+        if special == SpecialNames::NONE {
             return outer.cloned();
         }
         let load = |wanted: bool, name: &str| {
             if wanted { rules(fd, path, Path::new(name), (deny, budget)) } else { None }
         };
         let is_repository = special.git && rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        let layer = Layer {
+        let layer = IgnoreRules {
             outer: outer.cloned(),
             offset: offset(path),
             dot_ignore: load(special.dot_ignore, ".ignore"),
@@ -109,7 +109,7 @@ impl Layer {
     }
 
     /// Returns the rules in effect in the parent of `start`: those of each directory from `root` down.
-    pub(super) fn above(start: &Found, root: &Path, limits: (&DenyRead, &Budget)) -> Option<Arc<Layer>> {
+    pub(super) fn above(start: &FileHandle, root: &Path, limits: (&DenyRead, &IgnoreBudget)) -> Option<Arc<IgnoreRules>> {
         let mut dirs: Vec<&Path> =
             start.path().ancestors().skip(1).take_while(|dir| dir.starts_with(root)).collect();
         dirs.reverse();
@@ -117,8 +117,8 @@ impl Layer {
         let mut layer = None;
         for dir in dirs {
             let below = dir.strip_prefix(root).expect("taken while below the root");
-            let Ok(fd) = sys::beneath(top.as_fd(), below, sys::PEEK, Links::Refuse) else { break };
-            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, Special::UNKNOWN, limits);
+            let Ok(fd) = sys::beneath(top.as_fd(), below, sys::PEEK, LinkHandling::Refuse) else { break };
+            layer = Self::add(layer.as_ref(), fd.as_fd(), dir, SpecialNames::UNKNOWN, limits);
         }
         layer
     }
@@ -167,12 +167,12 @@ fn rules(
     dir: BorrowedFd<'_>,
     path: &Path,
     name: &Path,
-    (deny, budget): (&DenyRead, &Budget),
+    (deny, budget): (&DenyRead, &IgnoreBudget),
 ) -> Option<Gitignore> {
     if deny.denies(&path.join(name)).is_some() {
         return None;
     }
-    let fd = sys::beneath(dir, name, sys::READ, Links::Refuse).ok()?;
+    let fd = sys::beneath(dir, name, sys::READ, LinkHandling::Refuse).ok()?;
     let text = read(fd)?;
     // With ".", paths are relative to the file's directory and no prefix is stripped from them.
     let mut builder = GitignoreBuilder::new(".");
@@ -191,8 +191,8 @@ fn rules(
 }
 
 fn read(fd: OwnedFd) -> Option<Vec<u8>> {
-    let stat = Stat::of(&rustix::fs::fstat(&fd).ok()?);
-    if stat.kind != super::Kind::File {
+    let stat = FileStat::of(&rustix::fs::fstat(&fd).ok()?);
+    if stat.kind != super::FileKind::File {
         return None;
     }
     let mut text = Vec::new();
@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn rules_are_taken_until_the_budget_is_used_up() {
-        let budget = Budget { lines: AtomicUsize::new(3), wildcards: AtomicUsize::new(4) };
+        let budget = IgnoreBudget { lines: AtomicUsize::new(3), wildcards: AtomicUsize::new(4) };
         let taken = ["*.a", "**/b*", "plain", "*.c"].map(|line| budget.takes(line));
         assert_eq!(taken, [true, true, true, false]);
-        let budget = Budget { lines: AtomicUsize::new(9), wildcards: AtomicUsize::new(4) };
+        let budget = IgnoreBudget { lines: AtomicUsize::new(9), wildcards: AtomicUsize::new(4) };
         assert_eq!(["*.a", "*****", "plain"].map(|line| budget.takes(line)), [true, false, true]);
     }
 }

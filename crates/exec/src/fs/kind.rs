@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 /// The kind of a file. Its `Display` reads as "a directory", "a FIFO".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
@@ -26,7 +26,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl FileKind {
     pub(super) fn of(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "a file",
@@ -58,9 +58,9 @@ impl fmt::Display for Kind {
 
 /// The metadata of a file at the time of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub struct FileStat {
     /// The kind of file.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// The size in bytes; of a symlink, the length of its target.
     pub size: u64,
     /// The modification time of the content.
@@ -71,10 +71,10 @@ pub struct Stat {
     pub executable: bool,
 }
 
-impl Stat {
+impl FileStat {
     pub(super) fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
-            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: FileKind::of(FileType::from_raw_mode(stat.st_mode)),
             size: wide(stat.st_size),
             modified: moment(stat.st_mtime, stat.st_mtime_nsec),
             identity: (wide(stat.st_dev), wide(stat.st_ino)),

@@ -1,4 +1,4 @@
-//! Confined file access in this process: [`Door`] looks up paths and walks directories.
+//! Confined file access in this process: [`ConfinedFs`] looks up paths and walks directories.
 //!
 //! Invariant: nothing outside the readable roots and nothing deny-read is ever read or listed, even while another
 //! process swaps directories for symlinks. The check and the read use the same file descriptor: there is no path
@@ -21,18 +21,18 @@ mod walk;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use door::Door;
-pub use entry::Entry;
+pub use door::ConfinedFs;
+pub use entry::WalkEntry;
 pub use error::FsError;
-pub use found::Found;
-pub use kind::{Kind, Stat};
+pub use found::FileHandle;
+pub use kind::{FileKind, FileStat};
 pub use recent::changed_within;
-pub use walk::{Flow, IgnoreFiles, WalkOptions, Walked};
+pub use walk::{WalkControl, IgnoreFiles, WalkOptions, WalkSummary};
 
 /// Returns the real path of `path`, with all symlinks resolved.
 ///
 /// This function is not confined. It is for the composition root, which turns configured paths into roots before a
-/// policy exists. Tools use [`Door`].
+/// policy exists. Tools use [`ConfinedFs`].
 #[expect(clippy::disallowed_methods, reason = "the one place that resolves a path before any policy exists")]
 pub fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use policy::DenyRead;
 use rustix::fs::Mode;
 
-use super::{Found, sys};
+use super::{FileHandle, sys};
 
 /// The maximum number of directory entries that are compared, so a huge directory costs milliseconds.
 const MAX_SEEN: usize = 4096;
@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 3;
 const MAX_TYPOS: usize = 4;
 
 /// Returns up to three entries of `dir` that resemble `wanted`, the most similar first, without denied ones.
-pub(super) fn names(dir: &Found, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
+pub(super) fn names(dir: &FileHandle, deny: &DenyRead, wanted: &OsStr) -> Vec<String> {
     let Ok(fd) = rustix::fs::openat(dir.fd(), ".", sys::LIST, Mode::empty()) else { return Vec::new() };
     let wanted = wanted.to_string_lossy();
     let mut alike: Vec<(usize, String)> = Vec::new();

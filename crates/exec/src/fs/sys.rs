@@ -13,7 +13,7 @@ use rustix::io::{Errno, Result};
 
 /// The treatment of symlinks during path resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum LinkHandling {
     /// Follow a link as long as it stays beneath the directory.
     Follow,
     /// Fail at any link.
@@ -64,23 +64,23 @@ fn plain_root(path: &Path) -> Result<OwnedFd> {
 
 /// Opens `below` without leaving `dir`. Fails with `EXDEV` if a link leaves it.
 #[cfg(target_os = "linux")]
-pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, links: LinkHandling) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match links {
-        Links::Follow => {}
-        Links::Refuse => resolve |= ResolveFlags::NO_SYMLINKS,
+        LinkHandling::Follow => {}
+        LinkHandling::Refuse => resolve |= ResolveFlags::NO_SYMLINKS,
     }
     let path = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     match patiently(|| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)) {
         Err(errno) if lacks_openat2(errno) => step(dir, below, flags),
         // Paths longer than PATH_MAX are also resolved step by step.
-        Err(Errno::NAMETOOLONG) if links == Links::Refuse => step(dir, below, flags),
+        Err(Errno::NAMETOOLONG) if links == LinkHandling::Refuse => step(dir, below, flags),
         other => other,
     }
 }
 #[cfg(not(target_os = "linux"))]
-pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: Links) -> Result<OwnedFd> {
+pub(super) fn beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags, _links: LinkHandling) -> Result<OwnedFd> {
     step(dir, below, flags)
 }
 
@@ -294,7 +294,7 @@ mod tests {
         symlink("..", temp.path().join("up")).unwrap();
         let dir = root(&super::super::real(temp.path()).unwrap()).unwrap();
         for below in ["out", "out/passwd", "up", "up/x"] {
-            let opened = beneath(dir.as_fd(), Path::new(below), PEEK, Links::Follow);
+            let opened = beneath(dir.as_fd(), Path::new(below), PEEK, LinkHandling::Follow);
             assert!(matches!(opened, Err(Errno::XDEV | LINK_UNSAFE)), "{below}");
         }
     }

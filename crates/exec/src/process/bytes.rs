@@ -6,9 +6,9 @@ use std::time::Duration;
 pub(crate) const LENGTH: usize = 4;
 
 /// Encodes a message.
-pub(crate) struct Out(Vec<u8>);
+pub(crate) struct MessageEncoder(Vec<u8>);
 
-impl Out {
+impl MessageEncoder {
     pub(crate) fn new() -> Self {
         Self(vec![0; LENGTH])
     }
@@ -42,9 +42,9 @@ impl Out {
 }
 
 /// Decodes a message. The sender may be a compromised process: no content is trusted.
-pub(crate) struct In<'a>(pub(crate) &'a [u8]);
+pub(crate) struct MessageDecoder<'a>(pub(crate) &'a [u8]);
 
-impl<'a> In<'a> {
+impl<'a> MessageDecoder<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::launch::Limits;
+use super::launch::LaunchLimits;
 use super::spawner;
 
 /// The spawner's process name, by which the binary recognizes its role.
@@ -20,7 +20,7 @@ pub fn init() {
     let mut args = std::env::args_os();
     if args.next().is_some_and(|name| name == NAME) && std::env::vars_os().next().is_none() {
         let open_files = args.next().and_then(|limit| limit.to_str()?.parse().ok());
-        spawner::serve(Limits { open_files });
+        spawner::serve(LaunchLimits { open_files });
     }
     let _once = READY.set(getrlimit(Resource::Nofile).current);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use policy::{Denial, Missing, Tier};
 
-use super::message::Step;
+use super::message::LaunchStep;
 
 /// The reason why a process was not started.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum SpawnFault {
     #[error("{}", refusal(*step, program, directory, errno))]
     Refused {
         /// The step that failed.
-        step: Step,
+        step: LaunchStep,
         /// The program.
         program: String,
         /// The working directory.
@@ -89,23 +89,23 @@ fn unconfined(at_least: Tier, missing: &[Missing], fix: Option<&str>, weaker: Op
     )
 }
 
-fn refusal(step: Step, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
+fn refusal(step: LaunchStep, program: &str, directory: &std::path::Path, errno: &io::Error) -> String {
     use rustix::io::Errno;
     let why = Errno::from_io_error(errno);
     let directory = directory.display();
     match (step, why) {
-        (Step::Fork, _) => format!("no process could be made for `{program}`: {errno}"),
-        (Step::Confine, _) => format!("`{program}` was not run: it could not be confined: {errno}"),
-        (Step::Terminal, _) => format!("`{program}` got no terminal: {errno}"),
-        (Step::Directory, _) => format!("the working directory `{directory}` cannot be entered: {errno}"),
-        (Step::Exec, Some(Errno::NOENT)) if program.contains('/') => {
+        (LaunchStep::Fork, _) => format!("no process could be made for `{program}`: {errno}"),
+        (LaunchStep::Confine, _) => format!("`{program}` was not run: it could not be confined: {errno}"),
+        (LaunchStep::Terminal, _) => format!("`{program}` got no terminal: {errno}"),
+        (LaunchStep::Directory, _) => format!("the working directory `{directory}` cannot be entered: {errno}"),
+        (LaunchStep::Exec, Some(Errno::NOENT)) if program.contains('/') => {
             format!("there is no program `{program}`, or what it is to be run by is not there")
         }
-        (Step::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
-        (Step::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
-        (Step::Exec, Some(Errno::TOOBIG)) => {
+        (LaunchStep::Exec, Some(Errno::NOENT)) => format!("there is no program `{program}` along the PATH"),
+        (LaunchStep::Exec, Some(Errno::ACCESS)) => format!("`{program}` may not be executed: {errno}"),
+        (LaunchStep::Exec, Some(Errno::TOOBIG)) => {
             format!("the arguments of `{program}` are too long for the system; put them into a file")
         }
-        (Step::Exec, _) => format!("`{program}` could not be executed: {errno}"),
+        (LaunchStep::Exec, _) => format!("`{program}` could not be executed: {errno}"),
     }
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use policy::Excess;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 
-use super::nameless::{NamelessFiles, most_shared};
+use super::nameless::{UnlinkedFiles, most_shared};
 use super::tree;
-use crate::sandbox::Refusal;
-use crate::sandbox::cell::Inside;
+use crate::sandbox::KernelRefusal;
+use crate::sandbox::cell::ProgramConfinement;
 
 /// The interval between checks of a run.
 const LOOK: Duration = Duration::from_millis(500);
@@ -48,7 +48,7 @@ pub(super) struct ResourceGuard {
 
 impl ResourceGuard {
     /// Starts watching a run.
-    pub(super) fn begin(&mut self, inside: Option<&Inside>) {
+    pub(super) fn begin(&mut self, inside: Option<&ProgramConfinement>) {
         self.next = inside.map(|_| Instant::now() + LOOK);
         self.free = inside.and_then(|inside| free(inside.scratch.as_ref()?));
         if let (None, Some(inside)) = (self.most, inside) {
@@ -62,14 +62,14 @@ impl ResourceGuard {
     }
 
     /// Checks the run if the check is due. Returns the exceeded limit.
-    pub(super) fn look(&mut self, inside: Option<&Inside>) -> Option<Refusal> {
+    pub(super) fn look(&mut self, inside: Option<&ProgramConfinement>) -> Option<KernelRefusal> {
         let (inside, now) = (inside?, Instant::now());
         if self.next.is_none_or(|next| next > now) {
             return None;
         }
         self.next = Some(now + LOOK);
         let pids = tree::below(&BTreeSet::new());
-        let nameless = NamelessFiles::of(&pids);
+        let nameless = UnlinkedFiles::of(&pids);
         let excess = self
             .scratch(inside, nameless.disk)
             .or_else(|| shared_memory(inside, &pids, nameless.memory))
@@ -78,11 +78,11 @@ impl ResourceGuard {
             // One report is enough.
             self.next = None;
         }
-        excess.map(Refusal::Excess)
+        excess.map(KernelRefusal::Excess)
     }
 
     /// Measures the private directory if it may exceed its limit. `nameless` counts the bytes of its removed files.
-    fn scratch(&mut self, inside: &Inside, nameless: u64) -> Option<Excess> {
+    fn scratch(&mut self, inside: &ProgramConfinement, nameless: u64) -> Option<Excess> {
         let directory = inside.scratch.as_ref()?;
         let (most, before, free) = (self.most?, self.free?, free(directory)?);
         let written = before.saturating_sub(free);
@@ -92,7 +92,7 @@ impl ResourceGuard {
         if !is_fuller && !is_due {
             return (self.taken.saturating_add(nameless) > most).then_some(Excess::Scratch { most });
         }
-        let mut measured = Measured { bytes: 0, entries: 0, hidden: false };
+        let mut measured = DirectoryUsage { bytes: 0, entries: 0, hidden: false };
         measured.directory(directory.as_fd(), c".", 0);
         self.measure = Some(Instant::now() + MEASURE.max(begun.elapsed() * MEASURING));
         self.taken = measured.bytes;
@@ -113,14 +113,14 @@ fn free(directory: &OwnedFd) -> Option<u64> {
 }
 
 /// The contents of a directory tree.
-struct Measured {
+struct DirectoryUsage {
     bytes: u64,
     entries: usize,
     /// Some entry could not be read.
     hidden: bool,
 }
 
-impl Measured {
+impl DirectoryUsage {
     fn directory(&mut self, above: impl AsFd, name: &CStr, depth: usize) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(above, name, flags, Mode::empty());
@@ -150,14 +150,14 @@ impl Measured {
 
 /// Returns an excess if the run holds more unnamed memory than its memory limit. Unnamed memory belongs to no
 /// process, so per-process limits miss it. Applies only without a control group.
-fn shared_memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
+fn shared_memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
     let most = inside.bounds.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
     (nameless.max(most_shared(pids)) > most).then_some(Excess::SharedMemory { most })
 }
 
 /// Returns an excess if the machine is short of memory and this run holds more than half of it. Applies only without
 /// another limit.
-fn memory(inside: &Inside, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
+fn memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
     if inside.memory_is_limited {
         return None;
     }
@@ -193,7 +193,7 @@ mod tests {
         // Links are not followed.
         std::os::unix::fs::symlink("/usr", place.path().join("a/usr")).unwrap();
         let directory = OwnedFd::from(std::fs::File::open(place.path()).unwrap());
-        let mut measured = Measured { bytes: 0, entries: 0, hidden: false };
+        let mut measured = DirectoryUsage { bytes: 0, entries: 0, hidden: false };
         measured.directory(directory.as_fd(), c".", 0);
         assert!((300_000..400_000).contains(&measured.bytes), "{}", measured.bytes);
         assert_eq!((measured.entries, measured.hidden), (4, false));

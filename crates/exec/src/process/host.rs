@@ -17,15 +17,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::bytes::Out;
+use super::bytes::MessageEncoder;
 use super::fault::SpawnFault;
-use super::message::{Launch, MAX_ORDER, Order, Report, Step};
-use super::pty::Size;
-use super::running::{Pipes, Process, Talk, send};
+use super::message::{LaunchRequest, MAX_ORDER, SupervisorOrder, SupervisorReport, LaunchStep};
+use super::pty::PtySize;
+use super::running::{ProcessPipes, RunningProcess, ControlSocket, send};
 use super::{entry, link};
-use crate::fs::Found;
+use crate::fs::FileHandle;
 use crate::sandbox::Scratch;
-use crate::sandbox::host::{Borrowed, Cell, Cells, unconfined};
+use crate::sandbox::host::{BorrowedLayer, SandboxCell, CellPool, unconfined};
 
 /// The time limit for the spawner to create a supervisor.
 const BUSY: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ const TRIES: usize = 2;
 
 /// A program to run, with its environment and standard streams.
 #[derive(Debug)]
-pub struct Command {
+pub struct ProcessCommand {
     /// The program and its arguments, as the policy judged them.
     pub stated: Vec<String>,
     /// The arguments that are executed: `stated`, or an equivalent without an unneeded profile or shell.
@@ -42,7 +42,7 @@ pub struct Command {
     /// The complete environment.
     pub env: BTreeMap<OsString, OsString>,
     /// The working directory, which passed the policy check.
-    pub directory: Arc<Found>,
+    pub directory: Arc<FileHandle>,
     /// The standard streams.
     pub stdio: Stdio,
     /// A script that a shell finds at `/dev/fd/9`.
@@ -59,7 +59,7 @@ pub enum Stdio {
     /// Input from this file; output to pipes.
     Reading(Arc<OwnedFd>),
     /// Input from and output to a terminal.
-    Terminal(Size),
+    Terminal(PtySize),
     /// These descriptors: input, output, error.
     Given(Arc<[OwnedFd; 3]>),
 }
@@ -67,24 +67,24 @@ pub enum Stdio {
 /// Starts processes. Clones share the spawner process and its supervisors.
 #[derive(Debug, Clone, Default)]
 pub struct Spawner {
-    shared: Arc<Mutex<Shared>>,
-    cells: Arc<Cells>,
+    shared: Arc<Mutex<SpawnerState>>,
+    cells: Arc<CellPool>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Shared {
-    link: Option<Link>,
+pub(super) struct SpawnerState {
+    link: Option<SpawnerLink>,
     pub(super) idle: Vec<StdStream>,
 }
 
 /// The connection to the running spawner process.
 #[derive(Debug)]
-struct Link {
+struct SpawnerLink {
     socket: StdStream,
     process: Option<std::process::Child>,
 }
 
-impl Drop for Link {
+impl Drop for SpawnerLink {
     fn drop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         // The spawner ends when its socket is closed and its last supervisor is gone. A thread reaps it.
@@ -98,13 +98,13 @@ impl Drop for Link {
 
 impl Spawner {
     /// Starts `command` with its permit, confined as the permit says.
-    pub(crate) async fn start(&self, command: &Command, permit: &Permit) -> Result<Process, SpawnFault> {
+    pub(crate) async fn start(&self, command: &ProcessCommand, permit: &Permit) -> Result<RunningProcess, SpawnFault> {
         permit.may_run(&command.stated)?;
         let cell = match permit.confinement() {
             Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
             None => None,
         };
-        let (pipes, theirs) = Pipes::open(&command.stdio, cell.as_deref())?;
+        let (pipes, theirs) = ProcessPipes::open(&command.stdio, cell.as_deref())?;
         let directory = command.directory.directory()?;
         // In a cell the directory is entered by its path: the descriptor would lead out of the cell.
         let mut fds: Vec<_> = if cell.is_none() { vec![directory.as_fd()] } else { Vec::new() };
@@ -118,17 +118,17 @@ impl Spawner {
         loop {
             let (keeper, names, made_by) = self.keeper(cell.as_deref())?;
             let layers = cell.as_ref().map(|cell| cell.layers(&names)).unwrap_or_default();
-            let order = Order::Run(command.launch(cell.as_deref(), &layers)).encode();
+            let order = SupervisorOrder::Run(command.launch(cell.as_deref(), &layers)).encode();
             if order.len() > MAX_ORDER {
-                return Err(command.refused(Step::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
+                return Err(command.refused(LaunchStep::Exec, rustix::io::Errno::TOOBIG.raw_os_error()));
             }
-            let is_new = made_by != MadeBy::Before;
-            let mut talk = Talk { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
+            let is_new = made_by != SupervisorSource::Reused;
+            let mut talk = ControlSocket { control: UnixStream::from_std(keeper)?, inbox: Vec::new() };
             tries += usize::from(is_new);
             // The order waits until the supervisor is ready: one that is only late would still run the order.
-            let sent = match if is_new { timeout(BUSY, talk.report()).await } else { Ok(Some(Report::Ready)) }
+            let sent = match if is_new { timeout(BUSY, talk.report()).await } else { Ok(Some(SupervisorReport::Ready)) }
             {
-                Ok(Some(Report::Ready)) => send(&talk.control, &order, &fds).await,
+                Ok(Some(SupervisorReport::Ready)) => send(&talk.control, &order, &fds).await,
                 // The spawner was killed, or could not create another process.
                 Ok(_) => Err(io::Error::other("the system lets no more processes be made")),
                 Err(_) => {
@@ -143,7 +143,7 @@ impl Spawner {
                         None => unconfined(permit),
                     };
                     let spawner = self.clone();
-                    return Ok(Process { talk, pipes, spawner, cell, enforcement, layers, names, watch });
+                    return Ok(RunningProcess { talk, pipes, spawner, cell, enforcement, layers, names, watch });
                 }
                 Err(error) if tries == TRIES => {
                     if let Some(cell) = &cell {
@@ -180,24 +180,24 @@ impl Spawner {
     }
 
     /// Returns the mounts, the tier and the enforcement for a command that runs with `permit`.
-    pub async fn explain(&self, permit: &Permit) -> Result<Explained, SpawnFault> {
+    pub async fn explain(&self, permit: &Permit) -> Result<ConfinementReport, SpawnFault> {
         let cell = match permit.confinement() {
             Some(confinement) => self.cells.find(self, permit.reach(), confinement).await?,
             None => None,
         };
         let Some(cell) = cell else {
             let enforcement = unconfined(permit);
-            return Ok(Explained { tier: Tier::Nothing, enforcement, places: Vec::new() });
+            return Ok(ConfinementReport { tier: Tier::Nothing, enforcement, places: Vec::new() });
         };
-        Ok(Explained { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
+        Ok(ConfinementReport { tier: cell.tier(), enforcement: cell.enforcement.clone(), places: cell.places() })
     }
 
     /// Kills a spawner that does not respond, e.g. because a program stopped it. The next request starts another one.
-    fn replace(&self, spawner: MadeBy) {
+    fn replace(&self, spawner: SupervisorSource) {
         let mut shared = self.lock();
         // Another thread may have replaced it already.
         if let Some(link) = &mut shared.link
-            && spawner == MadeBy::Spawner(link.id())
+            && spawner == SupervisorSource::Spawner(link.id())
         {
             let _gone = link.process.as_mut().map(std::process::Child::kill);
             shared.link = None;
@@ -205,7 +205,7 @@ impl Spawner {
     }
 
     /// Returns a free supervisor, its layers if it is in a cell, and its source.
-    fn keeper(&self, cell: Option<&Cell>) -> Result<(StdStream, Vec<String>, MadeBy), SpawnFault> {
+    fn keeper(&self, cell: Option<&SandboxCell>) -> Result<(StdStream, Vec<String>, SupervisorSource), SpawnFault> {
         let pair = || {
             let (ours, theirs) = StdStream::pair()?;
             ours.set_nonblocking(true)?;
@@ -213,22 +213,22 @@ impl Spawner {
         };
         if let Some(cell) = cell {
             if let Some((keeper, names)) = cell.idle() {
-                return Ok((keeper, names, MadeBy::Before));
+                return Ok((keeper, names, SupervisorSource::Reused));
             }
             let (ours, theirs) = pair()?;
             ask(&cell.control, &[0], &theirs)?;
-            return Ok((ours, cell.new_layers(), MadeBy::Cell));
+            return Ok((ours, cell.new_layers(), SupervisorSource::Cell));
         }
         let mut shared = self.lock();
         if let Some(keeper) = shared.idle.pop() {
-            return Ok((keeper, Vec::new(), MadeBy::Before));
+            return Ok((keeper, Vec::new(), SupervisorSource::Reused));
         }
         let (ours, theirs) = pair()?;
-        let made_by = shared.ask(&Out::new().done(), &theirs)?;
+        let made_by = shared.ask(&MessageEncoder::new().done(), &theirs)?;
         Ok((ours, Vec::new(), made_by))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SpawnerState> {
         // The idle list and the link are consistent between any two statements, so poisoning is ignored.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,32 +236,32 @@ impl Spawner {
 
 /// The source of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MadeBy {
+enum SupervisorSource {
     /// An idle supervisor, reused.
-    Before,
+    Reused,
     Spawner(Option<u32>),
     Cell,
 }
 
-impl Shared {
+impl SpawnerState {
     /// Sends `order` to the spawner, which is started if there is none.
-    fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<MadeBy, SpawnFault> {
+    fn ask(&mut self, order: &[u8], theirs: &StdStream) -> Result<SupervisorSource, SpawnFault> {
         if let Some(link) = &self.link
             && ask(&link.socket, order, theirs).is_ok()
         {
-            return Ok(MadeBy::Spawner(link.id()));
+            return Ok(SupervisorSource::Spawner(link.id()));
         }
         // There is no spawner, or it was killed: it can no longer clean up after the supervisors that it created.
         self.idle.clear();
-        let link = self.link.insert(Link::open()?);
+        let link = self.link.insert(SpawnerLink::open()?);
         ask(&link.socket, order, theirs)?;
-        Ok(MadeBy::Spawner(link.id()))
+        Ok(SupervisorSource::Spawner(link.id()))
     }
 }
 
 /// The confinement of a command, for `--explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct ConfinementReport {
     /// The layers in force.
     pub tier: Tier,
     /// The enforcement.
@@ -270,7 +270,7 @@ pub struct Explained {
     pub places: Vec<(PathBuf, &'static str)>,
 }
 
-impl Link {
+impl SpawnerLink {
     fn id(&self) -> Option<u32> {
         self.process.as_ref().map(std::process::Child::id)
     }
@@ -309,19 +309,19 @@ fn ask(maker: &StdStream, order: &[u8], end: &StdStream) -> io::Result<()> {
     Ok(())
 }
 
-impl Command {
+impl ProcessCommand {
     /// Creates a command that runs exactly what the policy judged.
     pub fn new(
         stated: Vec<String>,
         env: BTreeMap<OsString, OsString>,
-        directory: Arc<Found>,
+        directory: Arc<FileHandle>,
         stdio: Stdio,
     ) -> Self {
         let argv = stated.iter().map(OsString::from).collect();
         Self { stated, argv, env, directory, stdio, prelude: None }
     }
 
-    fn launch(&self, cell: Option<&Cell>, layers: &[Borrowed]) -> Launch {
+    fn launch(&self, cell: Option<&SandboxCell>, layers: &[BorrowedLayer]) -> LaunchRequest {
         let variable =
             |(name, value): (&OsString, &OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let mut env = self.env.clone();
@@ -334,7 +334,7 @@ impl Command {
             env.extend(cell.variables().iter().map(|(name, value)| ((*name).into(), value.clone().into())));
             directory = inside.into_os_string().into_vec();
         }
-        Launch {
+        LaunchRequest {
             argv: self.argv.iter().map(|word| word.as_bytes().to_owned()).collect(),
             env: env.iter().map(variable).collect(),
             terminal: matches!(self.stdio, Stdio::Terminal(_)),
@@ -345,7 +345,7 @@ impl Command {
     }
 
     /// Returns the error for a command that was not started, given the failed step.
-    pub(crate) fn refused(&self, step: Step, errno: i32) -> SpawnFault {
+    pub(crate) fn refused(&self, step: LaunchStep, errno: i32) -> SpawnFault {
         SpawnFault::Refused {
             step,
             program: self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),

@@ -12,16 +12,16 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Signal, getppid};
 
 use super::guard::ResourceGuard;
-use super::launch::{Launched, Limits, launch};
-use super::message::{Ended, Launch, MAX_ORDER, Order, Report, Step, Used};
-use super::sys::{self, Reaped, Wait};
+use super::launch::{LaunchedProcess, LaunchLimits, launch};
+use super::message::{KilledProcess, LaunchRequest, MAX_ORDER, SupervisorOrder, SupervisorReport, LaunchStep, ResourceUsage};
+use super::sys::{self, ReapedChild, ChildWaitOutcome};
 use super::{link, tree};
-use crate::sandbox::Refusal;
+use crate::sandbox::KernelRefusal;
 use crate::sandbox::broker::Broker;
-use crate::sandbox::cell::Inside;
-use crate::sandbox::layers::{Layers, Put};
-use crate::sandbox::names::Names;
-use crate::sandbox::outside::Outside;
+use crate::sandbox::cell::ProgramConfinement;
+use crate::sandbox::layers::{MountedLayers, LayerMountOutcome};
+use crate::sandbox::names::DnsStub;
+use crate::sandbox::outside::EgressHosts;
 use crate::sandbox::{landlock, remount};
 
 /// The maximum number of killed processes that are named.
@@ -36,36 +36,36 @@ const STUCK: Duration = Duration::from_secs(2);
 const HIDE: Duration = Duration::from_millis(500);
 
 /// Serves the host at the other end of `control` until the host is gone.
-pub(super) fn keep(control: &OwnedFd, limits: Limits) -> ! {
+pub(super) fn keep(control: &OwnedFd, limits: LaunchLimits) -> ! {
     serve(control, limits, None)
 }
 
 /// Serves the host in a cell: the programs are confined.
-pub(crate) fn keep_inside(control: &OwnedFd, limits: Limits, inside: &Inside) -> ! {
+pub(crate) fn keep_inside(control: &OwnedFd, limits: LaunchLimits, inside: &ProgramConfinement) -> ! {
     serve(control, limits, Some(inside))
 }
 
-fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
+fn serve(control: &OwnedFd, limits: LaunchLimits, inside: Option<&ProgramConfinement>) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-keeper");
     let _old_kernel = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     // The children run as the same user: they must not inspect or trace this process.
     let _old_kernel = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let Ok(signals) = sys::child_signals() else { sys::exit(1) };
-    let _host_is_gone = link::write(control, &Report::Ready.encode());
+    let _host_is_gone = link::write(control, &SupervisorReport::Ready.encode());
     // ends: when the host is gone
     let spawner = getppid();
     let names = inside.filter(|inside| inside.has_names());
-    let names = names.and_then(|inside| Names::open(&inside.bounds.plan.hosts).ok());
-    let layers = Layers::new(inside);
+    let names = names.and_then(|inside| DnsStub::open(&inside.bounds.plan.hosts).ok());
+    let layers = MountedLayers::new(inside);
     let signals = &signals;
     let guard = ResourceGuard::default();
     let mut keeper =
-        Keeper { control, signals, limits, inside, spawner, layers, names, guard, rules: None, gave: false };
+        Supervisor { control, signals, limits, inside, spawner, layers, names, guard, rules: None, gave: false };
     while let Some((bytes, fds)) = link::message(control, MAX_ORDER) {
-        match Order::decode(&bytes) {
-            Some(Order::Run(order)) => keeper.run(&order, fds),
+        match SupervisorOrder::decode(&bytes) {
+            Some(SupervisorOrder::Run(order)) => keeper.run(&order, fds),
             // The run that this order was meant for is over.
-            Some(Order::End { .. } | Order::Signal(_)) => {}
+            Some(SupervisorOrder::End { .. } | SupervisorOrder::Signal(_)) => {}
             None => break,
         }
         if getppid() != spawner {
@@ -76,17 +76,17 @@ fn serve(control: &OwnedFd, limits: Limits, inside: Option<&Inside>) -> ! {
 }
 
 /// The state that persists between runs.
-struct Keeper<'a> {
+struct Supervisor<'a> {
     control: &'a OwnedFd,
     signals: &'a OwnedFd,
-    limits: Limits,
-    inside: Option<&'a Inside>,
+    limits: LaunchLimits,
+    inside: Option<&'a ProgramConfinement>,
     /// The process that cleans up after this supervisor; `None` where the kernel does.
     spawner: Option<Pid>,
     /// The overlays over git directories.
-    layers: Layers,
+    layers: MountedLayers,
     /// The DNS stub for the programs.
-    names: Option<Names>,
+    names: Option<DnsStub>,
     /// Resource usage of the runs.
     guard: ResourceGuard,
     /// The Landlock ruleset. `gave` is true if it holds for one run only.
@@ -94,17 +94,17 @@ struct Keeper<'a> {
     gave: bool,
 }
 
-impl Keeper<'_> {
-    fn run(&mut self, order: &Launch, fds: Vec<OwnedFd>) {
+impl Supervisor<'_> {
+    fn run(&mut self, order: &LaunchRequest, fds: Vec<OwnedFd>) {
         let mut news = Vec::new();
         let renewed = self.renew();
         let put = self.layers.put(&order.layers);
-        if put == Put::Failed {
+        if put == LayerMountOutcome::Failed {
             // The git directory stays read-only.
-            news.extend(Report::NoLayer.encode());
+            news.extend(SupervisorReport::NoLayer.encode());
         }
-        self.names.iter().for_each(Names::drain);
-        let ruled = renewed.and_then(|renewed| self.rule(!renewed && put == Put::Before, &fds));
+        self.names.iter().for_each(DnsStub::drain);
+        let ruled = renewed.and_then(|renewed| self.rule(!renewed && put == LayerMountOutcome::AlreadyMounted, &fds));
         let launched = ruled.and_then(|()| {
             let inside = self.inside.map(|inside| (inside, self.rules.as_ref()));
             launch(order, &fds, self.limits, inside)
@@ -113,14 +113,14 @@ impl Keeper<'_> {
         drop(fds);
         let mut guard = std::mem::take(&mut self.guard);
         guard.begin(self.inside);
-        let mut run = Run {
+        let mut run = SupervisedRun {
             keeper: self,
             guard,
             leader: None,
-            used: Used::default(),
+            used: ResourceUsage::default(),
             ended: BTreeSet::new(),
             names: Vec::new(),
-            ending: Ending::No,
+            ending: RunShutdown::NotRequested,
             announce: None,
             news,
             broker: None,
@@ -141,16 +141,16 @@ impl Keeper<'_> {
     }
 
     /// Returns the hosts that the next run may reach, if there are any.
-    fn outside(&self) -> Option<Outside> {
+    fn outside(&self) -> Option<EgressHosts> {
         let relay = self.inside?.relay.as_ref()?;
-        Outside::new(relay, self.names.as_ref()?.number())
+        EgressHosts::new(relay, self.names.as_ref()?.number())
     }
 
     /// Restores protective mounts that a process outside removed by replacing files. Returns true if any were
     /// missing.
-    fn renew(&self) -> Result<bool, (Step, Errno)> {
+    fn renew(&self) -> Result<bool, (LaunchStep, Errno)> {
         let Some(inside) = self.inside.filter(|inside| inside.own_mounts) else { return Ok(false) };
-        let renewed = remount::renew(&inside.bounds.plan).map_err(|errno| (Step::Confine, errno))?;
+        let renewed = remount::renew(&inside.bounds.plan).map_err(|errno| (LaunchStep::Confine, errno))?;
         self.layers.lost(&renewed);
         Ok(!renewed.is_empty())
     }
@@ -167,10 +167,10 @@ impl Keeper<'_> {
 
     /// Creates the Landlock ruleset, unless that of the previous run is still valid. Rules refer to files by
     /// identity, so a new layer needs new rules, and so do descriptors given to a run.
-    fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (Step, Errno)> {
+    fn rule(&mut self, as_before: bool, fds: &[OwnedFd]) -> Result<(), (LaunchStep, Errno)> {
         let Some(inside) = self.inside else { return Ok(()) };
         if !as_before || self.rules.is_none() || self.gave {
-            self.rules = inside.rules().map_err(|errno| (Step::Confine, errno))?;
+            self.rules = inside.rules().map_err(|errno| (LaunchStep::Confine, errno))?;
             self.gave = false;
         }
         if let Some(rules) = &self.rules {
@@ -182,19 +182,19 @@ impl Keeper<'_> {
 
 /// The progress of ending a run.
 #[derive(Debug, Clone, Copy)]
-enum Ending {
-    No,
+enum RunShutdown {
+    NotRequested,
     /// All processes received SIGTERM, and have until this time.
-    Asked(Instant),
+    Terminating(Instant),
     /// All processes were killed, first at the first time; the next kill is due at the second.
     Killed(Instant, Instant),
     /// The host knows that some processes survive; the next kill is due at this time.
-    Told(Instant),
+    ReportedStuck(Instant),
 }
 
 /// The events that ended a wait.
 #[derive(Debug)]
-struct Woken {
+struct WakeEvents {
     /// The host sent an order.
     spoken: bool,
     /// A system call waits for a decision.
@@ -206,14 +206,14 @@ struct Woken {
 }
 
 /// One run: the program and its descendants.
-struct Run<'a> {
-    keeper: &'a Keeper<'a>,
+struct SupervisedRun<'a> {
+    keeper: &'a Supervisor<'a>,
     guard: ResourceGuard,
-    leader: Option<Launched>,
-    used: Used,
+    leader: Option<LaunchedProcess>,
+    used: ResourceUsage,
     ended: BTreeSet<i32>,
-    names: Vec<Ended>,
-    ending: Ending,
+    names: Vec<KilledProcess>,
+    ending: RunShutdown,
     /// The time to report that the program runs, unless it exits before: most do.
     announce: Option<Instant>,
     /// Reports that are not sent yet, so that simultaneous ones travel together.
@@ -224,7 +224,7 @@ struct Run<'a> {
     hide: Option<Instant>,
 }
 
-impl Run<'_> {
+impl SupervisedRun<'_> {
     fn watch(&mut self) {
         // ends: when no process is left; every ending gets there
         loop {
@@ -253,10 +253,10 @@ impl Run<'_> {
 
     /// Waits for the first event: an order, a system call, a DNS query, a relay message, a child's change, or the
     /// timeout.
-    fn wait(&self, wait: Option<&Timespec>) -> Woken {
-        let Keeper { control, signals, names, .. } = self.keeper;
+    fn wait(&self, wait: Option<&Timespec>) -> WakeEvents {
+        let Supervisor { control, signals, names, .. } = self.keeper;
         let listener = self.broker.as_ref().map(Broker::listener);
-        let names = names.as_ref().filter(|_| listener.is_some()).map(Names::socket);
+        let names = names.as_ref().filter(|_| listener.is_some()).map(DnsStub::socket);
         let relay = self.broker.as_ref().and_then(|broker| broker.outside.as_ref()?.channel());
         let mut ready = vec![PollFd::new(*control, PollFlags::IN), PollFd::new(*signals, PollFlags::IN)];
         let others = [listener, names, relay].map(|fd| {
@@ -264,12 +264,12 @@ impl Run<'_> {
             fd.map(|_| ready.len() - 1)
         });
         if poll(&mut ready, wait).is_err() {
-            return Woken { spoken: false, asked: PollFlags::empty(), named: false, relayed: false };
+            return WakeEvents { spoken: false, asked: PollFlags::empty(), named: false, relayed: false };
         }
         let flags = |at: Option<usize>| at.map_or(PollFlags::empty(), |at| ready[at].revents());
         let [asked, named, relayed] = others.map(flags);
         let spoken = !flags(Some(0)).is_empty();
-        Woken { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
+        WakeEvents { spoken, asked, named: !named.is_empty(), relayed: !relayed.is_empty() }
     }
 
     /// Hides denied files that were created or replaced since. Ends the run if they cannot be hidden.
@@ -287,18 +287,18 @@ impl Run<'_> {
     /// Ends a run that exceeds its resources, and reports it.
     fn guard(&mut self) {
         if let Some(refusal) = self.guard.look(self.keeper.inside) {
-            self.news.extend(Report::Refused(vec![refusal]).encode());
+            self.news.extend(SupervisorReport::Refused(vec![refusal]).encode());
             self.end(Duration::ZERO);
         }
     }
 
-    fn judge(&mut self, woken: &Woken) {
+    fn judge(&mut self, woken: &WakeEvents) {
         let (Some(broker), Some(inside)) = (&mut self.broker, self.keeper.inside) else { return };
         let outside = broker.outside.as_mut().map(|outside| (outside, &inside.bounds.plan.hosts));
         if woken.named
             && let Some(name) = self.keeper.names.as_ref().and_then(|names| names.serve(outside))
         {
-            broker.tell(Refusal::Name(name));
+            broker.tell(KernelRefusal::Name(name));
         }
         if woken.relayed {
             broker.hear();
@@ -320,7 +320,7 @@ impl Run<'_> {
     fn tell(&mut self) {
         let news = self.broker.as_mut().map(Broker::news).unwrap_or_default();
         if !news.is_empty() {
-            self.news.extend(Report::Refused(news).encode());
+            self.news.extend(SupervisorReport::Refused(news).encode());
         }
     }
 
@@ -330,7 +330,7 @@ impl Run<'_> {
         // ends: every round reaps one process, or is the last
         let none_left = loop {
             match sys::wait_any() {
-                Wait::Reaped(Reaped { pid, status, used }) => {
+                ChildWaitOutcome::Reaped(ReapedChild { pid, status, used }) => {
                     self.used.user += used.user;
                     self.used.system += used.system;
                     self.used.peak_memory = self.used.peak_memory.max(used.peak_memory);
@@ -339,9 +339,9 @@ impl Run<'_> {
                     }
                 }
                 // A program may stop itself, or its terminal may stop it.
-                Wait::Stopped(_) => {}
-                Wait::Running => break false,
-                Wait::NoChildren => break true,
+                ChildWaitOutcome::Stopped(_) => {}
+                ChildWaitOutcome::Running => break false,
+                ChildWaitOutcome::NoChildren => break true,
             }
         };
         if let Some((leader, status)) = exited {
@@ -352,7 +352,7 @@ impl Run<'_> {
             }
             let left = if none_left { 0 } else { tree::below(&BTreeSet::new()).len() };
             let left = u32::try_from(left).unwrap_or(u32::MAX);
-            self.news.extend(Report::Exited { status, left }.encode());
+            self.news.extend(SupervisorReport::Exited { status, left }.encode());
         }
         none_left
     }
@@ -360,9 +360,9 @@ impl Run<'_> {
     /// Obeys an order of the host. Returns `None` if the host is gone.
     fn obey(&mut self) -> Option<()> {
         let (bytes, _) = link::message(self.keeper.control, MAX_ORDER)?;
-        match Order::decode(&bytes)? {
-            Order::End { grace } => self.end(grace),
-            Order::Signal(number) => {
+        match SupervisorOrder::decode(&bytes)? {
+            SupervisorOrder::End { grace } => self.end(grace),
+            SupervisorOrder::Signal(number) => {
                 let signal = Signal::from_named_raw(number);
                 let group = self.leader.as_ref().and_then(|leader| Pid::from_raw(leader.pid));
                 if let (Some(group), Some(signal)) = (group, signal) {
@@ -370,7 +370,7 @@ impl Run<'_> {
                     let _nobody_there = rustix::process::kill_process_group(group, signal);
                 }
             }
-            Order::Run(_) => return None,
+            SupervisorOrder::Run(_) => return None,
         }
         Some(())
     }
@@ -379,9 +379,9 @@ impl Run<'_> {
     fn end(&mut self, grace: Duration) {
         let by = Instant::now() + grace;
         let by = match self.ending {
-            Ending::No => by,
-            Ending::Asked(before) => before.min(by),
-            Ending::Killed(..) | Ending::Told(_) => return,
+            RunShutdown::NotRequested => by,
+            RunShutdown::Terminating(before) => before.min(by),
+            RunShutdown::Killed(..) | RunShutdown::ReportedStuck(_) => return,
         };
         let all = tree::below(&BTreeSet::new());
         self.name(&all);
@@ -390,38 +390,38 @@ impl Run<'_> {
             // A stopped process handles the signal only after it continues.
             tree::signal(&all, Signal::CONT);
         }
-        self.ending = Ending::Asked(by);
+        self.ending = RunShutdown::Terminating(by);
     }
 
-    fn failed(&mut self, step: Step, errno: Errno) {
-        self.news.extend(Report::Failed { step, errno: errno.raw_os_error() }.encode());
+    fn failed(&mut self, step: LaunchStep, errno: Errno) {
+        self.news.extend(SupervisorReport::Failed { step, errno: errno.raw_os_error() }.encode());
     }
 
     fn next_step(&self) -> Option<Instant> {
         match self.ending {
-            Ending::No => self.announce,
-            Ending::Asked(at) | Ending::Killed(_, at) | Ending::Told(at) => Some(at),
+            RunShutdown::NotRequested => self.announce,
+            RunShutdown::Terminating(at) | RunShutdown::Killed(_, at) | RunShutdown::ReportedStuck(at) => Some(at),
         }
     }
 
     /// Reports that the program runs, or kills all processes. Kills are repeated: new processes may have been forked
     /// while the old ones died.
     fn step(&mut self) {
-        if let (Ending::No, Some(_), Some(leader)) = (self.ending, self.announce.take(), &self.leader) {
-            self.news.extend(Report::Started { pid: leader.pid }.encode());
+        if let (RunShutdown::NotRequested, Some(_), Some(leader)) = (self.ending, self.announce.take(), &self.leader) {
+            self.news.extend(SupervisorReport::Started { pid: leader.pid }.encode());
             return;
         }
         let all = self.keeper.kill();
         self.name(&all);
         let now = Instant::now();
         self.ending = match self.ending {
-            Ending::No | Ending::Asked(_) => Ending::Killed(now, now + AGAIN),
-            Ending::Killed(first, _) if now - first < STUCK => Ending::Killed(first, now + AGAIN),
-            Ending::Killed(..) => {
-                self.news.extend(Report::Stuck { left: tree::named(&all, NAMED) }.encode());
-                Ending::Told(now + STUCK)
+            RunShutdown::NotRequested | RunShutdown::Terminating(_) => RunShutdown::Killed(now, now + AGAIN),
+            RunShutdown::Killed(first, _) if now - first < STUCK => RunShutdown::Killed(first, now + AGAIN),
+            RunShutdown::Killed(..) => {
+                self.news.extend(SupervisorReport::Stuck { left: tree::named(&all, NAMED) }.encode());
+                RunShutdown::ReportedStuck(now + STUCK)
             }
-            Ending::Told(_) => Ending::Told(now + STUCK),
+            RunShutdown::ReportedStuck(_) => RunShutdown::ReportedStuck(now + STUCK),
         };
     }
 
@@ -442,7 +442,7 @@ impl Run<'_> {
         // Without a spawner, no process would clean up after this one. In a process namespace the spawner is not
         // visible.
         let again = off && getppid() == self.keeper.spawner;
-        self.news.extend(Report::Empty { used: self.used, ended, more, again, touched }.encode());
+        self.news.extend(SupervisorReport::Empty { used: self.used, ended, more, again, touched }.encode());
         self.send();
         if !again {
             sys::exit(0);

@@ -9,9 +9,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit, Signal, getpid, getppid, getrlimit, setrlimit};
 
 use super::link;
-use super::message::{Launch, Step};
-use super::sys::{self, Words};
-use crate::sandbox::cell::Inside;
+use super::message::{LaunchRequest, LaunchStep};
+use super::sys::{self, CStringArray};
+use crate::sandbox::cell::ProgramConfinement;
 use crate::sandbox::sys as confinement;
 
 /// The descriptor at which a shell finds the prelude: `/dev/fd/9`.
@@ -19,55 +19,55 @@ pub(crate) const PRELUDE_FD: i32 = 9;
 
 /// Resource limits that the host raised for itself and that programs must not inherit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct LaunchLimits {
     /// The limit of open files that the host was started with.
     pub(super) open_files: Option<u64>,
 }
 
 /// A created process, and the pipe through which it reports a failure before exec.
-pub(super) struct Launched {
+pub(super) struct LaunchedProcess {
     pub(super) pid: i32,
     told: OwnedFd,
     /// The seccomp listener for calls that need a decision.
     pub(super) listener: Option<OwnedFd>,
 }
 
-impl Launched {
+impl LaunchedProcess {
     /// Returns the failure of a process that has exited, or `None` if it became the program.
-    pub(super) fn failure(&self) -> Option<(Step, Errno)> {
+    pub(super) fn failure(&self) -> Option<(LaunchStep, Errno)> {
         let mut word = [0; 5];
         let read = rustix::io::read(&self.told, &mut word).ok()?;
         if read < word.len() {
             return None;
         }
         let errno = i32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-        Some((Step::decode(word[4])?, Errno::from_raw_os_error(errno)))
+        Some((LaunchStep::decode(word[4])?, Errno::from_raw_os_error(errno)))
     }
 }
 
 /// Creates a process for `launch` with `fds`, confined as `inside` says, with a Landlock ruleset. It does not wait
 /// for the exec: that would cost a round trip.
 pub(super) fn launch(
-    launch: &Launch,
+    launch: &LaunchRequest,
     fds: &[OwnedFd],
-    limits: Limits,
-    inside: Option<(&Inside, Option<&OwnedFd>)>,
-) -> Result<Launched, (Step, Errno)> {
-    let mut program = Program::new(launch).ok_or((Step::Exec, Errno::INVAL))?;
+    limits: LaunchLimits,
+    inside: Option<(&ProgramConfinement, Option<&OwnedFd>)>,
+) -> Result<LaunchedProcess, (LaunchStep, Errno)> {
+    let mut program = PreparedProgram::new(launch).ok_or((LaunchStep::Exec, Errno::INVAL))?;
     let (told, tell) =
-        pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (Step::Fork, errno))?;
+        pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|errno| (LaunchStep::Fork, errno))?;
     // Above the fixed descriptor numbers.
-    let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (Step::Fork, errno))?;
+    let tell = rustix::io::fcntl_dupfd_cloexec(&tell, PRELUDE_FD + 1).map_err(|errno| (LaunchStep::Fork, errno))?;
     let keeper = getpid();
-    let directory = CString::new(launch.directory.as_slice()).map_err(|_| (Step::Directory, Errno::INVAL))?;
+    let directory = CString::new(launch.directory.as_slice()).map_err(|_| (LaunchStep::Directory, Errno::INVAL))?;
     let flags = SocketFlags::CLOEXEC;
     let (heard, hear) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .map_err(|errno| (Step::Fork, errno))?;
+        .map_err(|errno| (LaunchStep::Fork, errno))?;
     let made = sys::vfork(&mut || {
         let prepared = prepare(launch, fds, limits, keeper, &directory)
             .and_then(|()| inside.map_or(Ok(()), |(inside, rules)| confine(inside, rules, &hear)));
         let (step, errno) = match prepared {
-            Ok(()) => (Step::Exec, program.exec()),
+            Ok(()) => (LaunchStep::Exec, program.exec()),
             Err(failed) => failed,
         };
         let [a, b, c, d] = errno.raw_os_error().to_le_bytes();
@@ -76,23 +76,23 @@ pub(super) fn launch(
     });
     drop(hear);
     match made {
-        Ok(pid) => Ok(Launched { pid, told, listener: inside.and_then(|_| listener(&heard)) }),
-        Err(error) => Err((Step::Fork, Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))),
+        Ok(pid) => Ok(LaunchedProcess { pid, told, listener: inside.and_then(|_| listener(&heard)) }),
+        Err(error) => Err((LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))),
     }
 }
 
 /// A program prepared for exec, so that nothing has to be allocated.
-struct Program {
+struct PreparedProgram {
     /// The candidate paths.
     paths: Vec<CString>,
-    argv: Words,
-    env: Words,
+    argv: CStringArray,
+    env: CStringArray,
     /// The shell that runs a script without a `#!` line, as the system's shells do.
-    shell: Words,
+    shell: CStringArray,
 }
 
-impl Program {
-    fn new(launch: &Launch) -> Option<Self> {
+impl PreparedProgram {
+    fn new(launch: &LaunchRequest) -> Option<Self> {
         let whole = |list: &[Vec<u8>]| -> Option<Vec<CString>> {
             list.iter().map(|text| CString::new(text.as_slice()).ok()).collect()
         };
@@ -102,7 +102,7 @@ impl Program {
         let paths = candidates(name, path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin"));
         let shell =
             [c"/bin/sh", c""].into_iter().map(CStr::to_owned).chain(argv.iter().skip(1).cloned()).collect();
-        Some(Self { paths, argv: Words::new(argv), env: Words::new(env), shell: Words::new(shell) })
+        Some(Self { paths, argv: CStringArray::new(argv), env: CStringArray::new(env), shell: CStringArray::new(shell) })
     }
 
     /// Executes the program. Returns only on failure.
@@ -132,30 +132,30 @@ fn candidates(name: &[u8], path: &[u8]) -> Vec<CString> {
 
 /// Prepares the child: its session, descriptors and signals.
 fn prepare(
-    launch: &Launch,
+    launch: &LaunchRequest,
     fds: &[OwnedFd],
-    limits: Limits,
+    limits: LaunchLimits,
     keeper: rustix::process::Pid,
     path: &CStr,
-) -> Result<(), (Step, Errno)> {
-    let at = |step: Step| move |errno: Errno| (step, errno);
+) -> Result<(), (LaunchStep, Errno)> {
+    let at = |step: LaunchStep| move |errno: Errno| (step, errno);
     // If the supervisor is killed, the child dies with it, and the spawner finds the descendants.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(Step::Fork))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at(LaunchStep::Fork))?;
     if getppid() != Some(keeper) {
-        return Err((Step::Fork, Errno::SRCH));
+        return Err((LaunchStep::Fork, Errno::SRCH));
     }
     sys::unblock_signals();
-    rustix::process::setsid().map_err(at(Step::Fork))?;
+    rustix::process::setsid().map_err(at(LaunchStep::Fork))?;
     let mut fds = fds.iter();
-    let mut next = || fds.next().ok_or((Step::Fork, Errno::BADF));
+    let mut next = || fds.next().ok_or((LaunchStep::Fork, Errno::BADF));
     if path.is_empty() {
-        rustix::process::fchdir(next()?).map_err(at(Step::Directory))?;
+        rustix::process::fchdir(next()?).map_err(at(LaunchStep::Directory))?;
     } else {
-        rustix::process::chdir(path).map_err(at(Step::Directory))?;
+        rustix::process::chdir(path).map_err(at(LaunchStep::Directory))?;
     }
     let stdio = if launch.terminal {
         let terminal = next()?;
-        rustix::process::ioctl_tiocsctty(terminal).map_err(at(Step::Terminal))?;
+        rustix::process::ioctl_tiocsctty(terminal).map_err(at(LaunchStep::Terminal))?;
         [terminal, terminal, terminal]
     } else {
         [next()?, next()?, next()?]
@@ -176,8 +176,8 @@ fn prepare(
 }
 
 /// Confines the child, as the last step: from here on it has no more rights than the program.
-fn confine(inside: &Inside, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(), (Step, Errno)> {
-    let at = |errno: Errno| (Step::Confine, errno);
+fn confine(inside: &ProgramConfinement, rules: Option<&OwnedFd>, hear: &OwnedFd) -> Result<(), (LaunchStep, Errno)> {
+    let at = |errno: Errno| (LaunchStep::Confine, errno);
     let limits = inside.bounds.plan.limits;
     for (resource, limit) in [
         (Resource::Nofile, limits.open_files),
@@ -208,6 +208,6 @@ fn listener(heard: &OwnedFd) -> Option<OwnedFd> {
     fds.pop()
 }
 
-fn place(fd: impl AsFd, number: i32) -> Result<(), (Step, Errno)> {
-    sys::place(fd, number).map_err(|error| (Step::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
+fn place(fd: impl AsFd, number: i32) -> Result<(), (LaunchStep, Errno)> {
+    sys::place(fd, number).map_err(|error| (LaunchStep::Fork, Errno::from_io_error(&error).unwrap_or(Errno::BADF)))
 }

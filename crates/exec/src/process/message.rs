@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 pub(super) use super::bytes::LENGTH;
-use super::bytes::{In, Out};
-use crate::sandbox::Refusal;
-use crate::sandbox::layers::Wanted;
+use super::bytes::{MessageDecoder, MessageEncoder};
+use crate::sandbox::KernelRefusal;
+use crate::sandbox::layers::LayerRequest;
 
 /// The maximum size of an order: the kernel accepts at most two megabytes of arguments and variables.
 pub(super) const MAX_ORDER: usize = 8 << 20;
@@ -13,9 +13,9 @@ pub(super) const MAX_ORDER: usize = 8 << 20;
 pub(super) const MAX_REPORT: usize = 64 << 10;
 /// An order from the host to a supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Start this program. Its descriptors come with the message, in the order of [`Launch`].
-    Run(Launch),
+pub(super) enum SupervisorOrder {
+    /// Start this program. Its descriptors come with the message, in the order of [`LaunchRequest`].
+    Run(LaunchRequest),
     /// End every process: SIGTERM, then SIGKILL after `grace`.
     End { grace: Duration },
     /// Send this signal to the process group of the program.
@@ -25,7 +25,7 @@ pub(super) enum Order {
 /// A program to start. Its descriptors: the working directory; the terminal, or standard input, output and error; and
 /// the prelude if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Launch {
+pub(super) struct LaunchRequest {
     pub(super) argv: Vec<Vec<u8>>,
     /// `NAME=value`.
     pub(super) env: Vec<Vec<u8>>,
@@ -33,34 +33,34 @@ pub(super) struct Launch {
     pub(super) prelude: bool,
     /// The path of the working directory in the cell. Without a cell, the directory comes as a descriptor.
     pub(super) directory: Vec<u8>,
-    pub(super) layers: Vec<Wanted>,
+    pub(super) layers: Vec<LayerRequest>,
 }
 
 /// A report from a supervisor to its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum SupervisorReport {
     /// The supervisor is ready.
     Ready,
     /// The program runs.
     Started { pid: i32 },
     /// The program does not run, because this step failed.
-    Failed { step: Step, errno: i32 },
+    Failed { step: LaunchStep, errno: i32 },
     /// The program has exited; `left` descendants have not.
     Exited { status: i32, left: u32 },
     /// No process is left. If `again`, the supervisor waits for the next order; else it has lost its spawner and
     /// exits. `touched`: the run wrote to a layer, which is unmounted now.
-    Empty { used: Used, ended: Vec<Ended>, more: u32, again: bool, touched: bool },
+    Empty { used: ResourceUsage, ended: Vec<KilledProcess>, more: u32, again: bool, touched: bool },
     /// These processes survived SIGKILL. The supervisor keeps trying.
-    Stuck { left: Vec<Ended> },
+    Stuck { left: Vec<KilledProcess> },
     /// The kernel refused these actions.
-    Refused(Vec<Refusal>),
+    Refused(Vec<KernelRefusal>),
     /// No layer could be mounted over a git directory, which stays read-only.
     NoLayer,
 }
 
 /// A step of launching a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum LaunchStep {
     /// Creating the process.
     Fork,
     /// Setting the controlling terminal.
@@ -75,7 +75,7 @@ pub enum Step {
 
 /// The resources that all processes of a run used together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct ResourceUsage {
     /// CPU time in user mode.
     pub user: Duration,
     /// CPU time in the kernel.
@@ -86,16 +86,16 @@ pub struct Used {
 
 /// A process that had to be killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct KilledProcess {
     /// The process id.
     pub pid: i32,
     /// The kernel's name of the process, at most 15 bytes.
     pub name: String,
 }
 
-impl Order {
+impl SupervisorOrder {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Out::new();
+        let mut out = MessageEncoder::new();
         match self {
             Self::Run(launch) => {
                 out.byte(0);
@@ -124,15 +124,15 @@ impl Order {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = In(bytes);
+        let mut input = MessageDecoder(bytes);
         match input.byte()? {
             0 => {
                 let (terminal, prelude) = (input.byte()? != 0, input.byte()? != 0);
                 let (argv, env) = (input.list()?, input.list()?);
                 let directory = input.bytes()?.to_owned();
                 let count = input.number()?;
-                let layers = (0..count).map(|_| Wanted::read(&mut input)).collect::<Option<_>>()?;
-                Some(Self::Run(Launch { argv, env, terminal, prelude, directory, layers }))
+                let layers = (0..count).map(|_| LayerRequest::read(&mut input)).collect::<Option<_>>()?;
+                Some(Self::Run(LaunchRequest { argv, env, terminal, prelude, directory, layers }))
             }
             1 => Some(Self::End { grace: input.time()? }),
             2 => Some(Self::Signal(input.signed()?)),
@@ -141,9 +141,9 @@ impl Order {
     }
 }
 
-impl Report {
+impl SupervisorReport {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Out::new();
+        let mut out = MessageEncoder::new();
         match self {
             Self::Ready => out.byte(5),
             Self::Started { pid } => {
@@ -185,14 +185,14 @@ impl Report {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = In(bytes);
+        let mut input = MessageDecoder(bytes);
         match input.byte()? {
             0 => Some(Self::Started { pid: input.signed()? }),
-            1 => Some(Self::Failed { step: Step::decode(input.byte()?)?, errno: input.signed()? }),
+            1 => Some(Self::Failed { step: LaunchStep::decode(input.byte()?)?, errno: input.signed()? }),
             2 => Some(Self::Exited { status: input.signed()?, left: input.number()?.try_into().ok()? }),
             3 => {
                 let (user, system, peak_memory) = (input.time()?, input.time()?, input.number()?);
-                let used = Used { user, system, peak_memory };
+                let used = ResourceUsage { user, system, peak_memory };
                 let (ended, more) = (input.ended()?, input.number()?.try_into().ok()?);
                 let (again, touched) = (input.byte()? != 0, input.byte()? != 0);
                 Some(Self::Empty { used, ended, more, again, touched })
@@ -201,7 +201,7 @@ impl Report {
             5 => Some(Self::Ready),
             6 => {
                 let count = input.number()?;
-                Some(Self::Refused((0..count).map(|_| Refusal::read(&mut input)).collect::<Option<_>>()?))
+                Some(Self::Refused((0..count).map(|_| KernelRefusal::read(&mut input)).collect::<Option<_>>()?))
             }
             7 => Some(Self::NoLayer),
             _ => None,
@@ -209,7 +209,7 @@ impl Report {
     }
 }
 
-impl Step {
+impl LaunchStep {
     const ALL: [Self; 5] = [Self::Fork, Self::Terminal, Self::Directory, Self::Confine, Self::Exec];
 
     pub(super) fn decode(byte: u8) -> Option<Self> {
@@ -217,8 +217,8 @@ impl Step {
     }
 }
 
-impl Out {
-    fn ended(&mut self, ended: &[Ended]) {
+impl MessageEncoder {
+    fn ended(&mut self, ended: &[KilledProcess]) {
         self.number(ended.len() as u64);
         for one in ended {
             self.signed(one.pid);
@@ -227,12 +227,12 @@ impl Out {
     }
 }
 
-impl In<'_> {
-    fn ended(&mut self) -> Option<Vec<Ended>> {
+impl MessageDecoder<'_> {
+    fn ended(&mut self) -> Option<Vec<KilledProcess>> {
         let count = self.number()?;
         let one = |_| {
             let (pid, name) = (self.signed()?, self.bytes()?);
-            Some(Ended { pid, name: String::from_utf8_lossy(name).into_owned() })
+            Some(KilledProcess { pid, name: String::from_utf8_lossy(name).into_owned() })
         };
         (0..count).map(one).collect()
     }
@@ -246,43 +246,43 @@ mod tests {
 
     #[test]
     fn what_is_said_is_what_is_heard() {
-        let launch = Launch {
+        let launch = LaunchRequest {
             argv: vec![b"sh".to_vec(), b"".to_vec(), vec![0xff]],
             env: vec![b"A=1".to_vec()],
             terminal: true,
             prelude: false,
             directory: b"/w".to_vec(),
-            layers: vec![Wanted {
+            layers: vec![LayerRequest {
                 at: "/w/.git".into(),
                 name: "7".to_owned(),
                 ignored: b"/.codex/\n".to_vec(),
             }],
         };
-        for order in [Order::Run(launch), Order::End { grace: Duration::from_millis(5) }, Order::Signal(2)] {
-            assert_eq!(Order::decode(&order.encode()[LENGTH..]), Some(order));
+        for order in [SupervisorOrder::Run(launch), SupervisorOrder::End { grace: Duration::from_millis(5) }, SupervisorOrder::Signal(2)] {
+            assert_eq!(SupervisorOrder::decode(&order.encode()[LENGTH..]), Some(order));
         }
-        let ended = vec![Ended { pid: 7, name: "sleep".to_owned() }];
-        let used = Used { user: Duration::from_micros(3), system: Duration::ZERO, peak_memory: 1 << 40 };
+        let ended = vec![KilledProcess { pid: 7, name: "sleep".to_owned() }];
+        let used = ResourceUsage { user: Duration::from_micros(3), system: Duration::ZERO, peak_memory: 1 << 40 };
         for report in [
-            Report::Ready,
-            Report::Started { pid: 1 },
-            Report::Failed { step: Step::Exec, errno: 2 },
-            Report::Exited { status: 256, left: 3 },
-            Report::Empty { used, ended: ended.clone(), more: 4, again: true, touched: false },
-            Report::Stuck { left: ended },
-            Report::Refused(vec![
-                Refusal::Socket("@x".to_owned()),
-                Refusal::Connect("[::1]:80".parse().unwrap()),
-                Refusal::Write("/etc/x".into()),
-                Refusal::Excess(policy::Excess::Scratch { most: 5 }),
-                Refusal::Excess(policy::Excess::Memory),
-                Refusal::Excess(policy::Excess::SharedMemory { most: 5 }),
+            SupervisorReport::Ready,
+            SupervisorReport::Started { pid: 1 },
+            SupervisorReport::Failed { step: LaunchStep::Exec, errno: 2 },
+            SupervisorReport::Exited { status: 256, left: 3 },
+            SupervisorReport::Empty { used, ended: ended.clone(), more: 4, again: true, touched: false },
+            SupervisorReport::Stuck { left: ended },
+            SupervisorReport::Refused(vec![
+                KernelRefusal::Socket("@x".to_owned()),
+                KernelRefusal::Connect("[::1]:80".parse().unwrap()),
+                KernelRefusal::Write("/etc/x".into()),
+                KernelRefusal::Excess(policy::Excess::Scratch { most: 5 }),
+                KernelRefusal::Excess(policy::Excess::Memory),
+                KernelRefusal::Excess(policy::Excess::SharedMemory { most: 5 }),
             ]),
-            Report::NoLayer,
+            SupervisorReport::NoLayer,
         ] {
             let bytes = report.encode();
             assert_eq!(bytes.len() - LENGTH, usize::from(bytes[0]));
-            assert_eq!(Report::decode(&bytes[LENGTH..]), Some(report));
+            assert_eq!(SupervisorReport::decode(&bytes[LENGTH..]), Some(report));
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
         /// Law: no input makes the host or the supervisor panic or allocate without bound.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _what_is_it = (Report::decode(&bytes), Order::decode(&bytes));
+            let _what_is_it = (SupervisorReport::decode(&bytes), SupervisorOrder::decode(&bytes));
         }
     }
 }

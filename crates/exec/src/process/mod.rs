@@ -30,18 +30,18 @@ mod user;
 /// The items that a cell needs.
 pub(crate) mod confined {
     pub(crate) use super::keeper::keep_inside as keep;
-    pub(crate) use super::launch::Limits;
-    pub(crate) use super::sys::{Fork, child_signals, close_from, drain, exit, fork, reap_all, wait_for};
+    pub(crate) use super::launch::LaunchLimits;
+    pub(crate) use super::sys::{ForkSide, child_signals, close_from, drain, exit, fork, reap_all, wait_for};
 }
 
 pub use entry::{init, raise_open_files};
 pub use fault::SpawnFault;
-pub use host::{Command, Explained, Spawner, Stdio};
+pub use host::{ProcessCommand, ConfinementReport, Spawner, Stdio};
 pub(crate) use launch::PRELUDE_FD;
 pub(crate) use memory::memory;
-pub(crate) use message::Report;
-pub use message::{Ended, Step, Used};
-pub use pty::Size;
+pub(crate) use message::SupervisorReport;
+pub use message::{KilledProcess, LaunchStep, ResourceUsage};
+pub use pty::PtySize;
 pub(crate) use pty::resize;
-pub(crate) use running::{Pipes, Process};
+pub(crate) use running::{ProcessPipes, RunningProcess};
 pub use user::{account_home, is_own_user};

@@ -14,14 +14,14 @@ const PRIVATE: &[&[u8]] = &[b"/tmp/", b"/var/tmp/"];
 
 /// Bytes in unlinked files.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NamelessFiles {
+pub(super) struct UnlinkedFiles {
     /// In the private directories of the session.
     pub(super) disk: u64,
     /// In memory.
     pub(super) memory: u64,
 }
 
-impl NamelessFiles {
+impl UnlinkedFiles {
     /// Measures the unlinked files that the processes `pids` hold open. A file that several of them hold counts once.
     pub(super) fn of(pids: &BTreeSet<i32>) -> Self {
         let (mut total, mut seen, mut left) = (Self::default(), BTreeSet::new(), MAX_DESCRIPTORS);
@@ -76,14 +76,14 @@ mod tests {
     #[test]
     fn removed_files_and_memory_files_are_counted_once() {
         let own = BTreeSet::from([rustix::process::getpid().as_raw_nonzero().get()]);
-        let before = NamelessFiles::of(&own);
+        let before = UnlinkedFiles::of(&own);
         let mut file = tempfile::tempfile_in("/tmp").unwrap();
         file.write_all(&vec![1; 3 << 20]).unwrap();
         let _again = file.try_clone().unwrap();
         let memory = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         std::fs::File::from(memory.try_clone().unwrap()).write_all(&vec![1; 5 << 20]).unwrap();
         file.sync_all().unwrap();
-        let now = NamelessFiles::of(&own);
+        let now = UnlinkedFiles::of(&own);
         let (disk, memory) = ((now.disk - before.disk) >> 20, (now.memory - before.memory) >> 20);
         assert_eq!((disk, memory), (3, 5));
     }

@@ -9,14 +9,14 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct PtySize {
     /// The number of rows.
     pub rows: u16,
     /// The number of columns.
     pub cols: u16,
 }
 
-impl Default for Size {
+impl Default for PtySize {
     fn default() -> Self {
         Self { rows: 24, cols: 80 }
     }
@@ -24,7 +24,7 @@ impl Default for Size {
 
 /// Opens a pseudo-terminal, in the devpts mount `directory` if one is given. Returns the non-blocking master and the
 /// program's end.
-pub(super) fn open(size: Size, directory: Option<&OwnedFd>) -> io::Result<(OwnedFd, OwnedFd)> {
+pub(super) fn open(size: PtySize, directory: Option<&OwnedFd>) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = match directory {
         Some(directory) => {
             let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -44,7 +44,7 @@ pub(super) fn open(size: Size, directory: Option<&OwnedFd>) -> io::Result<(Owned
 }
 
 /// Changes the size, which notifies the foreground program.
-pub(crate) fn resize(ours: impl AsFd, size: Size) -> io::Result<()> {
+pub(crate) fn resize(ours: impl AsFd, size: PtySize) -> io::Result<()> {
     let size = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(ours, size)?)
 }

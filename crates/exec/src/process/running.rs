@@ -15,11 +15,11 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::host::{Spawner, Stdio};
-use super::message::{LENGTH, MAX_REPORT, Order, Report};
+use super::message::{LENGTH, MAX_REPORT, SupervisorOrder, SupervisorReport};
 use super::{link, pty, sys};
-use crate::capture::Stream;
-use crate::sandbox::host::{Borrowed, Cell};
-use crate::sandbox::watch::HostWatch;
+use crate::capture::CapturedStream;
+use crate::sandbox::host::{BorrowedLayer, SandboxCell};
+use crate::sandbox::watch::HostFileWatch;
 
 /// The maximum number of idle supervisors.
 const MAX_IDLE: usize = 8;
@@ -36,24 +36,24 @@ pub(super) async fn send(control: &UnixStream, order: &[u8], fds: &[BorrowedFd<'
 
 /// The host's ends of the standard streams.
 #[derive(Debug, Default)]
-pub(crate) struct Pipes {
+pub(crate) struct ProcessPipes {
     pub(crate) stdin: Option<pipe::Sender>,
     pub(crate) stdout: Option<pipe::Receiver>,
     pub(crate) stderr: Option<pipe::Receiver>,
     pub(crate) terminal: Option<AsyncFd<Arc<OwnedFd>>>,
 }
 
-impl Pipes {
+impl ProcessPipes {
     /// Closes a stream that has ended.
-    pub(crate) fn close(&mut self, stream: Stream) {
+    pub(crate) fn close(&mut self, stream: CapturedStream) {
         match stream {
-            Stream::Stdout => self.stdout = None,
-            Stream::Stderr => self.stderr = None,
-            Stream::Terminal => self.terminal = None,
+            CapturedStream::Stdout => self.stdout = None,
+            CapturedStream::Stderr => self.stderr = None,
+            CapturedStream::Terminal => self.terminal = None,
         }
     }
 
-    pub(super) fn open(stdio: &Stdio, cell: Option<&Cell>) -> io::Result<(Self, Vec<OwnedFd>)> {
+    pub(super) fn open(stdio: &Stdio, cell: Option<&SandboxCell>) -> io::Result<(Self, Vec<OwnedFd>)> {
         if let Stdio::Terminal(size) = stdio {
             let (ours, theirs) = pty::open(*size, cell.and_then(|cell| cell.terminals.as_ref()))?;
             let terminal = Some(sys::watched(Arc::new(ours))?);
@@ -95,23 +95,23 @@ fn is_directory(fd: &OwnedFd) -> bool {
 
 /// A running process and its supervisor. Dropping it makes the supervisor kill the process and all descendants.
 #[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) talk: Talk,
-    pub(crate) pipes: Pipes,
+pub(crate) struct RunningProcess {
+    pub(crate) talk: ControlSocket,
+    pub(crate) pipes: ProcessPipes,
     pub(super) spawner: Spawner,
     /// The cell, if the process is confined.
-    pub(super) cell: Option<Arc<Cell>>,
+    pub(super) cell: Option<Arc<SandboxCell>>,
     /// The enforcement in force.
     pub(crate) enforcement: Enforcement,
     /// The layers that hold its changes to git directories.
-    pub(crate) layers: Vec<Borrowed>,
+    pub(crate) layers: Vec<BorrowedLayer>,
     /// The names of the layers.
     pub(super) names: Vec<String>,
     /// The watch for files that take effect on the user's machine, if the process is confined.
-    pub(crate) watch: Option<HostWatch>,
+    pub(crate) watch: Option<HostFileWatch>,
 }
 
-impl Process {
+impl RunningProcess {
     /// Returns the supervisor for the next run: it has reported that no process of this run is left.
     pub(crate) fn over(self) {
         let Ok(keeper) = self.talk.control.into_std() else { return };
@@ -142,14 +142,14 @@ impl Process {
 
 /// The socket to a supervisor.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct ControlSocket {
     pub(super) control: UnixStream,
     pub(super) inbox: Vec<u8>,
 }
 
-impl Talk {
+impl ControlSocket {
     /// Returns the supervisor's next report, or `None` if it is gone. Cancel safe.
-    pub(crate) async fn report(&mut self) -> Option<Report> {
+    pub(crate) async fn report(&mut self) -> Option<SupervisorReport> {
         // ends: with a report, or when the supervisor is gone
         loop {
             if let Some(report) = self.parse()? {
@@ -167,7 +167,7 @@ impl Talk {
     }
 
     /// Parses a complete report: `Some(None)` if it is incomplete, `None` if it is malformed.
-    fn parse(&mut self) -> Option<Option<Report>> {
+    fn parse(&mut self) -> Option<Option<SupervisorReport>> {
         let Some(length) = self.inbox.first_chunk::<LENGTH>() else { return Some(None) };
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         if length > MAX_REPORT {
@@ -176,18 +176,18 @@ impl Talk {
         if self.inbox.len() < LENGTH + length {
             return Some(None);
         }
-        let report = Report::decode(&self.inbox[LENGTH..LENGTH + length])?;
+        let report = SupervisorReport::decode(&self.inbox[LENGTH..LENGTH + length])?;
         self.inbox.drain(..LENGTH + length);
         Some(Some(report))
     }
 
     /// Ends every process of the run: SIGTERM, then SIGKILL after `grace`.
     pub(crate) async fn end(&self, grace: Duration) -> io::Result<()> {
-        send(&self.control, &Order::End { grace }.encode(), &[]).await
+        send(&self.control, &SupervisorOrder::End { grace }.encode(), &[]).await
     }
 
     /// Sends a signal to the process group of the program.
     pub(crate) async fn signal(&self, signal: i32) -> io::Result<()> {
-        send(&self.control, &Order::Signal(signal).encode(), &[]).await
+        send(&self.control, &SupervisorOrder::Signal(signal).encode(), &[]).await
     }
 }

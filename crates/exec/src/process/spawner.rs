@@ -11,20 +11,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Signal};
 
-use super::bytes::In;
-use super::launch::Limits;
+use super::bytes::MessageDecoder;
+use super::launch::LaunchLimits;
 use super::message::MAX_ORDER;
-use super::sys::{self, Fork, Reaped, Wait};
+use super::sys::{self, ForkSide, ReapedChild, ChildWaitOutcome};
 use super::{keeper, link, tree};
 use crate::sandbox::cell;
-use crate::sandbox::cgroup::Group;
-use crate::sandbox::plan::Plan;
+use crate::sandbox::cgroup::CellCgroup;
+use crate::sandbox::plan::CellPlan;
 
 /// The pause before the next search for orphans of killed supervisors.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the host, whose socket is standard input, until the host and all supervisors are gone.
-pub(super) fn serve(limits: Limits) -> ! {
+pub(super) fn serve(limits: LaunchLimits) -> ! {
     let Some((host, signals)) = begin() else { sys::exit(1) };
     let mut host = Some(host);
     let (mut keepers, mut groups) = (BTreeSet::new(), BTreeMap::new());
@@ -32,7 +32,7 @@ pub(super) fn serve(limits: Limits) -> ! {
     loop {
         sys::drain(&signals);
         let none_left = reap(&mut keepers);
-        groups.retain(|cell, group: &mut Group| keepers.contains(cell) || !group.remove());
+        groups.retain(|cell, group: &mut CellCgroup| keepers.contains(cell) || !group.remove());
         if none_left && host.is_none() {
             sys::exit(0);
         }
@@ -55,27 +55,27 @@ pub(super) fn serve(limits: Limits) -> ! {
                 host = None;
                 continue;
             };
-            let group = plan.as_ref().and_then(|plan| Group::make(&plan.limits));
+            let group = plan.as_ref().and_then(|plan| CellCgroup::make(&plan.limits));
             match sys::fork() {
-                Ok(Fork::Child) => {
+                Ok(ForkSide::Child) => {
                     // If the child held the socket, the host would not notice the end of the spawner.
                     drop((host.take(), signals));
                     become_one(plan, group.as_ref(), &control, limits)
                 }
-                Ok(Fork::Parent(pid)) => {
+                Ok(ForkSide::Parent(pid)) => {
                     keepers.insert(pid);
                     groups.extend(group.map(|group| (pid, group)));
                 }
                 // The host sees its end of the socket close, and reports the failure.
                 Err(_) => {
-                    group.as_ref().map(Group::remove);
+                    group.as_ref().map(CellCgroup::remove);
                 }
             }
         }
     }
 }
 
-fn become_one(plan: Option<Plan>, group: Option<&Group>, control: &OwnedFd, limits: Limits) -> ! {
+fn become_one(plan: Option<CellPlan>, group: Option<&CellCgroup>, control: &OwnedFd, limits: LaunchLimits) -> ! {
     match plan {
         Some(plan) => cell::serve(plan, group, control, limits),
         None => keeper::keep(control, limits),
@@ -108,11 +108,11 @@ fn take_stdin() -> rustix::io::Result<OwnedFd> {
 }
 
 /// Receives a request: a cell with this plan or a supervisor, and its socket. Returns `None` if the host is gone.
-fn next_keeper(host: &OwnedFd) -> Option<(Option<Plan>, OwnedFd)> {
+fn next_keeper(host: &OwnedFd) -> Option<(Option<CellPlan>, OwnedFd)> {
     let (bytes, mut fds) = link::message(host, MAX_ORDER)?;
     let plan = match bytes.is_empty() {
         true => None,
-        false => Some(Plan::read(&mut In(&bytes))?),
+        false => Some(CellPlan::read(&mut MessageDecoder(&bytes))?),
     };
     Some((plan, fds.pop()?))
 }
@@ -122,16 +122,16 @@ fn reap(keepers: &mut BTreeSet<i32>) -> bool {
     // ends: every round reaps one process, or is the last
     loop {
         match sys::wait_any() {
-            Wait::Reaped(Reaped { pid, .. }) => {
+            ChildWaitOutcome::Reaped(ReapedChild { pid, .. }) => {
                 keepers.remove(&pid);
             }
             // A supervisor never stops by itself: a program has stopped it.
-            Wait::Stopped(pid) if keepers.contains(&pid) => {
+            ChildWaitOutcome::Stopped(pid) if keepers.contains(&pid) => {
                 tree::signal(&BTreeSet::from([pid]), Signal::CONT);
             }
-            Wait::Stopped(_) => {}
-            Wait::Running => return false,
-            Wait::NoChildren => return true,
+            ChildWaitOutcome::Stopped(_) => {}
+            ChildWaitOutcome::Running => return false,
+            ChildWaitOutcome::NoChildren => return true,
         }
     }
 }

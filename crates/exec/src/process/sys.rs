@@ -12,22 +12,22 @@ use std::time::Duration;
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-use super::message::Used;
+use super::message::ResourceUsage;
 
 /// The side that returns from [`fork`].
-pub(crate) enum Fork {
+pub(crate) enum ForkSide {
     Parent(i32),
     Child,
 }
 
 /// Forks this process.
-pub(crate) fn fork() -> io::Result<Fork> {
+pub(crate) fn fork() -> io::Result<ForkSide> {
     // SAFETY: this process has one thread, so the child's memory is consistent: no lock is held by a thread that is
     // missing in the child.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        pid => Ok(Fork::Parent(pid)),
+        0 => Ok(ForkSide::Child),
+        pid => Ok(ForkSide::Parent(pid)),
     }
 }
 
@@ -45,14 +45,14 @@ pub(super) fn kill_all() {
 }
 
 /// Executes the program at `path`. Returns the error on failure. Allocates nothing.
-pub(super) fn exec(path: &CStr, argv: &Words, env: &Words) -> Errno {
+pub(super) fn exec(path: &CStr, argv: &CStringArray, env: &CStringArray) -> Errno {
     // SAFETY: both lists end with a null pointer, and point to strings that live as long as they do.
     unsafe { libc::execve(path.as_ptr(), argv.pointers.as_ptr(), env.pointers.as_ptr()) };
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
 /// Executes the script at `path` with the shell. `argv` holds the shell, a placeholder, and the script's arguments.
-pub(super) fn exec_script(path: &CStr, argv: &mut Words, env: &Words) -> Errno {
+pub(super) fn exec_script(path: &CStr, argv: &mut CStringArray, env: &CStringArray) -> Errno {
     let before = std::mem::replace(&mut argv.pointers[1], path.as_ptr());
     let errno = exec(c"/bin/sh", argv, env);
     argv.pointers[1] = before;
@@ -60,13 +60,13 @@ pub(super) fn exec_script(path: &CStr, argv: &mut Words, env: &Words) -> Errno {
 }
 
 /// A null-terminated array of C strings.
-pub(super) struct Words {
+pub(super) struct CStringArray {
     /// Owns the strings that the pointers refer to.
     _texts: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
 }
 
-impl Words {
+impl CStringArray {
     pub(super) fn new(texts: Vec<CString>) -> Self {
         let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
         Self { _texts: texts, pointers }
@@ -143,22 +143,22 @@ pub(crate) fn drain(signals: &OwnedFd) {
 }
 
 /// A child that was reaped.
-pub(super) struct Reaped {
+pub(super) struct ReapedChild {
     pub(super) pid: i32,
     pub(super) status: i32,
-    pub(super) used: Used,
+    pub(super) used: ResourceUsage,
 }
 
 /// The result of a wait for children.
-pub(super) enum Wait {
-    Reaped(Reaped),
+pub(super) enum ChildWaitOutcome {
+    Reaped(ReapedChild),
     Stopped(i32),
     Running,
     NoChildren,
 }
 
 /// Reaps one child that has exited, or reports one that was stopped. Does not block.
-pub(super) fn wait_any() -> Wait {
+pub(super) fn wait_any() -> ChildWaitOutcome {
     let mut status = 0;
     // SAFETY: a zeroed `rusage` is valid, and both places outlive the call.
     let (pid, used) = unsafe {
@@ -168,18 +168,18 @@ pub(super) fn wait_any() -> Wait {
         (pid, used)
     };
     match pid {
-        0 => Wait::Running,
-        -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Wait::Running,
-        -1 => Wait::NoChildren,
-        pid if libc::WIFSTOPPED(status) => Wait::Stopped(pid),
+        0 => ChildWaitOutcome::Running,
+        -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => ChildWaitOutcome::Running,
+        -1 => ChildWaitOutcome::NoChildren,
+        pid if libc::WIFSTOPPED(status) => ChildWaitOutcome::Stopped(pid),
         pid => {
             let time = |time: libc::timeval| {
                 let micros = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_usec);
                 Duration::from_micros(u64::try_from(micros).unwrap_or(0))
             };
             let peak_memory = u64::try_from(used.ru_maxrss).unwrap_or(0).saturating_mul(1024);
-            let used = Used { user: time(used.ru_utime), system: time(used.ru_stime), peak_memory };
-            Wait::Reaped(Reaped { pid, status, used })
+            let used = ResourceUsage { user: time(used.ru_utime), system: time(used.ru_stime), peak_memory };
+            ChildWaitOutcome::Reaped(ReapedChild { pid, status, used })
         }
     }
 }
@@ -189,9 +189,9 @@ pub(crate) fn reap_all() -> bool {
     // ends: every round reaps one process, or is the last
     loop {
         match wait_any() {
-            Wait::Reaped(_) | Wait::Stopped(_) => {}
-            Wait::Running => return false,
-            Wait::NoChildren => return true,
+            ChildWaitOutcome::Reaped(_) | ChildWaitOutcome::Stopped(_) => {}
+            ChildWaitOutcome::Running => return false,
+            ChildWaitOutcome::NoChildren => return true,
         }
     }
 }

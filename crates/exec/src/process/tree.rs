@@ -13,7 +13,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-use super::message::Ended;
+use super::message::KilledProcess;
 
 /// The maximum number of processes found at once; a fork bomb has as many as the system allows.
 const MAX_LOOKED_AT: usize = 100_000;
@@ -39,7 +39,7 @@ pub(super) fn below(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 /// Sends `signal` to each of `pids`, which [`below`] has found, unless the pid was reused.
 pub(super) fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     for &pid in pids {
-        if let Some(held) = Held::of(pid, pids) {
+        if let Some(held) = PinnedProcess::of(pid, pids) {
             held.signal(signal);
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
         }
         let mut groups = BTreeSet::from([ours]);
         for &pid in &new {
-            let Some(held) = Held::of(pid, &all) else { continue };
+            let Some(held) = PinnedProcess::of(pid, &all) else { continue };
             let group = held.group;
             if group > 1
                 && groups.insert(group)
@@ -76,14 +76,14 @@ pub(super) fn kill(except: &BTreeSet<i32>) -> BTreeSet<i32> {
 }
 
 /// A descendant, pinned by a pidfd so that its pid cannot be reused.
-struct Held {
+struct PinnedProcess {
     pid: Pid,
     /// `None` where the kernel has no pidfds, or refuses them.
     handle: Option<OwnedFd>,
     group: i32,
 }
 
-impl Held {
+impl PinnedProcess {
     /// Pins a process. The pid may have been reused since the scan. The pidfd refers to one process; if its parent is
     /// ours, it is a descendant in any case.
     fn of(pid: i32, ours: &BTreeSet<i32>) -> Option<Self> {
@@ -107,10 +107,10 @@ impl Held {
 }
 
 /// Returns the names of `pids`.
-pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<Ended> {
+pub(super) fn named(pids: &BTreeSet<i32>, at_most: usize) -> Vec<KilledProcess> {
     let name = |pid: i32| {
         let comm = read(&format!("/proc/{pid}/comm"))?;
-        Some(Ended { pid, name: String::from_utf8_lossy(comm.trim_ascii_end()).into_owned() })
+        Some(KilledProcess { pid, name: String::from_utf8_lossy(comm.trim_ascii_end()).into_owned() })
     };
     pids.iter().filter_map(|&pid| name(pid)).take(at_most).collect()
 }

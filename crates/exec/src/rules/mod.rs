@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use policy::rules::{Layer, RuleFault, Rules};
 
 pub use read::read;
-pub use save::{SaveFault, Saved, save};
+pub use save::{RuleSaveFault, SavedRule, save};
 
 /// Reads the rules of all `files`. A missing file holds no rules.
 pub fn load(files: &[(Layer, PathBuf)]) -> Result<Rules, RuleFault> {

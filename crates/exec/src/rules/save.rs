@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use policy::rules::{Added, Layer, NewRule, RuleFault, add};
 
-use crate::own_file::OwnFile;
+use crate::own_file::AtomicFile;
 
 /// The location of a saved rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedRule {
     /// The file, with links resolved.
     pub file: PathBuf,
     /// The line number, from 1.
@@ -20,7 +20,7 @@ pub struct Saved {
 
 /// The reason why a rule was not saved. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum SaveFault {
+pub enum RuleSaveFault {
     /// The file does not parse as rules, or the rule cannot be added to it.
     #[error("the rule was not saved: {0}")]
     Rules(#[from] RuleFault),
@@ -38,17 +38,17 @@ pub enum SaveFault {
 }
 
 /// Adds `rule` to the user's rules in `file`, which is created if missing. A symlink is kept: its target is written.
-pub fn save(file: &Path, rule: &NewRule) -> Result<Saved, SaveFault> {
-    let machine = |source: io::Error| SaveFault::Machine { file: file.to_owned(), source };
-    let place = OwnFile::of(file).map_err(machine)?;
+pub fn save(file: &Path, rule: &NewRule) -> Result<SavedRule, RuleSaveFault> {
+    let machine = |source: io::Error| RuleSaveFault::Machine { file: file.to_owned(), source };
+    let place = AtomicFile::of(file).map_err(machine)?;
     let locked = place.lock().map_err(machine)?;
-    let Some(_held_to_the_end) = locked else { return Err(SaveFault::Held(place.lock_path().to_owned())) };
+    let Some(_held_to_the_end) = locked else { return Err(RuleSaveFault::Held(place.lock_path().to_owned())) };
     let before = super::read(place.path(), Layer::User)?;
     match add(before.as_deref().unwrap_or_default(), place.path(), rule)? {
-        Added::There { line } => Ok(Saved { file: place.path().to_owned(), line, was_there: true }),
+        Added::There { line } => Ok(SavedRule { file: place.path().to_owned(), line, was_there: true }),
         Added::Text { text, line } => {
             place.replace(&text).map_err(machine)?;
-            Ok(Saved { file: place.path().to_owned(), line, was_there: false })
+            Ok(SavedRule { file: place.path().to_owned(), line, was_there: false })
         }
     }
 }

@@ -16,13 +16,13 @@ use rustix::net::{
 
 /// The owner of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum SocketOwner {
     /// A process of the cell has bound it.
     Ours,
     /// A process outside the cell has bound it, or the owner is unknown.
     Others,
     /// It is bound in no visible network: its owner is gone, or is in another sandbox.
-    Nobodys,
+    Unbound,
 }
 
 /// The bound sockets that a supervisor knows.
@@ -59,27 +59,27 @@ impl BoundSockets {
     }
 
     /// Returns the owner of the socket that is bound to `file`.
-    pub(crate) fn whose(&self, file: &OwnedFd) -> Whose {
-        self.look(file).unwrap_or(Whose::Others)
+    pub(crate) fn whose(&self, file: &OwnedFd) -> SocketOwner {
+        self.look(file).unwrap_or(SocketOwner::Others)
     }
 
-    fn look(&self, file: &OwnedFd) -> Result<Whose> {
+    fn look(&self, file: &OwnedFd) -> Result<SocketOwner> {
         let file = SocketFile::of(file)?;
         if self.own_network {
             let inside = numbers(&asking()?, &file)?;
             if !inside.is_empty() {
-                return Ok(Whose::Ours);
+                return Ok(SocketOwner::Ours);
             }
         }
-        let _one_at_a_time = Locked::new(&self.notes)?;
+        let _one_at_a_time = BoundSocketsLock::new(&self.notes)?;
         let outside = numbers(self.outside()?, &file)?;
         if outside.is_empty() {
-            return Ok(Whose::Nobodys);
+            return Ok(SocketOwner::Unbound);
         }
         let noted = if self.own_network { Vec::new() } else { self.noted()? };
         // A file is bound once. Other sockets listed with it are accepted connections, which are never bound.
         let ours = outside.iter().any(|number| noted.contains(number));
-        Ok(if ours { Whose::Ours } else { Whose::Others })
+        Ok(if ours { SocketOwner::Ours } else { SocketOwner::Others })
     }
 
     /// Records that a process of the cell is about to bind `socket`.
@@ -90,7 +90,7 @@ impl BoundSockets {
 
     fn add(&self, socket: &OwnedFd) -> Result<()> {
         let number = socket_cookie(socket)?;
-        let _one_at_a_time = Locked::new(&self.notes)?;
+        let _one_at_a_time = BoundSocketsLock::new(&self.notes)?;
         let mut noted = self.noted()?;
         if noted.contains(&number) {
             return Ok(());
@@ -120,16 +120,16 @@ impl BoundSockets {
 }
 
 /// Excludes other supervisors. The lock belongs to the process and ends with it.
-struct Locked<'a>(&'a OwnedFd);
+struct BoundSocketsLock<'a>(&'a OwnedFd);
 
-impl<'a> Locked<'a> {
+impl<'a> BoundSocketsLock<'a> {
     fn new(notes: &'a OwnedFd) -> Result<Self> {
         fcntl_lock(notes, FlockOperation::LockExclusive)?;
         Ok(Self(notes))
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for BoundSocketsLock<'_> {
     fn drop(&mut self) {
         let _gone = fcntl_lock(self.0, FlockOperation::Unlock);
     }
@@ -306,16 +306,16 @@ mod tests {
         let sockets = BoundSockets::new(false).unwrap();
         let listener = UnixListener::bind(&own).unwrap();
         let _theirs = UnixListener::bind(&other).unwrap();
-        assert_eq!(sockets.whose(&named(&own)), Whose::Others);
+        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Others);
         let listener = OwnedFd::from(listener);
         sockets.note(&listener);
-        assert_eq!(sockets.whose(&named(&own)), Whose::Ours);
-        assert_eq!(sockets.whose(&named(&other)), Whose::Others);
+        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Ours);
+        assert_eq!(sockets.whose(&named(&other)), SocketOwner::Others);
         // Another name of the same file.
         std::fs::hard_link(&own, place.path().join("link")).unwrap();
-        assert_eq!(sockets.whose(&named(&place.path().join("link"))), Whose::Ours);
+        assert_eq!(sockets.whose(&named(&place.path().join("link"))), SocketOwner::Ours);
         drop(listener);
-        assert_eq!(sockets.whose(&named(&own)), Whose::Nobodys);
+        assert_eq!(sockets.whose(&named(&own)), SocketOwner::Unbound);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use libc::{
 /// One instruction, in the kernel's layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Instruction {
+pub(crate) struct BpfInstruction {
     /// The operation.
     pub(crate) code: u16,
     /// The number of instructions to skip if the test holds.
@@ -29,7 +29,7 @@ pub(crate) struct Instruction {
 
 /// A condition on the accumulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum BpfCondition {
     /// It equals this number.
     Is(u32),
     /// It is at least this number.
@@ -44,62 +44,62 @@ pub(crate) enum Question {
 /// other branch into reach.
 const REACH: usize = 254;
 
-/// A position in a [`Program`], counted from its end.
+/// A position in a [`BpfAssembler`], counted from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Label(usize);
+pub(crate) struct BpfLabel(usize);
 
 /// The instructions from the last to the first.
 #[derive(Debug, Default)]
-pub(crate) struct Program {
-    backwards: Vec<Instruction>,
+pub(crate) struct BpfAssembler {
+    backwards: Vec<BpfInstruction>,
 }
 
-impl Program {
+impl BpfAssembler {
     /// Emits a return of `value`. A return within reach is reused.
-    pub(crate) fn answer(&mut self, value: u32) -> Label {
-        let answer = Instruction { code: code(BPF_RET | BPF_K), jt: 0, jf: 0, k: value };
+    pub(crate) fn answer(&mut self, value: u32) -> BpfLabel {
+        let answer = BpfInstruction { code: code(BPF_RET | BPF_K), jt: 0, jf: 0, k: value };
         let near = self.backwards.len().saturating_sub(REACH);
         match self.backwards[near..].iter().rposition(|&instruction| instruction == answer) {
-            Some(found) => Label(near + found),
+            Some(found) => BpfLabel(near + found),
             None => self.push(answer.code, value),
         }
     }
 
     /// Emits a load of the word at `offset` of the kernel's call data, then continues at `next`.
-    pub(crate) fn load(&mut self, offset: u32, next: Label) -> Label {
+    pub(crate) fn load(&mut self, offset: u32, next: BpfLabel) -> BpfLabel {
         self.before(next);
         self.push(code(BPF_LD | BPF_W | BPF_ABS), offset)
     }
 
     /// Emits a bitwise AND of the accumulator with `mask`, then continues at `next`.
-    pub(crate) fn mask(&mut self, mask: u32, next: Label) -> Label {
+    pub(crate) fn mask(&mut self, mask: u32, next: BpfLabel) -> BpfLabel {
         self.before(next);
         self.push(code(BPF_ALU | BPF_AND | BPF_K), mask)
     }
 
     /// Emits a conditional jump to `yes` or to `no`.
-    pub(crate) fn ask(&mut self, question: Question, yes: Label, no: Label) -> Label {
+    pub(crate) fn ask(&mut self, question: BpfCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
         let (test, k) = match question {
-            Question::Is(k) => (BPF_JEQ, k),
-            Question::AtLeast(k) => (BPF_JGE, k),
-            Question::Above(k) => (BPF_JGT, k),
-            Question::Has(k) => (BPF_JSET, k),
+            BpfCondition::Is(k) => (BPF_JEQ, k),
+            BpfCondition::AtLeast(k) => (BPF_JGE, k),
+            BpfCondition::Above(k) => (BPF_JGT, k),
+            BpfCondition::Has(k) => (BPF_JSET, k),
         };
         let (yes, no) = (self.near(yes), self.near(no));
         let (jt, jf) = (self.short(yes), self.short(no));
-        self.backwards.push(Instruction { code: code(BPF_JMP | test | BPF_K), jt, jf, k });
+        self.backwards.push(BpfInstruction { code: code(BPF_JMP | test | BPF_K), jt, jf, k });
         self.last()
     }
 
     /// Returns the instructions in the kernel's order, beginning at `first`.
-    pub(crate) fn finish(mut self, first: Label) -> Vec<Instruction> {
+    pub(crate) fn finish(mut self, first: BpfLabel) -> Vec<BpfInstruction> {
         self.before(first);
         self.backwards.reverse();
         self.backwards
     }
 
     /// Ensures that the next emitted instruction is followed by `next`.
-    fn before(&mut self, next: Label) {
+    fn before(&mut self, next: BpfLabel) {
         if next != self.last() {
             self.bridge(next);
         }
@@ -107,7 +107,7 @@ impl Program {
 
     /// Returns an equivalent of `label` within [`REACH`]. Repeats a return instead of jumping to it: each is one
     /// instruction.
-    fn near(&mut self, label: Label) -> Label {
+    fn near(&mut self, label: BpfLabel) -> BpfLabel {
         if self.distance(label) <= REACH {
             return label;
         }
@@ -116,26 +116,26 @@ impl Program {
     }
 
     /// Emits a jump to `label` at any distance.
-    fn bridge(&mut self, label: Label) -> Label {
+    fn bridge(&mut self, label: BpfLabel) -> BpfLabel {
         let distance = u32::try_from(self.distance(label)).expect("a program is far shorter");
         self.push(code(BPF_JMP | BPF_JA), distance)
     }
 
-    fn push(&mut self, code: u16, k: u32) -> Label {
-        self.backwards.push(Instruction { code, jt: 0, jf: 0, k });
+    fn push(&mut self, code: u16, k: u32) -> BpfLabel {
+        self.backwards.push(BpfInstruction { code, jt: 0, jf: 0, k });
         self.last()
     }
 
-    fn last(&self) -> Label {
-        Label(self.backwards.len().saturating_sub(1))
+    fn last(&self) -> BpfLabel {
+        BpfLabel(self.backwards.len().saturating_sub(1))
     }
 
     /// Returns the number of instructions that the next emitted one must skip to reach `label`.
-    fn distance(&self, label: Label) -> usize {
+    fn distance(&self, label: BpfLabel) -> usize {
         self.backwards.len() - 1 - label.0
     }
 
-    fn short(&self, label: Label) -> u8 {
+    fn short(&self, label: BpfLabel) -> u8 {
         u8::try_from(self.distance(label)).expect("`near` made it so")
     }
 }

@@ -21,11 +21,11 @@ use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::bound::{BoundSockets, Whose};
-use super::outside::{Outside, Way};
-use super::plan::Plan;
-use super::refusal::Refusal;
-use super::sys::{self, Answer, Asked};
+use super::bound::{BoundSockets, SocketOwner};
+use super::outside::{EgressHosts, EgressRoute};
+use super::plan::CellPlan;
+use super::refusal::KernelRefusal;
+use super::sys::{self, SeccompAnswer, SeccompNotification};
 use super::writes;
 
 /// The maximum number of refusals reported for a run.
@@ -41,16 +41,16 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// Answers the system calls of one run.
 pub(crate) struct Broker {
     listener: OwnedFd,
-    told: BTreeSet<Refusal>,
-    news: Vec<Refusal>,
+    told: BTreeSet<KernelRefusal>,
+    news: Vec<KernelRefusal>,
     /// Connections in progress, or waiting for room in a listener's backlog.
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingConnect>,
     /// The allowed hosts beyond the network setting, if there are any.
-    pub(crate) outside: Option<Outside>,
+    pub(crate) outside: Option<EgressHosts>,
 }
 
-struct Waiting {
-    asked: Asked,
+struct PendingConnect {
+    asked: SeccompNotification,
     socket: OwnedFd,
     to: Vec<u8>,
     /// The socket file, if the address refers to it by descriptor.
@@ -64,8 +64,8 @@ struct Waiting {
 
 /// The plan and the network facts that a supervisor judges by.
 #[derive(Debug)]
-pub(crate) struct Bounds {
-    pub(crate) plan: Plan,
+pub(crate) struct BrokerFacts {
+    pub(crate) plan: CellPlan,
     /// True if the cell has its own loopback and abstract socket namespace.
     pub(crate) own_network: bool,
     /// Finds the owner of a socket.
@@ -73,7 +73,7 @@ pub(crate) struct Bounds {
 }
 
 impl Broker {
-    pub(crate) fn new(listener: OwnedFd, outside: Option<Outside>) -> Self {
+    pub(crate) fn new(listener: OwnedFd, outside: Option<EgressHosts>) -> Self {
         Self { listener, told: BTreeSet::new(), news: Vec::new(), waiting: Vec::new(), outside }
     }
 
@@ -88,24 +88,24 @@ impl Broker {
     }
 
     /// Returns the refusals since the last call.
-    pub(crate) fn news(&mut self) -> Vec<Refusal> {
+    pub(crate) fn news(&mut self) -> Vec<KernelRefusal> {
         std::mem::take(&mut self.news)
     }
 
     /// Answers one system call.
-    pub(crate) fn serve(&mut self, bounds: &Bounds) {
+    pub(crate) fn serve(&mut self, bounds: &BrokerFacts) {
         let Ok(asked) = sys::asked(&self.listener) else { return };
         let answer = match i64::from(asked.number) {
             libc::SYS_connect => self.connect(&asked, bounds),
             libc::SYS_bind => {
                 note(&asked, &bounds.bound);
-                Some(Answer::GoOn)
+                Some(SeccompAnswer::Continue)
             }
             _ => {
                 for path in writes::refused(&asked, &bounds.plan) {
-                    self.tell(Refusal::Write(path));
+                    self.tell(KernelRefusal::Write(path));
                 }
-                Some(Answer::GoOn)
+                Some(SeccompAnswer::Continue)
             }
         };
         if let Some(answer) = answer {
@@ -140,7 +140,7 @@ impl Broker {
                 outcome => {
                     // Restored before the caller continues.
                     let _as_before = fcntl_setfl(&waiting.socket, waiting.flags);
-                    let answer = outcome.map_or_else(Answer::Fails, |()| Answer::Done);
+                    let answer = outcome.map_or_else(SeccompAnswer::Fails, |()| SeccompAnswer::Done);
                     sys::answer(&self.listener, &waiting.asked, answer);
                 }
             }
@@ -149,80 +149,80 @@ impl Broker {
 
     /// Records the refusals that the relay reports.
     pub(crate) fn hear(&mut self) {
-        let heard = self.outside.as_mut().map(Outside::heard).unwrap_or_default();
+        let heard = self.outside.as_mut().map(EgressHosts::heard).unwrap_or_default();
         heard.into_iter().for_each(|refusal| self.tell(refusal));
     }
 
     /// Records a refusal, once.
-    pub(crate) fn tell(&mut self, refusal: Refusal) {
+    pub(crate) fn tell(&mut self, refusal: KernelRefusal) {
         if self.told.len() < MAX_TOLD && self.told.insert(refusal.clone()) {
             self.news.push(refusal);
         }
     }
 
     /// Decides about a `connect`. Returns `None` if the answer comes later.
-    fn connect(&mut self, asked: &Asked, bounds: &Bounds) -> Option<Answer> {
+    fn connect(&mut self, asked: &SeccompNotification, bounds: &BrokerFacts) -> Option<SeccompAnswer> {
         let mut bytes = [0; MAX_ADDRESS];
         let length = usize::try_from(asked.args[2] & 0xffff_ffff).unwrap_or(MAX_ADDRESS).min(MAX_ADDRESS);
         if let Err(errno) = read_memory(asked.pid, asked.args[1], &mut bytes[..length]) {
-            return Some(Answer::Fails(errno));
+            return Some(SeccompAnswer::Fails(errno));
         }
         let socket = match socket_of(asked) {
             Ok(socket) => socket,
-            Err(errno) => return Some(Answer::Fails(errno)),
+            Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let bytes = &bytes[..length];
         // The family of the socket decides who can be reached with it. This descriptor is the broker's own copy.
         let is_unix = socket_domain(&socket) == Ok(AddressFamily::UNIX);
         match (target(bytes), is_unix) {
-            (Target::Internet(to), false) => match self.way(to, &socket, &bounds.plan) {
-                Way::Straight => self.connect_for(asked, socket, bytes.to_vec(), None),
-                Way::Door(door) => {
+            (ConnectTarget::Internet(to), false) => match self.way(to, &socket, &bounds.plan) {
+                EgressRoute::Direct => self.connect_for(asked, socket, bytes.to_vec(), None),
+                EgressRoute::Relayed(door) => {
                     let address = inet_address(door, socket_domain(&socket));
                     self.connect_for(asked, socket, address, None)
                 }
-                Way::Refused(refusal) => {
+                EgressRoute::Refused(refusal) => {
                     self.tell(refusal);
-                    Some(Answer::Fails(Errno::NETUNREACH))
+                    Some(SeccompAnswer::Fails(Errno::NETUNREACH))
                 }
-                Way::Fails(errno) => Some(Answer::Fails(errno)),
+                EgressRoute::Fails(errno) => Some(SeccompAnswer::Fails(errno)),
             },
-            (Target::Path(path), true) => self.connect_path(asked, socket, path, bounds),
-            (Target::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
-            (Target::Path(_) | Target::Abstract(_), false) => Some(Answer::Fails(Errno::AFNOSUPPORT)),
-            (Target::Internet(_) | Target::Other, _) => self.connect_for(asked, socket, bytes.to_vec(), None),
+            (ConnectTarget::Path(path), true) => self.connect_path(asked, socket, path, bounds),
+            (ConnectTarget::Abstract(name), true) => self.connect_abstract(asked, socket, name, bounds),
+            (ConnectTarget::Path(_) | ConnectTarget::Abstract(_), false) => Some(SeccompAnswer::Fails(Errno::AFNOSUPPORT)),
+            (ConnectTarget::Internet(_) | ConnectTarget::Other, _) => self.connect_for(asked, socket, bytes.to_vec(), None),
         }
     }
 
     /// Returns the route to `to`.
-    fn way(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &Plan) -> Way {
+    fn way(&mut self, to: SocketAddr, socket: &OwnedFd, plan: &CellPlan) -> EgressRoute {
         let outside = self.outside.as_mut().and_then(|outside| {
             // Only streams are relayed.
             let kind = socket_type(socket).unwrap_or(SocketType::DGRAM);
             outside.way(to, kind, &plan.hosts)
         });
         outside.unwrap_or_else(|| match may_connect(to, plan.network) {
-            true => Way::Straight,
-            false => Way::Refused(Refusal::Connect(to)),
+            true => EgressRoute::Direct,
+            false => EgressRoute::Refused(KernelRefusal::Connect(to)),
         })
     }
 
     fn connect_abstract(
         &mut self,
-        asked: &Asked,
+        asked: &SeccompNotification,
         socket: OwnedFd,
         name: &[u8],
-        bounds: &Bounds,
-    ) -> Option<Answer> {
+        bounds: &BrokerFacts,
+    ) -> Option<SeccompAnswer> {
         let shown = [b"@", name].concat();
         if bounds.own_network || bounds.plan.sockets.contains(&shown) {
             return self.connect_for(asked, socket, unix_address(&[b"\0", name].concat()), None);
         }
-        self.tell(Refusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
-        Some(Answer::Fails(Errno::ACCESS))
+        self.tell(KernelRefusal::Socket(String::from_utf8_lossy(&shown).into_owned()));
+        Some(SeccompAnswer::Fails(Errno::ACCESS))
     }
 
-    fn connect_path(&mut self, asked: &Asked, own: OwnedFd, path: &[u8], bounds: &Bounds) -> Option<Answer> {
+    fn connect_path(&mut self, asked: &SeccompNotification, own: OwnedFd, path: &[u8], bounds: &BrokerFacts) -> Option<SeccompAnswer> {
         let path = Path::new(OsStr::from_bytes(path));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let from = if path.is_absolute() {
@@ -230,7 +230,7 @@ impl Broker {
         } else {
             match openat(CWD, format!("/proc/{}/cwd", asked.pid), flags, Mode::empty()) {
                 Ok(cwd) => Some(cwd),
-                Err(errno) => return Some(Answer::Fails(errno)),
+                Err(errno) => return Some(SeccompAnswer::Fails(errno)),
             }
         };
         let found = match &from {
@@ -239,28 +239,28 @@ impl Broker {
         };
         let socket = match found {
             Ok(socket) => socket,
-            Err(errno) => return Some(Answer::Fails(errno)),
+            Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let by_descriptor = format!("/proc/self/fd/{}", socket.as_raw_fd());
         let real = match rustix::fs::readlinkat(CWD, &by_descriptor, Vec::new()) {
             Ok(real) => super::plan::to_path(real.into_bytes()),
-            Err(errno) => return Some(Answer::Fails(errno)),
+            Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let is_named = || bounds.plan.sockets.iter().any(|name| name == real.as_os_str().as_bytes());
         let plan = &bounds.plan;
         let whose = match writes::is_private(&real, plan) || is_named() {
-            true => Whose::Ours,
+            true => SocketOwner::Ours,
             false => bounds.bound.whose(&socket),
         };
         match whose {
-            Whose::Ours => {}
+            SocketOwner::Ours => {}
             // As if the connection had been tried: no process listens.
-            Whose::Nobodys if writes::may_write(&real, plan) => {
-                return Some(Answer::Fails(Errno::CONNREFUSED));
+            SocketOwner::Unbound if writes::may_write(&real, plan) => {
+                return Some(SeccompAnswer::Fails(Errno::CONNREFUSED));
             }
-            Whose::Nobodys | Whose::Others => {
-                self.tell(Refusal::Socket(real.to_string_lossy().into_owned()));
-                return Some(Answer::Fails(Errno::ACCESS));
+            SocketOwner::Unbound | SocketOwner::Others => {
+                self.tell(KernelRefusal::Socket(real.to_string_lossy().into_owned()));
+                return Some(SeccompAnswer::Fails(Errno::ACCESS));
             }
         }
         self.connect_for(asked, own, unix_address(by_descriptor.as_bytes()), Some(socket))
@@ -269,21 +269,21 @@ impl Broker {
     /// Connects the caller's socket.
     fn connect_for(
         &mut self,
-        asked: &Asked,
+        asked: &SeccompNotification,
         socket: OwnedFd,
         to: Vec<u8>,
         held: Option<OwnedFd>,
-    ) -> Option<Answer> {
+    ) -> Option<SeccompAnswer> {
         if !sys::still_asked(&self.listener, asked) {
-            return Some(Answer::Fails(Errno::INTR));
+            return Some(SeccompAnswer::Fails(Errno::INTR));
         }
         let flags = match fcntl_getfl(&socket) {
             Ok(flags) => flags,
-            Err(errno) => return Some(Answer::Fails(errno)),
+            Err(errno) => return Some(SeccompAnswer::Fails(errno)),
         };
         let waits = !flags.contains(OFlags::NONBLOCK);
         if waits && self.waiting.len() >= MAX_WAITING {
-            return Some(Answer::Fails(Errno::NOBUFS));
+            return Some(SeccompAnswer::Fails(Errno::NOBUFS));
         }
         // The caller may block, but the broker must not.
         let _as_it_is = fcntl_setfl(&socket, flags | OFlags::NONBLOCK);
@@ -291,20 +291,20 @@ impl Broker {
         if waits && matches!(outcome, Err(Errno::AGAIN | Errno::INPROGRESS)) {
             let (begun, again) = (outcome == Err(Errno::INPROGRESS), Instant::now() + SOON);
             let asked = *asked;
-            self.waiting.push(Waiting { asked, socket, to, _held: held, flags, begun, again });
+            self.waiting.push(PendingConnect { asked, socket, to, _held: held, flags, begun, again });
             return None;
         }
         let _as_before = fcntl_setfl(&socket, flags);
         Some(match outcome {
-            Ok(()) => Answer::Done,
-            Err(errno) => Answer::Fails(errno),
+            Ok(()) => SeccompAnswer::Done,
+            Err(errno) => SeccompAnswer::Fails(errno),
         })
     }
 }
 
 /// Records that the caller is about to bind a socket. If the caller swaps the descriptor afterwards, the other socket
 /// is not recorded.
-fn note(asked: &Asked, bound: &BoundSockets) {
+fn note(asked: &SeccompNotification, bound: &BoundSockets) {
     if let Ok(socket) = socket_of(asked)
         && socket_domain(&socket) == Ok(AddressFamily::UNIX)
     {
@@ -343,7 +343,7 @@ const INET: u16 = 2;
 const INET6: u16 = 10;
 
 /// Returns a copy of the socket that the caller passed.
-fn socket_of(asked: &Asked) -> Result<OwnedFd> {
+fn socket_of(asked: &SeccompNotification) -> Result<OwnedFd> {
     let process = leader(asked.pid).and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let number = i32::try_from(asked.args[0] & 0xffff_ffff).map_err(|_| Errno::BADF)?;
     pidfd_getfd(pidfd_open(process, PidfdFlags::empty())?, number, PidfdGetfdFlags::empty())
@@ -371,16 +371,16 @@ pub(crate) fn read_memory(pid: u32, at: u64, bytes: &mut [u8]) -> Result<()> {
 
 /// The target of a socket address.
 #[derive(Debug, PartialEq, Eq)]
-enum Target<'a> {
+enum ConnectTarget<'a> {
     Internet(SocketAddr),
     Path(&'a [u8]),
     Abstract(&'a [u8]),
     Other,
 }
 
-fn target(address: &[u8]) -> Target<'_> {
+fn target(address: &[u8]) -> ConnectTarget<'_> {
     const UNIX: u16 = 1;
-    let Some((family, rest)) = address.split_first_chunk::<2>() else { return Target::Other };
+    let Some((family, rest)) = address.split_first_chunk::<2>() else { return ConnectTarget::Other };
     let port = || rest.first_chunk::<2>().map(|port| u16::from_be_bytes(*port));
     let inet = || Some(SocketAddr::new(Ipv4Addr::from(*rest[2..].first_chunk::<4>()?).into(), port()?));
     let inet6 = || {
@@ -388,14 +388,14 @@ fn target(address: &[u8]) -> Target<'_> {
         Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(*address)).to_canonical(), port()?))
     };
     match u16::from_ne_bytes(*family) {
-        INET if rest.len() >= 6 => inet().map_or(Target::Other, Target::Internet),
-        INET6 => inet6().map_or(Target::Other, Target::Internet),
+        INET if rest.len() >= 6 => inet().map_or(ConnectTarget::Other, ConnectTarget::Internet),
+        INET6 => inet6().map_or(ConnectTarget::Other, ConnectTarget::Internet),
         UNIX => match rest.split_first() {
-            None => Target::Other,
-            Some((0, name)) => Target::Abstract(name),
-            Some(_) => Target::Path(rest.split(|&byte| byte == 0).next().unwrap_or(rest)),
+            None => ConnectTarget::Other,
+            Some((0, name)) => ConnectTarget::Abstract(name),
+            Some(_) => ConnectTarget::Path(rest.split(|&byte| byte == 0).next().unwrap_or(rest)),
         },
-        _ => Target::Other,
+        _ => ConnectTarget::Other,
     }
 }
 
@@ -420,32 +420,32 @@ mod tests {
 
     #[test]
     fn whom_an_address_means() {
-        let internet = |text: &str| Target::Internet(text.parse().unwrap());
+        let internet = |text: &str| ConnectTarget::Internet(text.parse().unwrap());
         for (bytes, expected) in [
             (&[2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0][..], internet("127.0.0.1:80")),
-            (&[2, 0, 0, 80, 127, 0][..], Target::Other),
-            (&[2, 0][..], Target::Other),
-            (&[2][..], Target::Other),
-            (&[][..], Target::Other),
-            (b"\x01\0/a/b\0rest", Target::Path(b"/a/b")),
-            (b"\x01\0/a/b", Target::Path(b"/a/b")),
-            (b"\x01\0\0name\0x", Target::Abstract(b"name\0x")),
-            (b"\x01\0", Target::Other),
-            (b"\x10\0xxxxxxxxxx", Target::Other),
+            (&[2, 0, 0, 80, 127, 0][..], ConnectTarget::Other),
+            (&[2, 0][..], ConnectTarget::Other),
+            (&[2][..], ConnectTarget::Other),
+            (&[][..], ConnectTarget::Other),
+            (b"\x01\0/a/b\0rest", ConnectTarget::Path(b"/a/b")),
+            (b"\x01\0/a/b", ConnectTarget::Path(b"/a/b")),
+            (b"\x01\0\0name\0x", ConnectTarget::Abstract(b"name\0x")),
+            (b"\x01\0", ConnectTarget::Other),
+            (b"\x10\0xxxxxxxxxx", ConnectTarget::Other),
         ] {
             assert_eq!(target(bytes), expected, "{bytes:?}");
         }
         let mut mapped = vec![10, 0, 1, 187, 0, 0, 0, 0];
         mapped.extend(Ipv4Addr::new(127, 0, 0, 1).to_ipv6_mapped().octets());
         assert_eq!(target(&mapped), internet("127.0.0.1:443"));
-        assert_eq!(target(&mapped[..20]), Target::Other);
+        assert_eq!(target(&mapped[..20]), ConnectTarget::Other);
     }
 
     #[test]
     fn an_address_reads_as_it_was_written() {
         let to: SocketAddrV4 = "127.64.1.2:443".parse().unwrap();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
-            assert_eq!(target(&inet_address(to, Ok(family))), Target::Internet(to.into()));
+            assert_eq!(target(&inet_address(to, Ok(family))), ConnectTarget::Internet(to.into()));
         }
     }
 

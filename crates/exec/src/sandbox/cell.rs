@@ -21,24 +21,24 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::DumpableBehavior;
 
 use super::bound::BoundSockets;
-use super::bpf::Instruction;
-use super::broker::Bounds;
-use super::cgroup::Group;
+use super::bpf::BpfInstruction;
+use super::broker::BrokerFacts;
+use super::cgroup::CellCgroup;
 use super::filter::{FilterRules, filter};
-use super::mounts::{self, Fault};
-use super::plan::Plan;
+use super::mounts::{self, MountFault};
+use super::plan::CellPlan;
 use super::sys::{self, Namespaces};
 use super::{landlock, loopback, relay};
-use crate::process::bytes::Out;
+use crate::process::bytes::MessageEncoder;
 use crate::process::{confined, link};
 
 /// The confinement that a supervisor applies to the programs that it starts.
 #[derive(Debug)]
-pub(crate) struct Inside {
-    pub(crate) bounds: Bounds,
+pub(crate) struct ProgramConfinement {
+    pub(crate) bounds: BrokerFacts,
     /// The Landlock version in use.
     pub(crate) landlock: Option<u32>,
-    pub(crate) filter: Vec<Instruction>,
+    pub(crate) filter: Vec<BpfInstruction>,
     /// True if the broker judges calls that the filter cannot.
     pub(crate) brokered: bool,
     /// True if supervisors are process 1 of a process namespace.
@@ -54,7 +54,7 @@ pub(crate) struct Inside {
     pub(crate) relay: Option<OwnedFd>,
 }
 
-impl Inside {
+impl ProgramConfinement {
     /// Builds the Landlock ruleset for the current files; `None` without Landlock.
     pub(crate) fn rules(&self) -> rustix::io::Result<Option<OwnedFd>> {
         let make = |version| landlock::ruleset(&self.bounds.plan.writable, self.own_mounts, version);
@@ -70,7 +70,7 @@ impl Inside {
 
 /// Becomes the cell of `plan`, in the control group `group` if there is one. Serves the host at the other end of
 /// `control`.
-pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits: confined::Limits) -> ! {
+pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedFd, limits: confined::LaunchLimits) -> ! {
     let _old_kernel = rustix::thread::set_name(c"toolgate-cell");
     let group = group.filter(|group| group.enter().is_ok());
     let asks_memory = plan.limits.memory.is_some();
@@ -108,7 +108,7 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
         let spoken = woken.is_ok() && wait.get(1).is_some_and(|host| !host.revents().is_empty());
         drop(wait);
         if wanted && woken == Ok(0) {
-            (wanted, spare) = (false, Spare::make(&inside, limits).ok());
+            (wanted, spare) = (false, SpareSupervisor::make(&inside, limits).ok());
         }
         let Some(open) = host.filter(|_| spoken) else { continue };
         let mut fds = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
             continue;
         };
         // If none can be created, the host sees its end of the socket close, and reports it.
-        if let Some(ready) = spare.take().or_else(|| Spare::make(&inside, limits).ok()) {
+        if let Some(ready) = spare.take().or_else(|| SpareSupervisor::make(&inside, limits).ok()) {
             ready.employ(&keeper);
         }
         wanted = true;
@@ -130,15 +130,15 @@ pub(crate) fn serve(plan: Plan, group: Option<&Group>, control: &OwnedFd, limits
 const SPARE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 
 /// A supervisor that waits for the host that it will serve.
-struct Spare(OwnedFd);
+struct SpareSupervisor(OwnedFd);
 
 /// The first byte that a spare supervisor sends.
 const MADE: u8 = 0;
 const MADE_WITHOUT_LIMIT: u8 = 1;
 
-impl Spare {
-    /// Creates a spare supervisor. It reports its state: see [`Spare::outcome`].
-    fn make(inside: &Inside, limits: confined::Limits) -> rustix::io::Result<Self> {
+impl SpareSupervisor {
+    /// Creates a spare supervisor. It reports its state: see [`SpareSupervisor::outcome`].
+    fn make(inside: &ProgramConfinement, limits: confined::LaunchLimits) -> rustix::io::Result<Self> {
         let namespaces = match inside.own_processes {
             true => Namespaces::PID.and(Namespaces::MOUNT),
             // In its own mount namespace, so that no other supervisor sees its layers.
@@ -187,7 +187,7 @@ impl Spare {
 
 /// Encodes the message of a cell that is ready.
 fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
-    let mut out = Out::new();
+    let mut out = MessageEncoder::new();
     out.byte(0);
     out.number(gaps.len() as u64);
     gaps.iter().for_each(|gap| out.byte(*gap as u8));
@@ -195,12 +195,12 @@ fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
 }
 
 /// Encodes the message of a cell that could not be built.
-fn unable(fault: &Fault) -> Vec<u8> {
+fn unable(fault: &MountFault) -> Vec<u8> {
     let (kind, doing, errno) = match fault {
-        Fault::Machine(doing, errno) => (1, doing, errno),
-        Fault::Path(doing, errno) => (2, doing, errno),
+        MountFault::Machine(doing, errno) => (1, doing, errno),
+        MountFault::Path(doing, errno) => (2, doing, errno),
     };
-    let mut out = Out::new();
+    let mut out = MessageEncoder::new();
     out.byte(kind);
     out.bytes(doing.as_bytes());
     out.signed(errno.raw_os_error());
@@ -216,7 +216,7 @@ fn directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spare>), Fault> {
+fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
     let own_network = own_mounts && plan.network != Network::On;
@@ -224,7 +224,7 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
     let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
     let scratch = directory(&plan.scratch).ok();
     let bound = BoundSockets::new(own_network)
-        .map_err(|errno| Fault::Machine("asking about sockets".to_owned(), errno))?;
+        .map_err(|errno| MountFault::Machine("asking about sockets".to_owned(), errno))?;
     enclose(&mut plan, &mut gaps)?;
     let landlock =
         if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
@@ -250,8 +250,8 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
         brokered,
         recorded: plan.recorded && brokered && plan.tier >= Tier::Landlock,
     };
-    let bounds = Bounds { plan, own_network, bound };
-    let mut inside = Inside {
+    let bounds = BrokerFacts { plan, own_network, bound };
+    let mut inside = ProgramConfinement {
         bounds,
         landlock,
         filter: filter(rules),
@@ -268,7 +268,7 @@ fn build(mut plan: Plan, limits: confined::Limits) -> Result<(Inside, Option<Spa
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
-fn enclose(plan: &mut Plan, gaps: &mut BTreeSet<Gap>) -> Result<(), Fault> {
+fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<Gap>) -> Result<(), MountFault> {
     if plan.tier < Tier::Namespaces {
         // Only root has capabilities to drop.
         let _has_none = sys::forget_capabilities();
@@ -282,13 +282,13 @@ fn enclose(plan: &mut Plan, gaps: &mut BTreeSet<Gap>) -> Result<(), Fault> {
         plan.mounts.retain(|mount| !missing.contains(&mount.at));
         plan.writable.retain(|path| !missing.contains(path));
     }
-    sys::forget_capabilities().map_err(|errno| Fault::Machine("giving up capabilities".to_owned(), errno))
+    sys::forget_capabilities().map_err(|errno| MountFault::Machine("giving up capabilities".to_owned(), errno))
 }
 
 /// Creates the first supervisor, which shows what supervisors can do on this machine.
-fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> Result<Option<Spare>, Fault> {
+fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::LaunchLimits) -> Result<Option<SpareSupervisor>, MountFault> {
     let spare =
-        Spare::make(inside, limits).map_err(|errno| Fault::Machine("making a keeper".to_owned(), errno))?;
+        SpareSupervisor::make(inside, limits).map_err(|errno| MountFault::Machine("making a keeper".to_owned(), errno))?;
     match spare.outcome() {
         Some(MADE) => {}
         Some(_) => {
@@ -304,13 +304,13 @@ fn first(inside: &mut Inside, rules: FilterRules, limits: confined::Limits) -> R
             }
             return Ok(None);
         }
-        None => return Err(Fault::Machine("making a keeper".to_owned(), Errno::AGAIN)),
+        None => return Err(MountFault::Machine("making a keeper".to_owned(), Errno::AGAIN)),
     }
     Ok(Some(spare))
 }
 
 /// Returns the gaps in protection without namespaces.
-fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
+fn without_namespaces(plan: &CellPlan) -> BTreeSet<Gap> {
     let mut gaps =
         BTreeSet::from([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::Caches]);
     if plan.network == Network::Loopback {
@@ -329,7 +329,7 @@ fn without_namespaces(plan: &Plan) -> BTreeSet<Gap> {
 
 /// Returns the available Landlock version. With own mounts, Landlock is a second layer: mounts enforce everything
 /// except named pipes too.
-fn landlock_version(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<u32>, Fault> {
+fn landlock_version(plan: &CellPlan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<u32>, MountFault> {
     let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,
@@ -337,22 +337,22 @@ fn landlock_version(plan: &Plan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> 
             gaps.insert(Gap::Pipes);
             return Ok(None);
         }
-        Ok(_) => return Err(Fault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
-        Err(errno) => return Err(Fault::Machine("asking for Landlock".to_owned(), errno)),
+        Ok(_) => return Err(MountFault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
+        Err(errno) => return Err(MountFault::Machine("asking for Landlock".to_owned(), errno)),
     };
     if version < landlock::WHOLE && !own_mounts {
         gaps.insert(Gap::OldLandlock);
     }
     let rules = landlock::ruleset(&plan.writable, own_mounts, version);
-    rules.map_err(|errno| Fault::Machine("making Landlock's rules".to_owned(), errno))?;
+    rules.map_err(|errno| MountFault::Machine("making Landlock's rules".to_owned(), errno))?;
     Ok(Some(version))
 }
 
 /// Enters new namespaces, in which the user keeps the same ids.
-fn enter(plan: &Plan) -> Result<(), Fault> {
+fn enter(plan: &CellPlan) -> Result<(), MountFault> {
     let at = |doing: &str| {
         let doing = doing.to_owned();
-        move |errno| Fault::Machine(doing, errno)
+        move |errno| MountFault::Machine(doing, errno)
     };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut all = Namespaces::USER.and(Namespaces::MOUNT).and(Namespaces::IPC).and(Namespaces::NAMES);
@@ -382,7 +382,7 @@ fn write(path: &str, text: &str) -> rustix::io::Result<()> {
 }
 
 /// Tests whether a seccomp listener can be installed here: only one sandbox around a process can have one.
-fn can_listen() -> Result<bool, Fault> {
+fn can_listen() -> Result<bool, MountFault> {
     const NO_FILTER: i32 = 2;
     // A process without a filter is in no other sandbox.
     if rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -395,10 +395,10 @@ fn can_listen() -> Result<bool, Fault> {
     {
         return Ok(true);
     }
-    let doing = |errno| Fault::Machine("making a filter for system calls".to_owned(), errno);
+    let doing = |errno| MountFault::Machine("making a filter for system calls".to_owned(), errno);
     let pid = sys::fork_into(Namespaces::NONE).map_err(doing)?;
     if pid == 0 {
-        let allow = [Instruction { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];
+        let allow = [BpfInstruction { code: 6, jt: 0, jf: 0, k: 0x7fff_0000 }];
         let _old_kernel = rustix::thread::set_no_new_privs(true);
         confined::exit(match sys::filter(&allow, true) {
             Ok(_) => 0,

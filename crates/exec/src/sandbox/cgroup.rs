@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// The control group of one cell.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct CellCgroup {
     path: PathBuf,
     /// True if it limits the number of processes.
     pub(crate) processes: bool,
@@ -28,10 +28,10 @@ pub(crate) struct Group {
     pub(crate) memory: bool,
 }
 
-impl Group {
+impl CellCgroup {
     /// Creates a group with `limits`, if there are any and the system allows it.
     pub(crate) fn make(limits: &Limits) -> Option<Self> {
-        let wanted = Wanted { processes: limits.processes, memory: limits.memory, most: most_memory() };
+        let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, most: most_memory() };
         if wanted.controllers().is_empty() {
             return None;
         }
@@ -53,14 +53,14 @@ impl Group {
 
 /// The limits of a group.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct CgroupLimits {
     processes: Option<u64>,
     memory: Option<u64>,
     /// The upper bound of memory, independent of the configured limit.
     most: Option<u64>,
 }
 
-impl Wanted {
+impl CgroupLimits {
     fn controllers(self) -> Vec<&'static str> {
         let (pids, memory) = (self.processes.map(|_| "pids"), self.memory.or(self.most).map(|_| "memory"));
         pids.into_iter().chain(memory).collect()
@@ -95,7 +95,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
-fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
+fn make_in(place: &Path, wanted: CgroupLimits) -> Option<CellCgroup> {
     let controllers = wanted.controllers();
     let has = |all: &[u8], name: &str| {
         all.split(|byte| byte.is_ascii_whitespace()).any(|one| one == name.as_bytes())
@@ -122,7 +122,7 @@ fn make_in(place: &Path, wanted: Wanted) -> Option<Group> {
     }
     let memory = wanted.memory.into_iter().chain(wanted.most).min();
     let memory = memory.is_some_and(|most| set("memory.max", most));
-    let group = Group { path, processes, memory };
+    let group = CellCgroup { path, processes, memory };
     // Whether processes can be moved there is known only when one is moved.
     if processes || memory {
         return Some(group);

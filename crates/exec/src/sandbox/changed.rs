@@ -69,7 +69,7 @@ pub(crate) struct ChangedSince {
 }
 
 /// A directory to list.
-struct ListedNext {
+struct QueuedDirectory {
     below: PathBuf,
     /// True if the path lies in a directory that is new in its place.
     in_new: bool,
@@ -91,11 +91,11 @@ impl ChangedSince {
         let (mut left, mut entries) = (MAX_DIRECTORIES, MAX_ENTRIES);
         for root in &self.roots {
             let Ok(top) = sys::root(root) else { continue };
-            let mut next = VecDeque::from([ListedNext { below: PathBuf::new(), in_new: false }]);
+            let mut next = VecDeque::from([QueuedDirectory { below: PathBuf::new(), in_new: false }]);
             next.extend(self.changed_directories(root, &index));
             let mut listed = HashSet::new();
             // ends: only so many directories are listed
-            while let Some(ListedNext { below, in_new }) = next.pop_front().filter(|_| left > 0) {
+            while let Some(QueuedDirectory { below, in_new }) = next.pop_front().filter(|_| left > 0) {
                 if !listed.insert(below.clone()) {
                     continue;
                 }
@@ -115,7 +115,7 @@ impl ChangedSince {
                     let entry = below.join(name);
                     if kind == FileType::Directory {
                         if goes_deeper && name != ".git" && !is_installed(name) {
-                            next.push_back(ListedNext { below: entry, in_new });
+                            next.push_back(QueuedDirectory { below: entry, in_new });
                         }
                     } else if let Some(file) = told_by_name(&entry)
                         && (in_new || self.is_changed(&root.join(&entry)))
@@ -130,11 +130,11 @@ impl ChangedSince {
     }
 
     /// Returns the deeper directories in `root` that have changed.
-    fn changed_directories(&self, root: &Path, index: &DirectoryIndex) -> Vec<ListedNext> {
+    fn changed_directories(&self, root: &Path, index: &DirectoryIndex) -> Vec<QueuedDirectory> {
         let below = index.seen.keys().filter_map(|path| path.strip_prefix(root).ok());
         let deep = below.filter(|below| below.components().count() > DEPTH);
         let changed = deep.filter(|below| self.is_changed(&root.join(below)));
-        changed.map(|below| ListedNext { below: below.to_owned(), in_new: false }).collect()
+        changed.map(|below| QueuedDirectory { below: below.to_owned(), in_new: false }).collect()
     }
 
     fn is_changed(&self, path: &Path) -> bool {

@@ -19,7 +19,7 @@ use rustix::fs::{CWD, FileType, OFlags, readlinkat};
 
 use super::git::sys;
 use super::look::is_of_others;
-use super::named_files::{ConfigurationText, CountedFiles};
+use super::named_files::{ConfigurationText, NamedFileScope};
 use super::plan::to_path;
 use super::stamp::FileStamp;
 
@@ -94,7 +94,7 @@ const START_UP: &[&str] = &[
 
 /// The real locations of the configuration of one root, and the files that it names.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ConfiguredRoot {
+pub(crate) struct RootConfiguration {
     /// Symlinks on the way to configuration and their targets, with the user action that makes them take effect.
     /// Paths that are protected anyway are left out.
     pub(crate) places: BTreeMap<PathBuf, String>,
@@ -108,7 +108,7 @@ pub(crate) struct ConfiguredRoot {
     texts: Vec<(PathBuf, Option<FileStamp>)>,
 }
 
-impl ConfiguredRoot {
+impl RootConfiguration {
     /// Searches the configuration of `root`, one of the writable roots.
     pub(crate) fn of(root: &Path, confinement: &Confinement) -> Self {
         let mut walk = ConfigurationWalk { root, confinement, found: Self::default(), seen: BTreeSet::new() };
@@ -117,7 +117,7 @@ impl ConfiguredRoot {
             walk.home(home);
         }
         let mut found = walk.found;
-        let ConfiguredRoot { places, code, .. } = &mut found;
+        let RootConfiguration { places, code, .. } = &mut found;
         code.retain(|path, _| !places.keys().any(|place| path.starts_with(place)));
         found
     }
@@ -154,7 +154,7 @@ impl ConfiguredRoot {
 }
 
 /// A piece of configuration to search.
-struct HeldPiece<'a> {
+struct ConfigurationPiece<'a> {
     /// The path of the piece: everything below it is protected.
     top: &'a Path,
     when: &'a str,
@@ -165,7 +165,7 @@ struct HeldPiece<'a> {
 struct ConfigurationWalk<'a> {
     root: &'a Path,
     confinement: &'a Confinement,
-    found: ConfiguredRoot,
+    found: RootConfiguration,
     /// Directories that were searched.
     seen: BTreeSet<PathBuf>,
 }
@@ -177,17 +177,17 @@ impl ConfigurationWalk<'_> {
         let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
         for name in names.iter().map(Path::new) {
             if let Some(HostFile { role: HostRole::Configuration, when }) = host_file_by_name(name) {
-                self.piece(&HeldPiece { top: &self.root.join(name), when: &when, reads: true });
+                self.piece(&ConfigurationPiece { top: &self.root.join(name), when: &when, reads: true });
             }
         }
         for (name, when) in NESTED_CONFIGURATION.iter().filter(|(name, _)| top(name)) {
-            self.piece(&HeldPiece { top: &self.root.join(name), when, reads: true });
+            self.piece(&ConfigurationPiece { top: &self.root.join(name), when, reads: true });
         }
         for name in READ_CODE {
             let (path, file) = (self.root.join(name), host_file_by_name(Path::new(name)));
             self.found.texts.push((path.clone(), FileStamp::of(&path)));
             if let Some(file) = file.filter(|_| top(name)) {
-                self.read(&path, &file.when, CountedFiles::Scripts);
+                self.read(&path, &file.when, NamedFileScope::Scripts);
             }
         }
     }
@@ -205,26 +205,26 @@ impl ConfigurationWalk<'_> {
                 self.confinement.host_file(&path).filter(|_| is_there)
             {
                 let unread = self.found.unread;
-                self.piece(&HeldPiece { top: &path, when: &when, reads: false });
+                self.piece(&ConfigurationPiece { top: &path, when: &when, reads: false });
                 // Version managers and editor extensions are large, and have no links to the outside.
                 self.found.unread = unread;
             }
         }
         for name in START_UP {
             let when = "log in or open a shell";
-            self.read(&home.join(name), when, CountedFiles::Scripts);
+            self.read(&home.join(name), when, NamedFileScope::Scripts);
         }
     }
 
     /// Follows one piece of configuration and the links in it.
-    fn piece(&mut self, piece: &HeldPiece<'_>) {
+    fn piece(&mut self, piece: &ConfigurationPiece<'_>) {
         let end = self.follow(piece.top, piece);
         let mut next = VecDeque::from_iter(self.is_below_root(&end).then_some((end, 0)));
         let mut left = MAX_ENTRIES;
         // ends: each directory is listed once, and only so many entries are read
         while let Some((path, depth)) = next.pop_front() {
             match sys::kind_of(&path) {
-                Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, CountedFiles::All),
+                Some(FileType::RegularFile) if piece.reads => self.read(&path, piece.when, NamedFileScope::All),
                 Some(FileType::Directory) if self.seen.insert(path.clone()) => {
                     if depth == DEPTH {
                         self.found.unread = true;
@@ -245,7 +245,7 @@ impl ConfigurationWalk<'_> {
     }
 
     /// Returns the files, directories and link targets in a directory of configuration.
-    fn entries(&mut self, directory: &Path, piece: &HeldPiece<'_>, left: &mut usize) -> Vec<PathBuf> {
+    fn entries(&mut self, directory: &Path, piece: &ConfigurationPiece<'_>, left: &mut usize) -> Vec<PathBuf> {
         self.stamp(directory);
         let Ok(open) = sys::root(directory) else { return Vec::new() };
         let (mut entries, mut links) = (Vec::new(), Vec::new());
@@ -271,7 +271,7 @@ impl ConfigurationWalk<'_> {
     }
 
     /// Records the links that lead from `path` to its real location, and returns that location.
-    fn follow(&mut self, path: &Path, piece: &HeldPiece<'_>) -> PathBuf {
+    fn follow(&mut self, path: &Path, piece: &ConfigurationPiece<'_>) -> PathBuf {
         let (links, end) = trail(self.root, path);
         if links.is_empty() {
             return end;
@@ -301,7 +301,7 @@ impl ConfigurationWalk<'_> {
     }
 
     /// Records the files that the text at `path` names.
-    fn read(&mut self, path: &Path, when: &str, counts: CountedFiles) {
+    fn read(&mut self, path: &Path, when: &str, counts: NamedFileScope) {
         if self.found.texts.len() >= MAX_TEXTS || !is_read(path) {
             return;
         }
@@ -381,12 +381,12 @@ mod tests {
 
     use super::*;
 
-    struct ConfiguredLayout {
+    struct ConfigurationLayout {
         _place: tempfile::TempDir,
         root: PathBuf,
     }
 
-    impl ConfiguredLayout {
+    impl ConfigurationLayout {
         fn new(files: &[(&str, &str)], links: &[(&str, &str)]) -> Self {
             let place = tempfile::tempdir().unwrap();
             let root = crate::fs::real(place.path()).unwrap();
@@ -402,13 +402,13 @@ mod tests {
             Self { _place: place, root }
         }
 
-        fn found(&self, home: bool) -> ConfiguredRoot {
+        fn found(&self, home: bool) -> RootConfiguration {
             let confinement = Confinement {
                 writable: vec![self.root.clone()],
                 home: home.then(|| self.root.clone()),
                 ..Confinement::default()
             };
-            ConfiguredRoot::of(&self.root, &confinement)
+            RootConfiguration::of(&self.root, &confinement)
         }
 
         fn below(&self, found: &BTreeMap<PathBuf, String>) -> Vec<String> {
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn links_in_configuration_and_on_the_way_to_it_are_followed() {
-        let layout = ConfiguredLayout::new(
+        let layout = ConfigurationLayout::new(
             &[
                 ("conf/vs.json", "{}"),
                 ("prompts/a.md", ""),
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn links_and_sourced_files_of_a_home_are_found() {
-        let layout = ConfiguredLayout::new(
+        let layout = ConfigurationLayout::new(
             &[("dot/ssh", ""), ("dot/aliases.sh", ""), (".bashrc", ". ~/dot/aliases.sh\n"), ("proj/x", "")],
             &[(".ssh/config", "../dot/ssh"), (".local/bin/x", "../../proj/x"), (".cache/y", "../proj/x")],
         );
@@ -479,7 +479,7 @@ mod tests {
 
     #[test]
     fn files_that_configuration_names_are_code() {
-        let layout = ConfiguredLayout::new(
+        let layout = ConfigurationLayout::new(
             &[
                 (".mcp.json", "{\"command\": \"sh\", \"args\": [\"a.sh\", \".mcp.json\"]}"),
                 (".claude/settings.json", "{\"command\": \"./b.sh\"}"),

@@ -11,9 +11,9 @@ mod policy;
 #[cfg(test)]
 mod tests;
 
-use super::bpf::{Instruction, Label, Program, Question};
+use super::bpf::{BpfInstruction, BpfLabel, BpfAssembler, BpfCondition};
 use calls::{LAST, arch};
-use policy::{Action, Condition, Policy, Rule, Word, policy};
+use policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
 
 /// The parameters of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,31 +46,31 @@ const ARGUMENTS: u32 = 16;
 const LEFT_OUT: u32 = u32::MAX;
 
 /// Compiles the program for `rules`, at most a few hundred instructions.
-pub(crate) fn filter(rules: FilterRules) -> Vec<Instruction> {
+pub(crate) fn filter(rules: FilterRules) -> Vec<BpfInstruction> {
     let policy = policy(rules);
-    let mut writer = Writer { program: Program::default(), written: Vec::new() };
+    let mut writer = FilterWriter { program: BpfAssembler::default(), written: Vec::new() };
     let found = writer.search(&ranges(&policy));
     let program = &mut writer.program;
-    let absent = program.answer(value(Action::Fail(libc::ENOSYS)));
-    let allowed = program.answer(value(Action::Allow));
+    let absent = program.answer(value(SyscallAction::Fail(libc::ENOSYS)));
+    let allowed = program.answer(value(SyscallAction::Allow));
     // Numbers above the last include all calls of the x32 architecture, which has the same name but a bit set.
-    let unknown = program.ask(Question::Is(LEFT_OUT), allowed, absent);
-    let known = program.ask(Question::Above(LAST), unknown, found);
+    let unknown = program.ask(BpfCondition::Is(LEFT_OUT), allowed, absent);
+    let known = program.ask(BpfCondition::Above(LAST), unknown, found);
     let number = program.load(NUMBER, known);
-    let ours = program.ask(Question::Is(arch::NAME), number, absent);
+    let ours = program.ask(BpfCondition::Is(arch::NAME), number, absent);
     let start = program.load(ARCH, ours);
     writer.program.finish(start)
 }
 
 /// System calls from this number up to the start of the next range, and their rules.
-type Range<'a> = (u32, &'a [Rule]);
+type SyscallRange<'a> = (u32, &'a [SyscallRule]);
 
 /// Covers all numbers from 0 on; neighbouring ranges differ in their rules.
-fn ranges(policy: &Policy) -> Vec<Range<'_>> {
-    let mut ranges: Vec<Range<'_>> = vec![(0, &[])];
+fn ranges(policy: &FilterTable) -> Vec<SyscallRange<'_>> {
+    let mut ranges: Vec<SyscallRange<'_>> = vec![(0, &[])];
     let mut next = 0;
     for (&(number, _), rules) in policy {
-        let gap: Option<Range<'_>> = (number > next).then_some((next, &[]));
+        let gap: Option<SyscallRange<'_>> = (number > next).then_some((next, &[]));
         for range in gap.into_iter().chain([(number, rules.as_slice())]) {
             if ranges.last().is_none_or(|last| last.1 != range.1) {
                 ranges.push(range);
@@ -84,31 +84,31 @@ fn ranges(policy: &Policy) -> Vec<Range<'_>> {
     ranges
 }
 
-struct Writer<'a> {
-    program: Program,
+struct FilterWriter<'a> {
+    program: BpfAssembler,
     /// Rules that are already emitted, for reuse by calls with equal rules.
-    written: Vec<(&'a [Rule], Label)>,
+    written: Vec<(&'a [SyscallRule], BpfLabel)>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> FilterWriter<'a> {
     /// Emits a binary search for the range of the loaded number, and its rules.
-    fn search(&mut self, ranges: &[Range<'a>]) -> Label {
+    fn search(&mut self, ranges: &[SyscallRange<'a>]) -> BpfLabel {
         match ranges {
             [] => self.rules(&[]),
             [(_, rules)] => self.rules(rules),
             _ => {
                 let (below, above) = ranges.split_at(ranges.len() / 2);
                 let (yes, no) = (self.search(above), self.search(below));
-                self.program.ask(Question::AtLeast(above[0].0), yes, no)
+                self.program.ask(BpfCondition::AtLeast(above[0].0), yes, no)
             }
         }
     }
 
-    fn rules(&mut self, rules: &'a [Rule]) -> Label {
+    fn rules(&mut self, rules: &'a [SyscallRule]) -> BpfLabel {
         if let Some(&(_, there)) = self.written.iter().find(|(written, _)| *written == rules) {
             return there;
         }
-        let mut next = self.answer(Action::Allow);
+        let mut next = self.answer(SyscallAction::Allow);
         for rule in rules.iter().rev() {
             let mut holds = self.answer(rule.then);
             for &condition in rule.when.iter().rev() {
@@ -120,18 +120,18 @@ impl<'a> Writer<'a> {
         next
     }
 
-    fn answer(&mut self, action: Action) -> Label {
+    fn answer(&mut self, action: SyscallAction) -> BpfLabel {
         self.program.answer(value(action))
     }
 
-    fn condition(&mut self, condition: Condition, yes: Label, no: Label) -> Label {
+    fn condition(&mut self, condition: ArgCondition, yes: BpfLabel, no: BpfLabel) -> BpfLabel {
         match condition {
-            Condition::Has { word, bits } => {
-                let asked = self.program.ask(Question::Has(bits), yes, no);
+            ArgCondition::Has { word, bits } => {
+                let asked = self.program.ask(BpfCondition::Has(bits), yes, no);
                 self.program.load(offset(word), asked)
             }
-            Condition::Is { word, mask, value } => {
-                let asked = self.program.ask(Question::Is(value), yes, no);
+            ArgCondition::Is { word, mask, value } => {
+                let asked = self.program.ask(BpfCondition::Is(value), yes, no);
                 let masked = if mask == u32::MAX { asked } else { self.program.mask(mask, asked) };
                 self.program.load(offset(word), masked)
             }
@@ -139,18 +139,18 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn value(action: Action) -> u32 {
+fn value(action: SyscallAction) -> u32 {
     match action {
-        Action::Allow => libc::SECCOMP_RET_ALLOW,
-        Action::Fail(errno) => libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(),
-        Action::Tell => libc::SECCOMP_RET_USER_NOTIF,
+        SyscallAction::Allow => libc::SECCOMP_RET_ALLOW,
+        SyscallAction::Fail(errno) => libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(),
+        SyscallAction::Notify => libc::SECCOMP_RET_USER_NOTIF,
     }
 }
 
 /// Returns the offset of a half of an argument. Both architectures store the low half first.
-fn offset(word: Word) -> u32 {
+fn offset(word: ArgWord) -> u32 {
     match word {
-        Word::Low(argument) => ARGUMENTS + 8 * u32::from(argument),
-        Word::High(argument) => ARGUMENTS + 8 * u32::from(argument) + 4,
+        ArgWord::Low(argument) => ARGUMENTS + 8 * u32::from(argument),
+        ArgWord::High(argument) => ARGUMENTS + 8 * u32::from(argument) + 4,
     }
 }

@@ -17,9 +17,9 @@ use policy::{
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::configured::ConfiguredRoot;
-use super::git::{self, GitObeyed, Repository};
-use super::places::Places;
+use super::configured::RootConfiguration;
+use super::git::{self, GitInputs, Repository};
+use super::places::MountTable;
 use super::plan::to_path;
 use super::scratch::Scratch;
 use super::survey::exists;
@@ -34,7 +34,7 @@ const MAX_MOUNTS: usize = 20_000;
 
 /// The findings in writable roots.
 #[derive(Default)]
-pub(super) struct Guarded {
+pub(super) struct GuardedPaths {
     pub(super) repositories: Vec<Repository>,
     /// Empty directories that hold a path.
     pub(super) held: Vec<PathBuf>,
@@ -45,9 +45,9 @@ pub(super) struct Guarded {
     /// Files that take effect on the user's machine and whose changes are reported.
     pub(super) told: Vec<(PathBuf, HostFile)>,
     /// The files that git obeys, by repository.
-    pub(super) obeyed: Vec<(Repository, GitObeyed)>,
+    pub(super) obeyed: Vec<(Repository, GitInputs)>,
     /// The real locations of the configuration of each root, and the files that it names.
-    pub(super) configured: Vec<(PathBuf, ConfiguredRoot)>,
+    pub(super) configured: Vec<(PathBuf, RootConfiguration)>,
     /// Git directories that are read-only, because there are too many for a layer each.
     pub(super) read_only: Vec<PathBuf>,
     /// True if not everything is protected, because there is too much of it.
@@ -62,8 +62,8 @@ pub(super) struct Guarded {
 pub(super) struct RootGuard<'a> {
     pub(super) confinement: &'a Confinement,
     pub(super) scratch: &'a Scratch,
-    pub(super) places: &'a mut Places,
-    pub(super) found: Guarded,
+    pub(super) places: &'a mut MountTable,
+    pub(super) found: GuardedPaths,
 }
 
 impl RootGuard<'_> {
@@ -92,7 +92,7 @@ impl RootGuard<'_> {
 
     /// Protects the targets of links in configuration, and records the files that it names.
     fn configured(&mut self, root: &Path) {
-        let configured = ConfiguredRoot::of(root, self.confinement);
+        let configured = RootConfiguration::of(root, self.confinement);
         for (place, when) in &configured.places {
             let given = self.confinement.writable.contains(place);
             match exists(place) {

@@ -14,13 +14,13 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::git::{self, Landed, Layer, Repository};
-use super::layers::Wanted;
+use super::git::{self, LandedChanges, GitLayer, Repository};
+use super::layers::LayerRequest;
 use super::scratch::{self, Scratch};
-use super::survey::{self, Survey};
-use super::watch::{HostWatch, WatchedRoots};
+use super::survey::{self, PlannedCell};
+use super::watch::{HostFileWatch, WatchedRoots};
 use super::{landlock, mounts, remedy, sys};
-use crate::process::bytes::{In, LENGTH, Out};
+use crate::process::bytes::{MessageDecoder, LENGTH, MessageEncoder};
 use crate::process::{SpawnFault, Spawner, link};
 
 /// The maximum number of idle supervisors of a cell.
@@ -34,22 +34,22 @@ const MAX_WORDS: usize = 64 << 10;
 
 /// All cells of a spawner.
 #[derive(Debug, Default)]
-pub(crate) struct Cells {
+pub(crate) struct CellPool {
     /// Locked while a cell is created: another request for the same cell waits for it.
-    all: tokio::sync::Mutex<Vec<Arc<Cell>>>,
+    all: tokio::sync::Mutex<Vec<Arc<SandboxCell>>>,
     lent: Mutex<Vec<Weak<Scratch>>>,
 }
 
 /// A sandbox for the commands of one policy.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct SandboxCell {
     pub(crate) control: StdStream,
     /// Supervisors that wait for the next run.
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<IdleSupervisor>>,
     reach: Arc<Reach>,
     confinement: Arc<Confinement>,
     scratch: Arc<Scratch>,
-    survey: Survey,
+    survey: PlannedCell,
     tier: Tier,
     pub(crate) enforcement: Enforcement,
     /// The devpts mount in which terminals are opened that have a name in the cell.
@@ -58,33 +58,33 @@ pub(crate) struct Cell {
 
 /// An idle supervisor, and the name of its layer for each git directory. Files that did not land stay in the layer
 /// for the next run.
-type Idle = (StdStream, Vec<String>);
+type IdleSupervisor = (StdStream, Vec<String>);
 
 /// A layer in use by a run.
 #[derive(Debug)]
-pub(crate) struct Borrowed {
-    pub(crate) wanted: Wanted,
-    layer: Layer,
+pub(crate) struct BorrowedLayer {
+    pub(crate) wanted: LayerRequest,
+    layer: GitLayer,
 }
 
-impl Borrowed {
+impl BorrowedLayer {
     /// Returns true if there may be changes to land.
     pub(crate) fn has_to_land(&mut self) -> bool {
         self.layer.has_to_land()
     }
 
     /// Lands the allowed changes while the run continues.
-    pub(crate) fn land(&mut self) -> Landed {
+    pub(crate) fn land(&mut self) -> LandedChanges {
         self.layer.land()
     }
 
     /// Lands the changes after the run. The layer was unmounted if it was `touched`.
-    pub(crate) fn finish(self, touched: bool) -> Landed {
-        if touched { self.layer.finish() } else { Landed::default() }
+    pub(crate) fn finish(self, touched: bool) -> LandedChanges {
+        if touched { self.layer.finish() } else { LandedChanges::default() }
     }
 }
 
-impl Cells {
+impl CellPool {
     /// Uses `scratch` for the policies that name its path.
     pub(crate) fn lend(&self, scratch: &Arc<Scratch>) {
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,11 +98,11 @@ impl Cells {
         spawner: &Spawner,
         reach: &Arc<Reach>,
         confinement: &Arc<Confinement>,
-    ) -> Result<Option<Arc<Cell>>, SpawnFault> {
+    ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
         let mut all = self.all.lock().await;
         // No permit refers to these cells any more.
         all.retain(|cell| Arc::strong_count(&cell.reach) > 1 || Arc::strong_count(cell) > 1);
-        let same = |cell: &&Arc<Cell>| {
+        let same = |cell: &&Arc<SandboxCell>| {
             Arc::ptr_eq(&cell.reach, reach) && Arc::ptr_eq(&cell.confinement, confinement)
         };
         if let Some(cell) = all.iter().find(same) {
@@ -126,7 +126,7 @@ impl Cells {
     }
 
     /// Drops a cell that is gone.
-    pub(crate) async fn forget(&self, gone: &Arc<Cell>) {
+    pub(crate) async fn forget(&self, gone: &Arc<SandboxCell>) {
         self.all.lock().await.retain(|cell| !Arc::ptr_eq(cell, gone));
     }
 
@@ -146,7 +146,7 @@ async fn strongest(
     reach: &Arc<Reach>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
-) -> Result<Cell, SpawnFault> {
+) -> Result<SandboxCell, SpawnFault> {
     let mut missing = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         if tier > confinement.at_most || tier < confinement.at_least.0 {
@@ -164,7 +164,7 @@ async fn strongest(
                 }
                 let enforcement =
                     if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
-                return Ok(Cell {
+                return Ok(SandboxCell {
                     control: made.control,
                     idle: Mutex::default(),
                     reach: Arc::clone(reach),
@@ -179,14 +179,14 @@ async fn strongest(
             Err(why) => missing.push(Missing { tier, why }),
         }
     }
-    let fix = remedy::remedy(&missing, &remedy::Facts::of_this_machine());
+    let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
     let has_landlock = sys::landlock_version().is_ok_and(|version| version >= landlock::OLDEST);
     let weaker = (confinement.at_least.0 > Tier::Landlock && has_landlock).then_some(Tier::Landlock);
     Err(SpawnFault::Unconfined { at_least: confinement.at_least.0, missing, fix, weaker })
 }
 
 /// Returns the reason why a cell with this survey would not protect everything.
-fn unprotected(survey: &Survey) -> Option<SpawnFault> {
+fn unprotected(survey: &PlannedCell) -> Option<SpawnFault> {
     let unread = survey
         .unread
         .first()
@@ -200,7 +200,7 @@ async fn look(
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
     tier: Tier,
-) -> io::Result<Survey> {
+) -> io::Result<PlannedCell> {
     let (reach, confinement, scratch) = (Arc::clone(reach), Arc::clone(confinement), Arc::clone(scratch));
     #[expect(clippy::disallowed_methods, reason = "a cell is not part of any one call")]
     let looking = tokio::task::spawn_blocking(move || survey::survey(&confinement, &reach, &scratch, tier));
@@ -208,15 +208,15 @@ async fn look(
 }
 
 /// A cell that was created.
-struct Made {
+struct CreatedCell {
     control: StdStream,
     gaps: Vec<Gap>,
     terminals: Option<OwnedFd>,
 }
 
 /// Requests a cell from the spawner. The inner error names the step that failed.
-async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>, SpawnFault> {
-    let mut order = Out::new();
+async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedCell, String>, SpawnFault> {
+    let mut order = MessageEncoder::new();
     survey.plan.write(&mut order);
     let control = spawner.ask_for_cell(&order.done())?;
     let control = UnixStream::from_std(control)?;
@@ -230,12 +230,12 @@ async fn make(spawner: &Spawner, survey: &Survey) -> Result<Result<Made, String>
     };
     let waits = MADE + MOUNTED.saturating_mul(mounts);
     let (words, terminals) = timeout(waits, words(&control)).await.map_err(|_| late())??;
-    let mut input = In(&words);
+    let mut input = MessageDecoder(&words);
     match input.byte() {
         Some(0) => {
             let count = input.number().ok_or_else(gone)?;
             let gaps = (0..count).filter_map(|_| input.byte()).filter_map(gap).collect();
-            Ok(Ok(Made { control: control.into_std()?, gaps, terminals }))
+            Ok(Ok(CreatedCell { control: control.into_std()?, gaps, terminals }))
         }
         Some(kind @ (1 | 2)) => {
             let doing = input.bytes().map(|doing| String::from_utf8_lossy(doing).into_owned());
@@ -285,19 +285,19 @@ async fn words(control: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     }
 }
 
-impl Cell {
+impl SandboxCell {
     /// Returns the path in the cell of the host's `path`.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         self.scratch.inside(path, self.tier)
     }
 
     /// Begins to watch one run for files that take effect on the user's machine.
-    pub(crate) fn watch(&self) -> HostWatch {
+    pub(crate) fn watch(&self) -> HostFileWatch {
         let (strays, scratch) = (Arc::clone(&self.survey.strays), Arc::clone(&self.scratch));
         let known = self.survey.told_now(&self.confinement);
         let directories = Arc::clone(&self.survey.directories);
         let watched = WatchedRoots { roots: &self.confinement.writable, known, directories };
-        HostWatch::begin(strays, watched, scratch)
+        HostFileWatch::begin(strays, watched, scratch)
     }
 
     /// Returns true if unprotected files take effect by now, because the user has changed git's configuration or a
@@ -331,7 +331,7 @@ impl Cell {
     }
 
     /// Takes an idle supervisor with the names of its layers.
-    pub(crate) fn idle(&self) -> Option<Idle> {
+    pub(crate) fn idle(&self) -> Option<IdleSupervisor> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
@@ -349,15 +349,15 @@ impl Cell {
     }
 
     /// Returns the layers of a supervisor, for one run.
-    pub(crate) fn layers(&self, names: &[String]) -> Vec<Borrowed> {
+    pub(crate) fn layers(&self, names: &[String]) -> Vec<BorrowedLayer> {
         let all = self.scratch.path().join("layers");
         let borrow = |(repository, name): (&Repository, &String)| {
             let directory = all.join(name);
             scratch::layer(&directory).ok()?;
-            let layer = Layer::new(repository.clone(), directory.join("upper"));
+            let layer = GitLayer::new(repository.clone(), directory.join("upper"));
             let ignored = self.survey.ignored(&repository.root);
-            Some(Borrowed {
-                wanted: Wanted { at: repository.at.clone(), name: name.clone(), ignored },
+            Some(BorrowedLayer {
+                wanted: LayerRequest { at: repository.at.clone(), name: name.clone(), ignored },
                 layer,
             })
         };
@@ -384,7 +384,7 @@ impl Cell {
 
 /// The support of one tier on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Able {
+pub struct MachineSupport {
     /// The tier.
     pub tier: Tier,
     /// The gaps of the tier, or the reason why it is not available.
@@ -392,7 +392,7 @@ pub struct Able {
 }
 
 /// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
-pub async fn probe(spawner: &Spawner) -> Result<(Vec<Able>, Option<String>), SpawnFault> {
+pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<String>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
     let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
     let reach = Arc::new(Reach::new(Vec::new(), nothing));
@@ -400,13 +400,13 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<Able>, Option<String>), Spa
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
         let confinement = Arc::new(Confinement { network: Network::Off, ..Confinement::default() });
         let survey = look(&reach, &confinement, &scratch, tier).await?;
-        able.push(Able { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
+        able.push(MachineSupport { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
     }
     let missing: Vec<Missing> = able
         .iter()
         .filter_map(|able| Some(Missing { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
         .collect();
-    let fix = remedy::remedy(&missing, &remedy::Facts::of_this_machine());
+    let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
     Ok((able, fix))
 }
 

@@ -14,11 +14,11 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, rmdir, statat, unlin
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
-use super::cell::Inside;
+use super::cell::ProgramConfinement;
 use super::mounts;
-use super::plan::{What, to_path};
+use super::plan::{MountContent, to_path};
 use super::scratch;
-use crate::process::bytes::{In, Out};
+use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
 /// The ignore file of a repository that is not part of its content.
 const EXCLUDE: &str = "info/exclude";
@@ -27,7 +27,7 @@ const MAX_EXCLUDE: usize = 1 << 20;
 
 /// A layer that a run needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct LayerRequest {
     /// The directory that it covers.
     pub(crate) at: PathBuf,
     /// The name of the directory that receives the writes.
@@ -36,14 +36,14 @@ pub(crate) struct Wanted {
     pub(crate) ignored: Vec<u8>,
 }
 
-impl Wanted {
-    pub(crate) fn write(&self, out: &mut Out) {
+impl LayerRequest {
+    pub(crate) fn write(&self, out: &mut MessageEncoder) {
         out.bytes(self.at.as_os_str().as_bytes());
         out.bytes(self.name.as_bytes());
         out.bytes(&self.ignored);
     }
 
-    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+    pub(crate) fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
         let (at, name) = (to_path(input.bytes()?.to_vec()), input.bytes()?.to_vec());
         Some(Self { at, name: String::from_utf8(name).ok()?, ignored: input.bytes()?.to_vec() })
     }
@@ -51,46 +51,46 @@ impl Wanted {
 
 /// A mounted layer.
 #[derive(Debug)]
-struct On {
-    wanted: Wanted,
+struct MountedLayer {
+    wanted: LayerRequest,
     /// The state of the ignore file that Toolgate wrote into it, and of its source.
-    ours: Option<Stamps>,
+    ours: Option<IgnoreFileStamps>,
     /// True if it caches nothing of the directory beneath.
     fresh: bool,
 }
 
 /// State of the ignore file in the layer, and beneath it: size and modification time.
-type Stamps = (Stamp, Option<Stamp>);
-type Stamp = (i64, i64);
+type IgnoreFileStamps = (SizeAndMtime, Option<SizeAndMtime>);
+type SizeAndMtime = (i64, i64);
 
 /// The outcome of mounting the requested layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Put {
+pub(crate) enum LayerMountOutcome {
     /// All were mounted before.
-    Before,
+    AlreadyMounted,
     /// At least one was mounted now.
-    Now,
+    MountedNow,
     /// At least one could not be mounted.
     Failed,
 }
 
 /// The overlays over git directories.
 #[derive(Debug)]
-pub(crate) struct Layers {
+pub(crate) struct MountedLayers {
     /// True if there is a private mount namespace.
     own_mounts: bool,
-    on: RefCell<Vec<On>>,
+    on: RefCell<Vec<MountedLayer>>,
     /// The directories beneath the layers.
     beneath: RefCell<Vec<(PathBuf, OwnedFd)>>,
     /// Paths that must be hidden again inside layers.
     hidden: Vec<PathBuf>,
 }
 
-impl Layers {
-    pub(crate) fn new(inside: Option<&Inside>) -> Self {
+impl MountedLayers {
+    pub(crate) fn new(inside: Option<&ProgramConfinement>) -> Self {
         let plan = inside.filter(|inside| inside.own_mounts).map(|inside| &inside.bounds.plan);
         let hidden =
-            plan.into_iter().flat_map(|plan| &plan.mounts).filter(|mount| mount.what == What::Hidden);
+            plan.into_iter().flat_map(|plan| &plan.mounts).filter(|mount| mount.what == MountContent::Hidden);
         Self {
             own_mounts: plan.is_some(),
             on: RefCell::default(),
@@ -100,25 +100,25 @@ impl Layers {
     }
 
     /// Mounts the requested layers that are not mounted yet.
-    pub(crate) fn put(&self, wanted: &[Wanted]) -> Put {
+    pub(crate) fn put(&self, wanted: &[LayerRequest]) -> LayerMountOutcome {
         // Each one, even if another fails.
         let put = wanted.iter().filter(|_| self.own_mounts).map(|wanted| self.put_new(wanted));
-        put.max().unwrap_or(Put::Before)
+        put.max().unwrap_or(LayerMountOutcome::AlreadyMounted)
     }
 
-    fn put_new(&self, wanted: &Wanted) -> Put {
+    fn put_new(&self, wanted: &LayerRequest) -> LayerMountOutcome {
         let before = self.on.borrow().iter().position(|on| on.wanted.at == wanted.at);
         if let Some(before) = before {
             let on = self.on.borrow_mut().remove(before);
             if on.wanted == *wanted && on.fresh && self.is_made_from(&on) {
                 self.on.borrow_mut().push(on);
-                return Put::Before;
+                return LayerMountOutcome::AlreadyMounted;
             }
             if !on.take_off() {
-                return Put::Failed;
+                return LayerMountOutcome::Failed;
             }
         }
-        self.put_one(wanted.clone()).map_or(Put::Failed, |()| Put::Now)
+        self.put_one(wanted.clone()).map_or(LayerMountOutcome::Failed, |()| LayerMountOutcome::MountedNow)
     }
 
     /// Forgets the layers at `places`, which were unmounted with their mount points.
@@ -128,14 +128,14 @@ impl Layers {
     }
 
     /// Returns true if the ignore file would be written again with the same content.
-    fn is_made_from(&self, on: &On) -> bool {
+    fn is_made_from(&self, on: &MountedLayer) -> bool {
         let Some((_, beneath)) = on.ours else { return true };
         let lowers = self.beneath.borrow();
         let lower = lowers.iter().find(|(place, _)| *place == on.wanted.at);
         lower.is_some_and(|(_, lower)| stamp(lower, EXCLUDE).ok() == beneath)
     }
 
-    fn put_one(&self, wanted: Wanted) -> Result<()> {
+    fn put_one(&self, wanted: LayerRequest) -> Result<()> {
         scratch::layer(&Path::new(mounts::LAYERS).join(&wanted.name))?;
         let mut beneath = self.beneath.borrow_mut();
         if !beneath.iter().any(|(place, _)| *place == wanted.at) {
@@ -147,7 +147,7 @@ impl Layers {
         for path in self.hidden.iter().filter(|path| path.starts_with(&wanted.at)) {
             mounts::hide_all(path)?;
         }
-        self.on.borrow_mut().push(On { wanted, ours, fresh: true });
+        self.on.borrow_mut().push(MountedLayer { wanted, ours, fresh: true });
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Layers {
 
     /// Unmounts all layers. Returns true if that succeeded.
     pub(crate) fn take_off(&self) -> bool {
-        let off: Vec<bool> = self.on.borrow_mut().drain(..).map(On::take_off).collect();
+        let off: Vec<bool> = self.on.borrow_mut().drain(..).map(MountedLayer::take_off).collect();
         !off.contains(&false)
     }
 
@@ -172,7 +172,7 @@ impl Layers {
     }
 }
 
-impl On {
+impl MountedLayer {
     /// Returns true if it contains only Toolgate's own file.
     fn is_pristine(&self) -> bool {
         let upper = upper(&self.wanted.name);
@@ -199,7 +199,7 @@ impl On {
 }
 
 /// Adds lines to git's ignore file in the layer, unless the layer already has one from before.
-fn ignore(lower: impl AsFd, wanted: &Wanted) -> Result<Stamps> {
+fn ignore(lower: impl AsFd, wanted: &LayerRequest) -> Result<IgnoreFileStamps> {
     // Only a repository has an ignore file.
     statat(&lower, "HEAD", AtFlags::SYMLINK_NOFOLLOW)?;
     let upper = upper(&wanted.name);
@@ -229,7 +229,7 @@ fn read(lower: impl AsFd) -> Result<Vec<u8>> {
 }
 
 /// Returns size and modification time of a file.
-fn stamp(directory: impl AsFd, path: impl Arg) -> Result<Stamp> {
+fn stamp(directory: impl AsFd, path: impl Arg) -> Result<SizeAndMtime> {
     let stat = statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((
         stat.st_size,

@@ -66,7 +66,7 @@ pub(super) fn is_of_others(name: &OsStr) -> bool {
 
 /// The findings of the scan.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RootScan {
     /// Paths that deny-read globs match.
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// Directories that contain `.git`, and git directories of another name.
@@ -82,8 +82,8 @@ pub(crate) struct Seen {
 }
 
 /// Scans everything below `roots`, of which commands can change the `writable` ones. Git directories are not scanned.
-pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> Seen {
-    let mut seen = Seen { writable: writable.to_vec(), ..Seen::default() };
+pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf], deny: &DenyRead) -> RootScan {
+    let mut seen = RootScan { writable: writable.to_vec(), ..RootScan::default() };
     let mut left = MAX_ENTRIES;
     let mut walked: Vec<PathBuf> = Vec::new();
     for root in roots {
@@ -99,7 +99,7 @@ pub(crate) fn look(roots: impl IntoIterator<Item = PathBuf>, writable: &[PathBuf
     seen
 }
 
-impl Seen {
+impl RootScan {
     fn walk(&mut self, root: &Path, deny: &DenyRead, left: &mut usize) {
         let Ok(top) = sys::root(root) else {
             // A command that owns it could make it accessible again.

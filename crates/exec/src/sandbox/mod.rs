@@ -38,7 +38,7 @@ pub(crate) mod sys;
 pub(crate) mod watch;
 mod writes;
 
-pub use host::{Able, probe};
-pub use refusal::Refusal;
+pub use host::{MachineSupport, probe};
+pub use refusal::KernelRefusal;
 pub use scratch::Scratch;
 pub(crate) use stamp::FileStamp;

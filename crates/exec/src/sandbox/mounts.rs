@@ -14,7 +14,7 @@ use rustix::mount::{
     move_mount, open_tree, unmount,
 };
 
-use super::plan::{Mount, Plan, What};
+use super::plan::{PlannedMount, CellPlan, MountContent};
 use super::sys::{self, MountFlags};
 
 /// A directory that only supervisors can enter: they have the capability to pass a directory without permissions.
@@ -67,26 +67,26 @@ const MASKED_SYS: &[&str] = &[
 
 /// The reason why the file system could not be built.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum MountFault {
     /// This machine does not support a step: a weaker tier may work.
     Machine(String, Errno),
     /// A path that the policy names causes the error: nothing is run until it is fixed.
     Path(String, Errno),
 }
 
-fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, Fault> {
-    result.map_err(|errno| Fault::Machine(doing(), errno))
+fn at<T>(result: Result<T>, doing: impl FnOnce() -> String) -> std::result::Result<T, MountFault> {
+    result.map_err(|errno| MountFault::Machine(doing(), errno))
 }
 
 /// Maps an error about a path of the plan.
-fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, Fault> {
+fn at_place<T>(result: Result<T>, doing: &str, place: &Path) -> std::result::Result<T, MountFault> {
     let is_system = REPLACED.iter().any(|system| place == Path::new(system));
-    let fault = if is_system { Fault::Machine } else { Fault::Path };
+    let fault = if is_system { MountFault::Machine } else { MountFault::Path };
     result.map_err(|errno| fault(format!("{doing} `{}`", place.display()), errno))
 }
 
 /// A mount that is not attached yet.
-pub(super) struct Ready<'a> {
+pub(super) struct PreparedMount<'a> {
     at: &'a Path,
     tree: OwnedFd,
     /// True if it becomes read-only when all mounts are attached.
@@ -96,7 +96,7 @@ pub(super) struct Ready<'a> {
 }
 
 /// Builds the file system of `plan` in this mount namespace. Returns the overlays that are not available.
-pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
+pub(crate) fn build(plan: &CellPlan) -> std::result::Result<Vec<PathBuf>, MountFault> {
     let root = at(open("/", OFlags::DIRECTORY), || "opening `/`".to_owned())?;
     at(sys::private_mounts(&root), || "making mounts private".to_owned())?;
     let devices: Vec<(&str, OwnedFd)> = DEVICES.iter().filter_map(|name| device(name)).collect();
@@ -108,9 +108,9 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
         match prepare(mount, &mut shared) {
             Ok(mount) => ready.push(mount),
             // The file no longer exists, so there is nothing to hide or to protect.
-            Err(Errno::NOENT) if !matches!(mount.what, What::Tree { writable: true, .. }) => {}
-            Err(Errno::ACCESS) if mount.what == What::Hidden && is_closed(&mount.at) => {}
-            Err(_) if matches!(mount.what, What::Overlay { .. }) => missing.push(mount.at.clone()),
+            Err(Errno::NOENT) if !matches!(mount.what, MountContent::Tree { writable: true, .. }) => {}
+            Err(Errno::ACCESS) if mount.what == MountContent::Hidden && is_closed(&mount.at) => {}
+            Err(_) if matches!(mount.what, MountContent::Overlay { .. }) => missing.push(mount.at.clone()),
             Err(errno) => at_place(Err(errno), "preparing", &mount.at)?,
         }
     }
@@ -133,7 +133,7 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
     for mount in ready.iter().filter(|mount| mount.seal) {
         at_place(sys::restrict_mount(&mount.tree, MountFlags::READ_ONLY_TREE), "sealing", mount.at)?;
     }
-    for mount in plan.mounts.iter().filter(|mount| mount.what == What::Hidden) {
+    for mount in plan.mounts.iter().filter(|mount| mount.what == MountContent::Hidden) {
         at_place(hide(&mount.at), "hiding", &mount.at)?;
     }
     for path in MASKED_SYS {
@@ -144,25 +144,25 @@ pub(crate) fn build(plan: &Plan) -> std::result::Result<Vec<PathBuf>, Fault> {
 
 /// Prepares a mount. An overlay of which several mounts are parts is `shared`: it is attached over its own files
 /// until all are prepared.
-pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Result<Ready<'a>> {
+pub(super) fn prepare<'a>(mount: &'a PlannedMount, shared: &mut Vec<&'a Path>) -> Result<PreparedMount<'a>> {
     let ready = |tree, seal| {
         let is_directory = kind(&tree).is_ok_and(|kind| kind == FileType::Directory);
-        Ready { at: &mount.at, tree, seal, is_directory, devices: mount.what == What::Devices }
+        PreparedMount { at: &mount.at, tree, seal, is_directory, devices: mount.what == MountContent::Devices }
     };
     Ok(match &mount.what {
-        What::Tree { from, writable } => {
+        MountContent::Tree { from, writable } => {
             let tree = clone(from)?;
             let flags = if *writable { MountFlags::PLAIN } else { MountFlags::READ_ONLY_TREE };
             sys::restrict_mounts(&tree, flags)?;
             ready(tree, false)
         }
-        What::Empty | What::Devices => ready(tmpfs("0755")?, true),
+        MountContent::Empty | MountContent::Devices => ready(tmpfs("0755")?, true),
         // A file is hidden by the unreadable file, which exists when all mounts are attached.
-        What::Hidden => match kind(&open(&mount.at, OFlags::NOFOLLOW)?)? {
+        MountContent::Hidden => match kind(&open(&mount.at, OFlags::NOFOLLOW)?)? {
             FileType::Directory => ready(tmpfs("0000")?, true),
             _ => return Err(Errno::NOENT),
         },
-        What::Overlay { of, layer } => {
+        MountContent::Overlay { of, layer } => {
             if !shared.contains(&layer.as_path()) {
                 attach_overlay(layer, &named(of)?, layer)?;
                 shared.push(layer);
@@ -177,10 +177,10 @@ pub(super) fn prepare<'a>(mount: &'a Mount, shared: &mut Vec<&'a Path>) -> Resul
 /// Attaches an overlay over `lower` at `at`.
 fn attach_overlay(at: &Path, lower: &OwnedFd, layer: &Path) -> Result<()> {
     let tree = overlay(lower, &layer.join("upper"), &layer.join("work"))?;
-    attach(&Ready { at, tree, seal: false, is_directory: true, devices: false })
+    attach(&PreparedMount { at, tree, seal: false, is_directory: true, devices: false })
 }
 
-pub(super) fn attach(mount: &Ready<'_>) -> Result<()> {
+pub(super) fn attach(mount: &PreparedMount<'_>) -> Result<()> {
     // A link is mounted over a link: its target stays the same, and no command can remove it.
     let is_link = kind(&mount.tree).is_ok_and(|kind| kind == FileType::Symlink);
     let flags = if is_link { OFlags::NOFOLLOW } else { OFlags::empty() };
@@ -280,7 +280,7 @@ pub(crate) fn hide_all(path: &Path) -> Result<()> {
         Ok(FileType::Directory) => {
             let tree = tmpfs("0000")?;
             sys::restrict_mount(&tree, MountFlags::READ_ONLY_TREE)?;
-            attach(&Ready { at: path, tree, seal: false, is_directory: true, devices: false })
+            attach(&PreparedMount { at: path, tree, seal: false, is_directory: true, devices: false })
         }
         Ok(_) => hide(path),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
@@ -435,17 +435,17 @@ fn kind(fd: impl AsFd) -> Result<FileType> {
 }
 
 /// Describes the mounts of the plan, for `--explain`.
-pub(crate) fn places(plan: &Plan) -> Vec<(PathBuf, &'static str)> {
-    let word = |what: &What| match what {
-        What::Tree { writable: true, .. } => "writable",
-        What::Tree { writable: false, .. } => "read-only",
-        What::Empty => "empty",
-        What::Hidden => "hidden",
-        What::Devices => "devices",
-        What::Overlay { .. } => "private changes",
+pub(crate) fn places(plan: &CellPlan) -> Vec<(PathBuf, &'static str)> {
+    let word = |what: &MountContent| match what {
+        MountContent::Tree { writable: true, .. } => "writable",
+        MountContent::Tree { writable: false, .. } => "read-only",
+        MountContent::Empty => "empty",
+        MountContent::Hidden => "hidden",
+        MountContent::Devices => "devices",
+        MountContent::Overlay { .. } => "private changes",
     };
     // A denied path that does not exist yet is left out.
-    let is_there = |mount: &&Mount| mount.what != What::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
+    let is_there = |mount: &&PlannedMount| mount.what != MountContent::Hidden || open(&mount.at, OFlags::NOFOLLOW).is_ok();
     plan.mounts.iter().filter(is_there).map(|mount| (mount.at.clone(), word(&mount.what))).collect()
 }
 

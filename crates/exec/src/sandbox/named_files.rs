@@ -55,7 +55,7 @@ const COMMANDS: &[&str] = &["scripts", "husky", "lint-staged", "simple-git-hooks
 
 /// The files that a text may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CountedFiles {
+pub(super) enum NamedFileScope {
     /// Every file that is named.
     All,
     /// Scripts and programs: the text names other files too.
@@ -69,7 +69,7 @@ pub(super) struct ConfigurationText<'a> {
     pub(super) text: &'a [u8],
     pub(super) root: &'a Path,
     pub(super) home: Option<&'a Path>,
-    pub(super) counts: CountedFiles,
+    pub(super) counts: NamedFileScope,
 }
 
 impl ConfigurationText<'_> {
@@ -86,7 +86,7 @@ impl ConfigurationText<'_> {
             before = word;
             let path = without_variable(word.strip_prefix(b"@").unwrap_or(word));
             let is_path = path.contains(&b'/') || path.contains(&b'.');
-            if !(runs || is_path || self.counts == CountedFiles::All) || path.is_empty() || path.contains(&0)
+            if !(runs || is_path || self.counts == NamedFileScope::All) || path.is_empty() || path.contains(&0)
             {
                 continue;
             }
@@ -98,7 +98,7 @@ impl ConfigurationText<'_> {
                 missing = None;
                 let is_run = || runs || is_script(path) || stat.st_mode & 0o111 != 0;
                 match FileType::from_raw_mode(stat.st_mode) {
-                    FileType::RegularFile if self.counts == CountedFiles::All || is_run() => {
+                    FileType::RegularFile if self.counts == NamedFileScope::All || is_run() => {
                         found.insert(place);
                     }
                     FileType::Directory if bases.len() < MAX_BASES && !bases.contains(&place) => {
@@ -236,7 +236,7 @@ mod tests {
         for file in ["scripts/x.sh", "src/main.c", "docs.md", "start"] {
             std::fs::write(root.join(file), "").unwrap();
         }
-        let (all, scripts) = (CountedFiles::All, CountedFiles::Scripts);
+        let (all, scripts) = (NamedFileScope::All, NamedFileScope::Scripts);
         for (file, counts, text, expected) in [
             (".mcp.json", all, r#"{"a":{"command":"sh","args":["scripts/x.sh"]}}"#, vec!["scripts/x.sh"]),
             (

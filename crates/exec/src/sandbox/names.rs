@@ -19,7 +19,7 @@ use rustix::net::{
 };
 
 use super::mounts;
-use super::outside::{self, Outside};
+use super::outside::{self, EgressHosts};
 
 /// The DNS port.
 pub(crate) const PORT: u16 = 53;
@@ -36,13 +36,13 @@ const MAX_NAME: usize = 253;
 
 /// The DNS server for the programs of one supervisor.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct DnsStub {
     socket: OwnedFd,
     /// The number of this supervisor in the cell.
     number: u8,
 }
 
-impl Names {
+impl DnsStub {
     /// Listens, and configures the programs of this supervisor to query this server, for `hosts` too.
     pub(crate) fn open(hosts: &Hosts) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -74,17 +74,17 @@ impl Names {
     }
 
     /// Answers one query. Returns the name if it is a host that may not be reached.
-    pub(crate) fn serve(&self, outside: Option<(&mut Outside, &Hosts)>) -> Option<String> {
+    pub(crate) fn serve(&self, outside: Option<(&mut EgressHosts, &Hosts)>) -> Option<String> {
         let mut packet = [0; MAX_QUESTION];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
         let (name, question) = question(packet.get(..got)?)?;
         let found = match outside.filter(|(_, hosts)| hosts.may_ask_for(&name)) {
-            Some((outside, _)) => outside.address(&name).map_or(Found::NoRoom, Found::At),
-            None => Found::Nobody,
+            Some((outside, _)) => outside.address(&name).map_or(NameAnswer::TooManyHosts, NameAnswer::Address),
+            None => NameAnswer::NoSuchName,
         };
         let answer = answer(&packet, question, found);
         let _gone = sendto(&self.socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL, &from?);
-        (found == Found::Nobody && is_host(&name)).then_some(name)
+        (found == NameAnswer::NoSuchName && is_host(&name)).then_some(name)
     }
 
     /// Discards queries of programs that are gone.
@@ -139,17 +139,17 @@ const KIND_AND_CLASS: usize = 4;
 
 /// The result for a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum NameAnswer {
     /// There is no such name.
-    Nobody,
+    NoSuchName,
     /// This address stands for it.
-    At(Ipv4Addr),
+    Address(Ipv4Addr),
     /// The host may be reached, but there are too many.
-    NoRoom,
+    TooManyHosts,
 }
 
 /// Builds the response: the address, if one was requested, or an error code.
-fn answer(packet: &[u8], question: Range<usize>, found: Found) -> Vec<u8> {
+fn answer(packet: &[u8], question: Range<usize>, found: NameAnswer) -> Vec<u8> {
     const CAN_ASK_ON: u8 = 0x80;
     /// Type A, class IN.
     const ADDRESS: [u8; KIND_AND_CLASS] = [0, 1, 0, 1];
@@ -158,9 +158,9 @@ fn answer(packet: &[u8], question: Range<usize>, found: Found) -> Vec<u8> {
     const SECONDS: [u8; 4] = [0, 0, 0, 60];
     let asked = &packet[question];
     let (outcome, address) = match found {
-        Found::At(address) => (0, Some(address)),
-        Found::NoRoom => (2, None),
-        Found::Nobody => (3, None),
+        NameAnswer::Address(address) => (0, Some(address)),
+        NameAnswer::TooManyHosts => (2, None),
+        NameAnswer::NoSuchName => (3, None),
     };
     let address = address.filter(|_| asked.ends_with(&ADDRESS));
     let record =
@@ -218,7 +218,7 @@ mod tests {
         packet
     }
 
-    fn answered(packet: &[u8], found: Found) -> Option<(String, Vec<u8>)> {
+    fn answered(packet: &[u8], found: NameAnswer) -> Option<(String, Vec<u8>)> {
         let (name, question) = question(packet)?;
         Some((name, answer(packet, question, found)))
     }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn the_answer_is_that_there_is_no_such_name() {
         let asked = asks(&["Registry", "npmjs", "org"]);
-        let (name, answer) = answered(&asked, Found::Nobody).unwrap();
+        let (name, answer) = answered(&asked, NameAnswer::NoSuchName).unwrap();
         assert_eq!(name, "registry.npmjs.org");
         assert_eq!(answer[..2], asked[..2], "the number is theirs");
         assert_eq!(answer[2..HEADER], [0x81, 0x83, 0, 1, 0, 0, 0, 0, 0, 0]);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_the_address_of_a_host_that_may_be_reached() {
-        let found = Found::At(Ipv4Addr::new(127, 64, 1, 2));
+        let found = NameAnswer::Address(Ipv4Addr::new(127, 64, 1, 2));
         let asked = asks(&["a", "org"]);
         let (_, answer) = answered(&asked, found).unwrap();
         assert_eq!(answer[2..HEADER], [0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
@@ -277,7 +277,7 @@ mod tests {
         let mut cut = asks(&["a", "b"]);
         cut.truncate(cut.len() - 2);
         for packet in [&[][..], &[0; 11], &an_answer, &two, &cut] {
-            assert_eq!(answered(packet, Found::Nobody), None, "{packet:?}");
+            assert_eq!(answered(packet, NameAnswer::NoSuchName), None, "{packet:?}");
         }
     }
 
@@ -291,10 +291,10 @@ mod tests {
         /// Law: no packet makes a supervisor panic, and no response is longer than its query and an address.
         #[test]
         fn any_packet(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Some((_, answer)) = answered(&packet, Found::Nobody) {
+            if let Some((_, answer)) = answered(&packet, NameAnswer::NoSuchName) {
                 prop_assert!(answer.len() <= packet.len());
             }
-            if let Some((_, answer)) = answered(&packet, Found::At(Ipv4Addr::LOCALHOST)) {
+            if let Some((_, answer)) = answered(&packet, NameAnswer::Address(Ipv4Addr::LOCALHOST)) {
                 prop_assert!(answer.len() <= packet.len() + 16);
             }
         }

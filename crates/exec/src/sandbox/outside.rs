@@ -14,9 +14,9 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, socketpair,
 };
 
-use super::refusal::Refusal;
+use super::refusal::KernelRefusal;
 use super::{names, relay};
-use crate::process::bytes::In;
+use crate::process::bytes::MessageDecoder;
 use crate::process::link;
 
 /// The maximum number of hosts of a run: each has an address.
@@ -28,7 +28,7 @@ const MAX_WORDS: usize = 256;
 
 /// The hosts that a run may reach, and has reached.
 #[derive(Debug)]
-pub(crate) struct Outside {
+pub(crate) struct EgressHosts {
     /// The socket to the relay.
     link: OwnedFd,
     /// The number of this supervisor in the cell.
@@ -43,18 +43,18 @@ pub(crate) struct Outside {
 
 /// The route of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum EgressRoute {
     /// Direct, as requested.
-    Straight,
+    Direct,
     /// Through the relay, which listens here.
-    Door(SocketAddrV4),
+    Relayed(SocketAddrV4),
     /// Refused by the policy.
-    Refused(Refusal),
+    Refused(KernelRefusal),
     /// Failed with an error.
     Fails(Errno),
 }
 
-impl Outside {
+impl EgressHosts {
     /// Creates the egress for one run of the supervisor with this number.
     pub(crate) fn new(link: &OwnedFd, number: u8) -> Option<Self> {
         let link = link.try_clone().ok()?;
@@ -72,20 +72,20 @@ impl Outside {
     }
 
     /// Returns the route to `to`, or `None` if it does not concern allowed hosts. Only streams are relayed.
-    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &Hosts) -> Option<Way> {
+    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &Hosts) -> Option<EgressRoute> {
         let is_stream = kind == SocketType::STREAM;
         if to == SocketAddr::from((names::address(self.number), names::PORT)) {
-            return Some(Way::Straight);
+            return Some(EgressRoute::Direct);
         }
         if let IpAddr::V4(address) = to.ip()
             && let [127, RANGE, ..] = address.octets()
         {
             return Some(match self.host_at(address) {
                 // Programs use a datagram socket to find the route to an address. No process receives anything.
-                Some(_) if !is_stream => Way::Straight,
+                Some(_) if !is_stream => EgressRoute::Direct,
                 Some(host) if hosts.may_reach(&host, to.port()) => self.through(&host, to.port()),
-                Some(host) => Way::Refused(Refusal::Name(format!("{host}:{}", to.port()))),
-                None => Way::Refused(Refusal::Connect(to)),
+                Some(host) => EgressRoute::Refused(KernelRefusal::Name(format!("{host}:{}", to.port()))),
+                None => EgressRoute::Refused(KernelRefusal::Connect(to)),
             });
         }
         let listed = listed(to, hosts).filter(|_| is_stream)?;
@@ -98,14 +98,14 @@ impl Outside {
     }
 
     /// Returns the refusals of the relay, which resolves the names.
-    pub(crate) fn heard(&mut self) -> Vec<Refusal> {
+    pub(crate) fn heard(&mut self) -> Vec<KernelRefusal> {
         let mut refusals = Vec::new();
         // ends: the relay sends no more messages than it has connections, or is gone
         while let Some(channel) =
             self.channel.as_ref().filter(|channel| link::is_ready(channel).unwrap_or(false))
         {
             match link::message(channel, MAX_WORDS) {
-                Some((bytes, _)) => refusals.extend(Refusal::read(&mut In(&bytes))),
+                Some((bytes, _)) => refusals.extend(KernelRefusal::read(&mut MessageDecoder(&bytes))),
                 None => self.channel = None,
             }
         }
@@ -118,16 +118,16 @@ impl Outside {
         self.hosts.get(at).filter(|_| number == self.number).cloned()
     }
 
-    fn through(&mut self, host: &str, port: u16) -> Way {
+    fn through(&mut self, host: &str, port: u16) -> EgressRoute {
         if let Some(door) = self.doors.get(&(host.to_owned(), port)) {
-            return Way::Door(*door);
+            return EgressRoute::Relayed(*door);
         }
         match self.open(host, port) {
             Ok(door) => {
                 self.doors.insert((host.to_owned(), port), door);
-                Way::Door(door)
+                EgressRoute::Relayed(door)
             }
-            Err(errno) => Way::Fails(errno),
+            Err(errno) => EgressRoute::Fails(errno),
         }
     }
 
@@ -192,10 +192,10 @@ mod tests {
         Hosts { allow: allow.iter().map(|host| host.parse().unwrap()).collect(), forbid: Vec::new() }
     }
 
-    fn outside() -> Outside {
+    fn outside() -> EgressHosts {
         let (link, _theirs) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
-        Outside::new(&link, 7).unwrap()
+        EgressHosts::new(&link, 7).unwrap()
     }
 
     #[test]
@@ -214,15 +214,15 @@ mod tests {
         let hosts = hosts(&["a.org:443", "192.0.2.7:80"]);
         outside.address("a.org");
         let mut way = |to: &str, kind| outside.way(to.parse().unwrap(), kind, &hosts);
-        let refused = |what| Some(Way::Refused(what));
-        let at = |to: &str| Refusal::Connect(to.parse().unwrap());
+        let refused = |what| Some(EgressRoute::Refused(what));
+        let at = |to: &str| KernelRefusal::Connect(to.parse().unwrap());
         let (stream, datagram) = (SocketType::STREAM, SocketType::DGRAM);
-        assert_eq!(way("127.64.7.1:80", stream), refused(Refusal::Name("a.org:80".to_owned())));
-        assert_eq!(way("127.64.7.1:443", datagram), Some(Way::Straight));
+        assert_eq!(way("127.64.7.1:80", stream), refused(KernelRefusal::Name("a.org:80".to_owned())));
+        assert_eq!(way("127.64.7.1:443", datagram), Some(EgressRoute::Direct));
         assert_eq!(way("127.64.7.2:443", stream), refused(at("127.64.7.2:443")));
         assert_eq!(way("127.64.8.1:443", stream), refused(at("127.64.8.1:443")));
         assert_eq!(way("127.64.7.0:443", stream), refused(at("127.64.7.0:443")));
-        assert_eq!(way("127.53.0.7:53", datagram), Some(Way::Straight));
+        assert_eq!(way("127.53.0.7:53", datagram), Some(EgressRoute::Direct));
         assert_eq!(way("127.53.0.8:53", datagram), None);
         assert_eq!(way("127.0.0.1:443", stream), None);
         assert_eq!(way("192.0.2.7:80", datagram), None);

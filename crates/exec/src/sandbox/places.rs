@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::plan::What;
+use super::plan::MountContent;
 use super::scratch::Scratch;
 
 /// The mounts, sorted so that ancestors come first.
 #[derive(Default)]
-pub(super) struct Places(pub(super) BTreeMap<PathBuf, What>);
+pub(super) struct MountTable(pub(super) BTreeMap<PathBuf, MountContent>);
 
-impl Places {
-    pub(super) fn put(&mut self, at: &Path, what: What) {
+impl MountTable {
+    pub(super) fn put(&mut self, at: &Path, what: MountContent) {
         self.0.insert(at.to_owned(), what);
     }
 
     pub(super) fn tree(&mut self, path: &Path, writable: bool) {
-        self.put(path, What::Tree { from: path.to_owned(), writable });
+        self.put(path, MountContent::Tree { from: path.to_owned(), writable });
     }
 
     /// Returns the innermost mount that contains `path`.
-    pub(super) fn innermost(&self, path: &Path) -> Option<&What> {
+    pub(super) fn innermost(&self, path: &Path) -> Option<&MountContent> {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
@@ -29,12 +29,12 @@ impl Places {
         let Some(all) = scratch.path().parent() else { return };
         let above = all.ancestors().find_map(|above| Some((above, self.0.get(above)?)));
         let is_replaced = above.is_some_and(|(at, what)| match what {
-            What::Tree { from, .. } => from != at,
-            What::Overlay { .. } => false,
-            What::Empty | What::Hidden | What::Devices => true,
+            MountContent::Tree { from, .. } => from != at,
+            MountContent::Overlay { .. } => false,
+            MountContent::Empty | MountContent::Hidden | MountContent::Devices => true,
         });
         if !is_replaced {
-            self.put(all, What::Hidden);
+            self.put(all, MountContent::Hidden);
         }
     }
 
@@ -49,8 +49,8 @@ impl Places {
             let between =
                 path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
             for above in between.filter(|above| !self.0.contains_key(*above)) {
-                let writable = self.innermost(above).is_none_or(What::is_writable);
-                pins.push((above.to_owned(), What::Tree { from: above.to_owned(), writable }));
+                let writable = self.innermost(above).is_none_or(MountContent::is_writable);
+                pins.push((above.to_owned(), MountContent::Tree { from: above.to_owned(), writable }));
             }
         }
         self.0.extend(pins);

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use policy::{Host, Hosts, Limits, Network, Tier};
 
-use crate::process::bytes::{In, Out};
+use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
 /// The plan of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct CellPlan {
     /// The tier, i.e. the layers to apply.
     pub(crate) tier: Tier,
     pub(crate) network: Network,
     /// The hosts that can be reached beyond the network setting.
     pub(crate) hosts: Hosts,
     /// Sorted by path: ancestors come first.
-    pub(crate) mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<PlannedMount>,
     /// The writable paths.
     pub(crate) writable: Vec<PathBuf>,
     /// The sockets that may be connected to, besides those in writable paths: paths, and abstract names with `@`.
@@ -31,14 +31,14 @@ pub(crate) struct Plan {
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mount {
+pub(crate) struct PlannedMount {
     pub(crate) at: PathBuf,
-    pub(crate) what: What,
+    pub(crate) what: MountContent,
 }
 
 /// The content of a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum MountContent {
     /// A directory or file of the host, with the mounts below it.
     Tree { from: PathBuf, writable: bool },
     /// An empty directory.
@@ -52,7 +52,7 @@ pub(crate) enum What {
     Overlay { of: PathBuf, layer: PathBuf },
 }
 
-impl What {
+impl MountContent {
     /// Returns true if files in it can be written.
     pub(crate) fn is_writable(&self) -> bool {
         match self {
@@ -63,7 +63,7 @@ impl What {
     }
 }
 
-impl Plan {
+impl CellPlan {
     /// Returns true if outside hosts are reached one by one through the relay.
     pub(crate) fn is_relayed(&self) -> bool {
         self.tier >= Tier::Namespaces && self.network != Network::On && !self.hosts.is_empty()
@@ -80,13 +80,13 @@ impl Plan {
         let find = |above: &Path| self.mounts.binary_search_by(|mount| mount.at.as_path().cmp(above)).ok();
         let innermost = path.ancestors().skip(1).find_map(find).map(|at| &self.mounts[at]);
         innermost.is_some_and(|mount| match &mount.what {
-            What::Tree { from, .. } => *from != mount.at,
-            What::Empty | What::Hidden | What::Devices => true,
-            What::Overlay { .. } => false,
+            MountContent::Tree { from, .. } => *from != mount.at,
+            MountContent::Empty | MountContent::Hidden | MountContent::Devices => true,
+            MountContent::Overlay { .. } => false,
         })
     }
 
-    pub(crate) fn write(&self, out: &mut Out) {
+    pub(crate) fn write(&self, out: &mut MessageEncoder) {
         let Self { tier, network, hosts, mounts, writable, sockets, limits, scratch, recorded } = self;
         out.byte(*tier as u8);
         out.byte(*network as u8);
@@ -99,14 +99,14 @@ impl Plan {
         for mount in mounts {
             path(out, &mount.at);
             match &mount.what {
-                What::Tree { from, writable } => {
+                MountContent::Tree { from, writable } => {
                     out.byte(u8::from(*writable));
                     path(out, from);
                 }
-                What::Empty => out.byte(2),
-                What::Hidden => out.byte(3),
-                What::Devices => out.byte(4),
-                What::Overlay { of, layer } => {
+                MountContent::Empty => out.byte(2),
+                MountContent::Hidden => out.byte(3),
+                MountContent::Devices => out.byte(4),
+                MountContent::Overlay { of, layer } => {
                     out.byte(5);
                     path(out, of);
                     path(out, layer);
@@ -124,7 +124,7 @@ impl Plan {
         }
     }
 
-    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+    pub(crate) fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
         let tier = match input.byte()? {
             0 => Tier::Nothing,
             1 => Tier::Seccomp,
@@ -141,7 +141,7 @@ impl Plan {
         let recorded = input.byte()? != 0;
         let hosts = Hosts { allow: read_hosts(input)?, forbid: read_hosts(input)? };
         let count = input.number()?;
-        let mounts = (0..count).map(|_| Mount::read(input)).collect::<Option<_>>()?;
+        let mounts = (0..count).map(|_| PlannedMount::read(input)).collect::<Option<_>>()?;
         let writable = input.list()?.into_iter().map(to_path).collect();
         let sockets = input.list()?;
         let scratch = to_path(input.bytes()?.to_vec());
@@ -158,32 +158,32 @@ impl Plan {
     }
 }
 
-impl Mount {
+impl PlannedMount {
     /// Returns true if a layer is mounted over it for each run: it is read-only, and listed as writable.
-    pub(crate) fn is_layered(&self, plan: &Plan) -> bool {
-        matches!(self.what, What::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
+    pub(crate) fn is_layered(&self, plan: &CellPlan) -> bool {
+        matches!(self.what, MountContent::Tree { writable: false, .. }) && plan.writable.contains(&self.at)
     }
 
-    fn read(input: &mut In<'_>) -> Option<Self> {
-        let next = |input: &mut In<'_>| Some(to_path(input.bytes()?.to_vec()));
+    fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
+        let next = |input: &mut MessageDecoder<'_>| Some(to_path(input.bytes()?.to_vec()));
         let at = next(input)?;
         let what = match input.byte()? {
-            writable @ (0 | 1) => What::Tree { from: next(input)?, writable: writable == 1 },
-            2 => What::Empty,
-            3 => What::Hidden,
-            4 => What::Devices,
-            5 => What::Overlay { of: next(input)?, layer: next(input)? },
+            writable @ (0 | 1) => MountContent::Tree { from: next(input)?, writable: writable == 1 },
+            2 => MountContent::Empty,
+            3 => MountContent::Hidden,
+            4 => MountContent::Devices,
+            5 => MountContent::Overlay { of: next(input)?, layer: next(input)? },
             _ => return None,
         };
         Some(Self { at, what })
     }
 }
 
-fn read_hosts(input: &mut In<'_>) -> Option<Vec<Host>> {
+fn read_hosts(input: &mut MessageDecoder<'_>) -> Option<Vec<Host>> {
     input.list()?.into_iter().map(|text| String::from_utf8(text).ok()?.parse().ok()).collect()
 }
 
-fn path(out: &mut Out, path: &Path) {
+fn path(out: &mut MessageEncoder, path: &Path) {
     out.bytes(path.as_os_str().as_bytes());
 }
 
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_plan_arrives_as_it_was_sent() {
-        let at = |at: &str, what| Mount { at: at.into(), what };
-        let plan = Plan {
+        let at = |at: &str, what| PlannedMount { at: at.into(), what };
+        let plan = CellPlan {
             tier: Tier::Landlock,
             network: Network::On,
             hosts: Hosts {
@@ -210,12 +210,12 @@ mod tests {
                 forbid: vec!["a.example.org".parse().unwrap()],
             },
             mounts: vec![
-                at("/dev", What::Devices),
-                at("/run", What::Empty),
-                at("/w", What::Tree { from: "/w".into(), writable: true }),
-                at("/w/.codex", What::Tree { from: "/w/.codex".into(), writable: false }),
-                at("/h/.ssh", What::Hidden),
-                at("/h/.npm", What::Overlay { of: "/h".into(), layer: "/s/c".into() }),
+                at("/dev", MountContent::Devices),
+                at("/run", MountContent::Empty),
+                at("/w", MountContent::Tree { from: "/w".into(), writable: true }),
+                at("/w/.codex", MountContent::Tree { from: "/w/.codex".into(), writable: false }),
+                at("/h/.ssh", MountContent::Hidden),
+                at("/h/.npm", MountContent::Overlay { of: "/h".into(), layer: "/s/c".into() }),
             ],
             writable: vec!["/w".into()],
             sockets: vec![b"@x".to_vec()],
@@ -223,17 +223,17 @@ mod tests {
             scratch: "/s".into(),
             recorded: true,
         };
-        let mut out = Out::new();
+        let mut out = MessageEncoder::new();
         plan.write(&mut out);
         let bytes = out.done();
-        assert_eq!(Plan::read(&mut In(&bytes[LENGTH..])), Some(plan));
+        assert_eq!(CellPlan::read(&mut MessageDecoder(&bytes[LENGTH..])), Some(plan));
     }
 
     proptest! {
         /// Law: no input makes a cell panic.
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _what_is_it = Plan::read(&mut In(&bytes));
+            let _what_is_it = CellPlan::read(&mut MessageDecoder(&bytes));
         }
     }
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use policy::{Confinement, Denial, Excess};
 
 use super::plan::to_path;
-use crate::process::bytes::{In, Out};
+use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
 /// An action that a command tried and is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum KernelRefusal {
     /// Connecting to this address.
     Connect(SocketAddr),
     /// Resolving the host of this name.
@@ -24,7 +24,7 @@ pub enum Refusal {
     Excess(Excess),
 }
 
-impl Refusal {
+impl KernelRefusal {
     /// Converts it to the denial under `confinement`.
     pub fn denial(&self, confinement: &Confinement) -> Denial {
         match self {
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn write(&self, out: &mut Out) {
+    pub(crate) fn write(&self, out: &mut MessageEncoder) {
         match self {
             Self::Connect(to) => {
                 out.byte(0);
@@ -71,7 +71,7 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn read(input: &mut In<'_>) -> Option<Self> {
+    pub(crate) fn read(input: &mut MessageDecoder<'_>) -> Option<Self> {
         let kind = input.byte()?;
         let bytes = input.bytes()?;
         Some(match kind {

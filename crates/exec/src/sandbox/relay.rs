@@ -26,7 +26,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Signal, getpid, getppid};
 
 use super::sys;
-use crate::process::bytes::{In, Out};
+use crate::process::bytes::{MessageDecoder, MessageEncoder};
 use crate::process::{confined, link};
 
 /// The maximum number of connections, of all runs of a cell. Further ones wait to be accepted.
@@ -48,8 +48,8 @@ pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let cell = getpid();
     match confined::fork() {
-        Ok(confined::Fork::Parent(_)) => Ok(ours),
-        Ok(confined::Fork::Child) => {
+        Ok(confined::ForkSide::Parent(_)) => Ok(ours),
+        Ok(confined::ForkSide::Child) => {
             // The relay must not hold other descriptors: other processes wait for them to close.
             let taken = rustix::stdio::dup2_stdin(&theirs);
             confined::close_from(3);
@@ -60,7 +60,7 @@ pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
             }
             let _has_none = rustix::thread::set_no_new_privs(true).and_then(|()| sys::drop_capabilities());
             crate::process::raise_open_files();
-            let outer = Arc::new(Outer { hosts: hosts.clone(), busy: AtomicUsize::new(0) });
+            let outer = Arc::new(RelayShared { hosts: hosts.clone(), busy: AtomicUsize::new(0) });
             serve(rustix::stdio::stdin(), &outer)
         }
         Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)),
@@ -69,7 +69,7 @@ pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
 
 /// Tells the relay to forward connections to `listener` to this host.
 pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16) -> Result<()> {
-    let mut out = Out::new();
+    let mut out = MessageEncoder::new();
     out.bytes(host.as_bytes());
     out.number(port.into());
     let sent = link::send(channel, &out.done(), &[listener.as_fd()]);
@@ -77,26 +77,26 @@ pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16)
 }
 
 /// The state shared by all connections.
-struct Outer {
+struct RelayShared {
     hosts: Hosts,
     /// The number of connections.
     busy: AtomicUsize,
 }
 
 /// The channel of one run.
-struct Channel {
+struct RelayChannel {
     socket: Arc<OwnedFd>,
-    doors: Vec<Door>,
+    doors: Vec<RelayListener>,
 }
 
 /// A listener in the cell, and the host that it stands for.
-struct Door {
+struct RelayListener {
     listener: TcpListener,
     to: Arc<(String, u16)>,
 }
 
-fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
-    let mut channels: Vec<Channel> = Vec::new();
+fn serve(link: BorrowedFd<'_>, outer: &Arc<RelayShared>) -> ! {
+    let mut channels: Vec<RelayChannel> = Vec::new();
     let mut tired = false;
     // ends: when the cell and all its supervisors are gone
     loop {
@@ -108,7 +108,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
         let doors = channels.iter().flat_map(|channel| channel.doors.iter().map(move |door| (channel, door)));
         for ((channel, door), _) in doors.zip(knocked).filter(|(_, knocked)| **knocked) {
             // Otherwise it would be ready again at once.
-            tired |= door.answer(channel, outer) == Answered::Unable;
+            tired |= door.answer(channel, outer) == AcceptOutcome::NoRoom;
         }
         let mut spoken = spoken.iter();
         channels.retain_mut(|channel| {
@@ -121,7 +121,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
         if *linked {
             let mut fds = Vec::new();
             match link::receive(link, &mut [0; 1], &mut fds) {
-                Ok(1) => channels.extend(fds.pop().map(Channel::new)),
+                Ok(1) => channels.extend(fds.pop().map(RelayChannel::new)),
                 Ok(_) | Err(_) => leave(&channels, outer),
             }
         }
@@ -129,7 +129,7 @@ fn serve(link: BorrowedFd<'_>, outer: &Arc<Outer>) -> ! {
 }
 
 /// Exits when the data that programs sent before they ended is delivered.
-fn leave(channels: &[Channel], outer: &Arc<Outer>) -> ! {
+fn leave(channels: &[RelayChannel], outer: &Arc<RelayShared>) -> ! {
     channels.iter().for_each(|channel| channel.answer_last(outer));
     let by = Instant::now() + LEAVING;
     // ends: when the time is up at the latest
@@ -141,7 +141,7 @@ fn leave(channels: &[Channel], outer: &Arc<Outer>) -> ! {
 
 /// Waits for an event. Returns flags: the cell, each channel, each listener. Listeners are skipped if no connection
 /// can be accepted now.
-fn wait(link: BorrowedFd<'_>, channels: &[Channel], rests: bool) -> Vec<bool> {
+fn wait(link: BorrowedFd<'_>, channels: &[RelayChannel], rests: bool) -> Vec<bool> {
     let doors = channels.iter().flat_map(|channel| &channel.doors).filter(|_| !rests);
     let mut all = vec![PollFd::from_borrowed_fd(link, PollFlags::IN)];
     all.extend(channels.iter().map(|channel| PollFd::new(&channel.socket, PollFlags::IN)));
@@ -152,7 +152,7 @@ fn wait(link: BorrowedFd<'_>, channels: &[Channel], rests: bool) -> Vec<bool> {
     }
 }
 
-impl Channel {
+impl RelayChannel {
     fn new(socket: OwnedFd) -> Self {
         Self { socket: Arc::new(socket), doors: Vec::new() }
     }
@@ -160,66 +160,66 @@ impl Channel {
     /// Receives another listener. Returns `None` if the run is over.
     fn hear(&mut self) -> Option<()> {
         let (bytes, mut fds) = link::message(&self.socket, MAX_MESSAGE)?;
-        let mut input = In(&bytes);
+        let mut input = MessageDecoder(&bytes);
         let host = std::str::from_utf8(input.bytes()?).ok()?.to_owned();
         let port = u16::try_from(input.number()?).ok()?;
         let listener = TcpListener::from(fds.pop()?);
         listener.set_nonblocking(true).ok()?;
         if self.doors.len() < MAX_DOORS {
-            self.doors.push(Door { listener, to: Arc::new((host, port)) });
+            self.doors.push(RelayListener { listener, to: Arc::new((host, port)) });
         }
         Some(())
     }
 
     /// Accepts the connections that were waiting when the run ended.
-    fn answer_last(&self, outer: &Arc<Outer>) {
+    fn answer_last(&self, outer: &Arc<RelayShared>) {
         let has_room = || outer.busy.load(Ordering::Relaxed) < MAX_CONNECTIONS;
         for door in &self.doors {
             // ends: no program is left that could connect
-            while has_room() && door.answer(self, outer) == Answered::One {}
+            while has_room() && door.answer(self, outer) == AcceptOutcome::Accepted {}
         }
     }
 }
 
 /// The outcome of accepting on a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answered {
-    One,
-    Nobody,
+enum AcceptOutcome {
+    Accepted,
+    NoneWaiting,
     /// A connection waits, but there is no room.
-    Unable,
+    NoRoom,
 }
 
-impl Door {
+impl RelayListener {
     /// Accepts one connection.
-    fn answer(&self, channel: &Channel, outer: &Arc<Outer>) -> Answered {
+    fn answer(&self, channel: &RelayChannel, outer: &Arc<RelayShared>) -> AcceptOutcome {
         let inner = match self.listener.accept() {
             Ok((inner, _)) => inner,
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Answered::Nobody,
-            Err(_) => return Answered::Unable,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return AcceptOutcome::NoneWaiting,
+            Err(_) => return AcceptOutcome::NoRoom,
         };
-        let (to, channel, busy) = (Arc::clone(&self.to), Arc::clone(&channel.socket), Busy::new(outer));
+        let (to, channel, busy) = (Arc::clone(&self.to), Arc::clone(&channel.socket), ConnectionSlot::new(outer));
         let connection = move || {
             connect(inner, &to, &channel, &busy.0.hosts);
         };
         match std::thread::Builder::new().stack_size(STACK).spawn(connection) {
-            Ok(_) => Answered::One,
-            Err(_) => Answered::Unable,
+            Ok(_) => AcceptOutcome::Accepted,
+            Err(_) => AcceptOutcome::NoRoom,
         }
     }
 }
 
 /// Counts one connection as long as it lives.
-struct Busy(Arc<Outer>);
+struct ConnectionSlot(Arc<RelayShared>);
 
-impl Busy {
-    fn new(outer: &Arc<Outer>) -> Self {
+impl ConnectionSlot {
+    fn new(outer: &Arc<RelayShared>) -> Self {
         outer.busy.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(outer))
     }
 }
 
-impl Drop for Busy {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
@@ -229,8 +229,8 @@ fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, ho
     match dial::dial(hosts, host, *port) {
         Ok(outer) => carry::carry(inner, outer, channel),
         Err(missed) => {
-            if let dial::Missed::Refused(refusal) = missed {
-                let mut out = Out::new();
+            if let dial::DialFault::Refused(refusal) = missed {
+                let mut out = MessageEncoder::new();
                 refusal.write(&mut out);
                 // Sent before the caller sees the failure.
                 let _run_is_over = link::send(channel, &out.done(), &[]);

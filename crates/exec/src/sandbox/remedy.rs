@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// The machine's settings for user namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct UserNamespaceFacts {
     /// Ubuntu's setting: programs without an AppArmor profile get none.
     pub(crate) apparmor_restricts: bool,
     /// The maximum number of user namespaces is zero.
@@ -18,7 +18,7 @@ pub(crate) struct Facts {
     pub(crate) container: bool,
 }
 
-impl Facts {
+impl UserNamespaceFacts {
     /// Reads the settings from the kernel.
     pub(crate) fn of_this_machine() -> Self {
         let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
@@ -41,17 +41,17 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// Returns the command that fixes it, if one is known.
-pub(crate) fn remedy(missing: &[Missing], facts: &Facts) -> Option<String> {
+pub(crate) fn remedy(missing: &[Missing], facts: &UserNamespaceFacts) -> Option<String> {
     let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
     if !lacks(Tier::Namespaces) {
         return None;
     }
     let sysctl = |setting: &str| Some(format!("sudo sysctl -w {setting}"));
     match facts {
-        Facts { none_allowed: true, .. } => sysctl("user.max_user_namespaces=15000"),
-        Facts { only_for_root: true, .. } => sysctl("kernel.unprivileged_userns_clone=1"),
-        Facts { apparmor_restricts: true, .. } => sysctl("kernel.apparmor_restrict_unprivileged_userns=0"),
-        Facts { container: true, .. } => Some(
+        UserNamespaceFacts { none_allowed: true, .. } => sysctl("user.max_user_namespaces=15000"),
+        UserNamespaceFacts { only_for_root: true, .. } => sysctl("kernel.unprivileged_userns_clone=1"),
+        UserNamespaceFacts { apparmor_restricts: true, .. } => sysctl("kernel.apparmor_restrict_unprivileged_userns=0"),
+        UserNamespaceFacts { container: true, .. } => Some(
             "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or say \
              --sandbox external if the container is all the confinement you want"
                 .to_owned(),
@@ -67,15 +67,15 @@ mod tests {
     #[test]
     fn what_mends_it() {
         let without = |tier| [Missing { tier, why: "making namespaces: Operation not permitted".to_owned() }];
-        let none = Facts::default();
+        let none = UserNamespaceFacts::default();
         for (facts, begins) in [
-            (Facts { none_allowed: true, apparmor_restricts: true, ..none }, Some("sudo sysctl -w user.max")),
+            (UserNamespaceFacts { none_allowed: true, apparmor_restricts: true, ..none }, Some("sudo sysctl -w user.max")),
             (
-                Facts { only_for_root: true, ..none },
+                UserNamespaceFacts { only_for_root: true, ..none },
                 Some("sudo sysctl -w kernel.unprivileged_userns_clone=1"),
             ),
-            (Facts { apparmor_restricts: true, ..none }, Some("sudo sysctl -w kernel.apparmor")),
-            (Facts { container: true, ..none }, Some("start the container")),
+            (UserNamespaceFacts { apparmor_restricts: true, ..none }, Some("sudo sysctl -w kernel.apparmor")),
+            (UserNamespaceFacts { container: true, ..none }, Some("start the container")),
             (none, None),
         ] {
             let said = remedy(&without(Tier::Namespaces), &facts);

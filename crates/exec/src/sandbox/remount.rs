@@ -6,23 +6,23 @@ use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags};
 use rustix::io::{Errno, Result};
 
 use super::mounts::{attach, hide_all, prepare};
-use super::plan::{Plan, What};
+use super::plan::{CellPlan, MountContent};
 use super::scratch;
 
 /// Restores mounts that were lost because a process outside replaced their mount points, as a save, a `git checkout`
 /// and a `git clean` do. Returns their paths.
-pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
+pub(crate) fn renew(plan: &CellPlan) -> Result<Vec<PathBuf>> {
     let mut renewed = Vec::new();
     for mount in &plan.mounts {
         match (&mount.what, mount_state(&mount.at)) {
             (_, MountState::Mounted) => continue,
             // Most paths to be hidden do not exist.
-            (What::Hidden, MountState::Absent) => continue,
+            (MountContent::Hidden, MountState::Absent) => continue,
             (_, MountState::Absent | MountState::Bare) => {}
         }
         match &mount.what {
-            What::Hidden => hide_all(&mount.at)?,
-            What::Tree { from, writable } if *from == mount.at => {
+            MountContent::Hidden => hide_all(&mount.at)?,
+            MountContent::Tree { from, writable } if *from == mount.at => {
                 // A missing read-only path is held, as at the creation of a cell.
                 if !writable && !scratch::hold(from)? {
                     continue;
@@ -33,15 +33,15 @@ pub(crate) fn renew(plan: &Plan) -> Result<Vec<PathBuf>> {
                     Err(errno) => return Err(errno),
                 }
             }
-            What::Tree { .. } | What::Empty | What::Devices | What::Overlay { .. } => {}
+            MountContent::Tree { .. } | MountContent::Empty | MountContent::Devices | MountContent::Overlay { .. } => {}
         }
     }
     Ok(renewed)
 }
 
 /// Hides the denied paths that are not hidden.
-pub(crate) fn hide_again(plan: &Plan) -> Result<()> {
-    let hidden = plan.mounts.iter().filter(|mount| mount.what == What::Hidden);
+pub(crate) fn hide_again(plan: &CellPlan) -> Result<()> {
+    let hidden = plan.mounts.iter().filter(|mount| mount.what == MountContent::Hidden);
     let mut bare = hidden.filter(|mount| mount_state(&mount.at) == MountState::Bare);
     bare.try_for_each(|mount| hide_all(&mount.at))
 }

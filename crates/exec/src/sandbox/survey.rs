@@ -9,12 +9,12 @@ use policy::{Confinement, HostFile, Reach, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::changed::DirectoryIndex;
-use super::configured::ConfiguredRoot;
-use super::git::{self, GitObeyed, Repository, Strays};
-use super::guarded::{Guarded, RootGuard};
+use super::configured::RootConfiguration;
+use super::git::{self, GitInputs, Repository, PlantedFileWatch};
+use super::guarded::{GuardedPaths, RootGuard};
 use super::look;
-use super::places::Places;
-use super::plan::{Mount, Plan, What, to_path};
+use super::places::MountTable;
+use super::plan::{PlannedMount, CellPlan, MountContent, to_path};
 use super::scratch::{self, Scratch};
 use crate::fs::real_to_be;
 
@@ -76,13 +76,13 @@ const CACHE_VARIABLES: &[&str] = &[
 
 /// The plan of a cell, and the host's additional knowledge about it.
 #[derive(Debug)]
-pub(crate) struct Survey {
-    pub(crate) plan: Plan,
+pub(crate) struct PlannedCell {
+    pub(crate) plan: CellPlan,
     pub(crate) repositories: Vec<Repository>,
     /// Placeholder directories that were created.
     held: Vec<PathBuf>,
     /// The locations where commands could plant git directories that git enters by itself.
-    pub(crate) strays: Arc<Strays>,
+    pub(crate) strays: Arc<PlantedFileWatch>,
     /// Environment variables that redirect writes into the private directory.
     pub(crate) variables: Vec<(&'static str, PathBuf)>,
     /// Missing configuration of the user's programs, with the user action that makes it take effect.
@@ -92,11 +92,11 @@ pub(crate) struct Survey {
     /// The first directories that commands can change.
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
     /// The files that git obeys in each repository, at the time of the survey.
-    pub(crate) obeyed: Vec<(Repository, GitObeyed)>,
+    pub(crate) obeyed: Vec<(Repository, GitInputs)>,
     /// The real locations of the configuration of each root, at the time of the survey.
-    pub(crate) configured: Vec<(PathBuf, ConfiguredRoot)>,
+    pub(crate) configured: Vec<(PathBuf, RootConfiguration)>,
     /// The configuration of each root with the files that it names currently.
-    named: Mutex<Vec<(PathBuf, ConfiguredRoot)>>,
+    named: Mutex<Vec<(PathBuf, RootConfiguration)>>,
     /// Git directories that are read-only, because there are too many for a layer each.
     pub(crate) read_only: Arc<[PathBuf]>,
     /// True if the limits cut the scan short.
@@ -108,9 +108,9 @@ pub(crate) struct Survey {
 }
 
 /// Surveys the machine and makes the plan.
-pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> Survey {
-    let mut survey = Survey {
-        plan: Plan {
+pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> PlannedCell {
+    let mut survey = PlannedCell {
+        plan: CellPlan {
             tier,
             network: confinement.network,
             hosts: confinement.hosts.clone(),
@@ -144,9 +144,9 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
         if places.0.get(&temporary).is_some_and(|what| !what.is_writable()) {
             temporary = PathBuf::from("/var/tmp");
         }
-        let is_kept = |(at, what): &(&PathBuf, &What)| matches!(what, What::Tree { from, writable: false } if from == *at);
+        let is_kept = |(at, what): &(&PathBuf, &MountContent)| matches!(what, MountContent::Tree { from, writable: false } if from == *at);
         scratch.may_hold(places.0.iter().filter(is_kept).map(|(at, _)| at.clone()));
-        survey.plan.mounts = places.0.into_iter().map(|(at, what)| Mount { at, what }).collect();
+        survey.plan.mounts = places.0.into_iter().map(|(at, what)| PlannedMount { at, what }).collect();
     } else {
         survey.plan.writable.push(scratch.path().join("tmp"));
     }
@@ -157,7 +157,7 @@ pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch
 
 /// Collects the locations where commands could plant files that a program of the user's obeys: roots without a
 /// repository, missing submodules, missing configuration. They are saved for the session after a kill.
-fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> Arc<Strays> {
+fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch) -> Arc<PlantedFileWatch> {
     let repositories = &survey.repositories;
     let has_one = |root: &Path| {
         let own = repositories.iter().find(|repository| repository.root == root);
@@ -168,14 +168,14 @@ fn strays(confinement: &Confinement, survey: &mut Survey, scratch: &Scratch) -> 
     let within = |path: &Path| confinement.writable.iter().any(|root| path.starts_with(root));
     let missing = missing.into_iter().filter(|(path, _)| within(path)).collect();
     let known = survey.obeyed.iter().map(|(repository, _)| repository.root.clone());
-    let strays = Strays::new(roots, repositories, missing, scratch.take_left()).knowing(known);
+    let strays = PlantedFileWatch::new(roots, repositories, missing, scratch.take_left()).knowing(known);
     scratch.watch(&strays.written());
     Arc::new(strays)
 }
 
 /// Builds the mount table of a cell, and extends the writable paths.
-fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: &Scratch) -> Places {
-    let mut places = Places::default();
+fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &Reach, scratch: &Scratch) -> MountTable {
+    let mut places = MountTable::default();
     let writable = &mut survey.plan.writable;
     system(&mut places, scratch);
     visible(&mut places, confinement, reach);
@@ -188,7 +188,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     writable.extend(["/tmp", "/var/tmp"].map(PathBuf::from));
     let roots = confinement.writable.iter().cloned().chain(reach.roots().map(Path::to_owned));
     let seen = look::look(roots, &confinement.writable, reach.deny());
-    let mut guard = RootGuard { confinement, scratch, places: &mut places, found: Guarded::default() };
+    let mut guard = RootGuard { confinement, scratch, places: &mut places, found: GuardedPaths::default() };
     guard.read_only_paths();
     for root in &confinement.writable {
         guard.root(root, &seen.trees);
@@ -218,7 +218,7 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     found.repositories.retain(|found| {
         let within = confinement.writable.iter().any(|root| found.at.starts_with(root));
         !is_hidden(&found.at)
-            && places.0.get(&found.at).is_none_or(What::is_writable)
+            && places.0.get(&found.at).is_none_or(MountContent::is_writable)
             && !(within && is_read_only(&found.at).unwrap_or(false))
     });
     survey.repositories = found.repositories;
@@ -230,13 +230,13 @@ fn view(survey: &mut Survey, confinement: &Confinement, reach: &Reach, scratch: 
     }
     places.pin(&pinned, &confinement.writable);
     for path in hidden {
-        places.put(&path, What::Hidden);
+        places.put(&path, MountContent::Hidden);
     }
     places.hide_scratch(scratch);
     places
 }
 
-impl Survey {
+impl PlannedCell {
     /// Returns the files whose changes are reported. Changed configuration is read again: a command may have changed
     /// the scripts that `package.json` names.
     pub(crate) fn told_now(&self, confinement: &Confinement) -> Vec<(PathBuf, HostFile)> {
@@ -244,7 +244,7 @@ impl Survey {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         for (root, configured) in &mut *named {
             if !configured.has_current_texts() {
-                *configured = ConfiguredRoot::of(root, confinement);
+                *configured = RootConfiguration::of(root, confinement);
             }
             told.extend(configured.told());
         }
@@ -254,7 +254,7 @@ impl Survey {
     /// Returns true if the user has changed a link so that configuration lies elsewhere.
     pub(crate) fn is_configured_anew(&self, confinement: &Confinement) -> bool {
         self.configured.iter().any(|(root, known)| {
-            !known.is_current() && !known.guards_as_much_as(&ConfiguredRoot::of(root, confinement))
+            !known.is_current() && !known.guards_as_much_as(&RootConfiguration::of(root, confinement))
         })
     }
 
@@ -308,13 +308,13 @@ pub(super) fn is_directory(path: &Path) -> bool {
 }
 
 /// Adds the replaced directories.
-fn system(places: &mut Places, scratch: &Scratch) {
-    let private = |from: PathBuf| What::Tree { from, writable: true };
+fn system(places: &mut MountTable, scratch: &Scratch) {
+    let private = |from: PathBuf| MountContent::Tree { from, writable: true };
     for (at, what) in [
         ("/tmp", private(scratch.tmp())),
         ("/var/tmp", private(scratch.var_tmp())),
-        ("/run", What::Empty),
-        ("/dev", What::Devices),
+        ("/run", MountContent::Empty),
+        ("/dev", MountContent::Devices),
     ] {
         if is_directory(Path::new(at)) {
             places.put(Path::new(at), what);
@@ -322,13 +322,13 @@ fn system(places: &mut Places, scratch: &Scratch) {
     }
     // Usually a link to /run.
     if is_directory(Path::new("/var/run")) {
-        places.put(Path::new("/var/run"), What::Empty);
+        places.put(Path::new("/var/run"), MountContent::Empty);
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     if let Some(runtime) =
         runtime.filter(|path| path.is_absolute() && !path.starts_with("/run") && is_directory(path))
     {
-        places.put(&runtime, What::Empty);
+        places.put(&runtime, MountContent::Empty);
     }
     for path in OF_RUN.iter().map(Path::new).filter(|path| exists(path).is_some()) {
         places.tree(path, false);
@@ -336,7 +336,7 @@ fn system(places: &mut Places, scratch: &Scratch) {
 }
 
 /// Adds readable paths that lie in a replaced directory.
-fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
+fn visible(places: &mut MountTable, confinement: &Confinement, reach: &Reach) {
     let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
     let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
     for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
@@ -351,7 +351,7 @@ fn visible(places: &mut Places, confinement: &Confinement, reach: &Reach) {
     }
 }
 
-fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, writable: &mut Vec<PathBuf>) {
+fn caches(places: &mut MountTable, confinement: &Confinement, scratch: &Scratch, writable: &mut Vec<PathBuf>) {
     let in_home = confinement.home.iter().flat_map(|home| CACHES.iter().map(|name| home.join(name)));
     let named = CACHE_VARIABLES.iter().filter_map(|name| std::env::var_os(name).map(PathBuf::from));
     let roots = || confinement.writable.iter();
@@ -363,7 +363,7 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
             || places
                 .0
                 .iter()
-                .any(|(place, what)| path.starts_with(place) && matches!(what, What::Overlay { .. }))
+                .any(|(place, what)| path.starts_with(place) && matches!(what, MountContent::Overlay { .. }))
             || path.components().count() < SHALLOWEST;
         if !is_directory(&path) || in_the_way {
             continue;
@@ -377,17 +377,17 @@ fn caches(places: &mut Places, confinement: &Confinement, scratch: &Scratch, wri
         let name = if shared.is_some() { format!("{own}-home") } else { format!("{own}-{number}") };
         let (of, layer) = (shared.unwrap_or(&path).clone(), scratch.path().join("caches").join(name));
         if scratch::layer(&layer).is_ok() {
-            places.put(&path, What::Overlay { of, layer });
+            places.put(&path, MountContent::Overlay { of, layer });
             writable.push(path);
         }
     }
 }
 
 /// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
-fn workspace_in_cache(places: &mut Places, reach: &Reach) {
+fn workspace_in_cache(places: &mut MountTable, reach: &Reach) {
     // The first root is the working directory. Others may be caches, which package managers write.
     let Some(root) = reach.roots().next() else { return };
-    if matches!(places.innermost(root), Some(What::Overlay { .. })) && exists(root).is_some() {
+    if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {
         places.tree(root, false);
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::io::{Errno, Result};
 
-use super::bpf::Instruction;
+use super::bpf::BpfInstruction;
 
 /// A set of namespace kinds to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,11 +125,11 @@ pub(crate) fn landlock_ruleset(files: u64, network: u64, scopes: u64, version: u
 /// Allows `rights` at `path` and below it.
 pub(crate) fn landlock_allow(ruleset: impl AsFd, path: impl AsFd, rights: u64) -> Result<()> {
     #[repr(C, packed)]
-    struct Beneath {
+    struct PathBeneathRule {
         rights: u64,
         fd: i32,
     }
-    let rule = Beneath { rights, fd: path.as_fd().as_raw_fd() };
+    let rule = PathBeneathRule { rights, fd: path.as_fd().as_raw_fd() };
     let fd = libc::c_long::from(ruleset.as_fd().as_raw_fd());
     // SAFETY: the structure has the kernel's packed layout, and lives as long as the call.
     result(unsafe { libc::syscall(libc::SYS_landlock_add_rule, fd, 1_i64, &raw const rule, 0_i64) }).map(drop)
@@ -144,16 +144,16 @@ pub(crate) fn landlock_restrict(ruleset: impl AsFd) -> Result<()> {
 
 /// Installs a seccomp filter for this process and its descendants. With `listener`, returns the descriptor that
 /// receives the calls to judge. Allocates nothing.
-pub(crate) fn filter(program: &[Instruction], listener: bool) -> Result<Option<OwnedFd>> {
+pub(crate) fn filter(program: &[BpfInstruction], listener: bool) -> Result<Option<OwnedFd>> {
     const SET_MODE_FILTER: libc::c_long = 1;
     const NEW_LISTENER: libc::c_long = 8;
     #[repr(C)]
-    struct Program {
+    struct FilterProgram {
         length: u16,
-        instructions: *const Instruction,
+        instructions: *const BpfInstruction,
     }
     let length = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
-    let program = Program { length, instructions: program.as_ptr() };
+    let program = FilterProgram { length, instructions: program.as_ptr() };
     let flags = if listener { NEW_LISTENER } else { 0 };
     // SAFETY: the kernel copies the program, whose instructions have the kernel's layout.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
@@ -163,11 +163,11 @@ pub(crate) fn filter(program: &[Instruction], listener: bool) -> Result<Option<O
 /// Drops every capability, for this process and any program that it executes. Allocates nothing.
 pub(crate) fn drop_capabilities() -> Result<()> {
     #[repr(C)]
-    struct Header {
+    struct CapabilityHeader {
         version: u32,
         pid: i32,
     }
-    let header = Header { version: 0x2008_0522, pid: 0 };
+    let header = CapabilityHeader { version: 0x2008_0522, pid: 0 };
     let none = [0_u32; 6];
     // SAFETY: both have the layout of the kernel's third version.
     result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) }).map(drop)
@@ -196,7 +196,7 @@ pub(crate) fn forget_capabilities() -> Result<()> {
 /// A system call of a confined process that waits for an answer.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub(crate) struct Asked {
+pub(crate) struct SeccompNotification {
     pub(crate) id: u64,
     /// The thread id in this process's namespace.
     pub(crate) pid: u32,
@@ -209,9 +209,9 @@ pub(crate) struct Asked {
 
 /// The answer to such a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum SeccompAnswer {
     /// The kernel executes the call, subject to all other restrictions.
-    GoOn,
+    Continue,
     /// The broker has executed it; the caller sees success.
     Done,
     /// The call fails with this error.
@@ -231,34 +231,34 @@ const SEND: u64 = 0xc018_2101;
 const IS_VALID: u64 = 0x4008_2102;
 
 /// Receives the next waiting call; an error if none waits any more.
-pub(crate) fn asked(listener: impl AsFd) -> Result<Asked> {
-    let mut asked = Asked::default();
+pub(crate) fn asked(listener: impl AsFd) -> Result<SeccompNotification> {
+    let mut asked = SeccompNotification::default();
     // SAFETY: the structure has the kernel's layout, and is all zero as required.
     result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECEIVE, &raw mut asked) }.into())?;
     Ok(asked)
 }
 
 /// Returns true if the call still waits: only then does the memory that was read belong to its caller.
-pub(crate) fn still_asked(listener: impl AsFd, asked: &Asked) -> bool {
+pub(crate) fn still_asked(listener: impl AsFd, asked: &SeccompNotification) -> bool {
     // SAFETY: the argument is the id of a call.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
 }
 
 /// Answers the call. If it no longer waits, nothing happens.
-pub(crate) fn answer(listener: impl AsFd, asked: &Asked, answer: Answer) {
+pub(crate) fn answer(listener: impl AsFd, asked: &SeccompNotification, answer: SeccompAnswer) {
     #[repr(C)]
-    struct Response {
+    struct SeccompResponse {
         id: u64,
         value: i64,
         error: i32,
         flags: u32,
     }
     let (error, flags) = match answer {
-        Answer::GoOn => (0, 1),
-        Answer::Done => (0, 0),
-        Answer::Fails(errno) => (-errno.raw_os_error(), 0),
+        SeccompAnswer::Continue => (0, 1),
+        SeccompAnswer::Done => (0, 0),
+        SeccompAnswer::Fails(errno) => (-errno.raw_os_error(), 0),
     };
-    let response = Response { id: asked.id, value: 0, error, flags };
+    let response = SeccompResponse { id: asked.id, value: 0, error, flags };
     // SAFETY: the structure has the kernel's layout.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw const response) };
 }

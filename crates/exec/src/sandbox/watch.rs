@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use policy::{HostFile, HostRole};
 
 use super::changed::{ChangedSince, DirectoryIndex};
-use super::git::Strays;
+use super::git::PlantedFileWatch;
 use super::scratch::Scratch;
 use super::stamp::FileStamp;
 
@@ -16,8 +16,8 @@ const MAX_NAMED: usize = 20;
 
 /// The watch over one run. Dropping it ends the run's part in the overlap with others.
 #[derive(Debug)]
-pub(crate) struct HostWatch {
-    strays: Arc<Strays>,
+pub(crate) struct HostFileWatch {
+    strays: Arc<PlantedFileWatch>,
     /// Configuration that the user has created since the session began.
     accepted: BTreeSet<PathBuf>,
     /// Files whose changes are reported, with their state at the start of the run.
@@ -43,9 +43,9 @@ pub(crate) struct WatchedRoots<'a> {
     pub(crate) directories: Arc<Mutex<DirectoryIndex>>,
 }
 
-impl HostWatch {
+impl HostFileWatch {
     /// Begins to watch a run in the `watched` roots.
-    pub(crate) fn begin(strays: Arc<Strays>, watched: WatchedRoots<'_>, scratch: Arc<Scratch>) -> Self {
+    pub(crate) fn begin(strays: Arc<PlantedFileWatch>, watched: WatchedRoots<'_>, scratch: Arc<Scratch>) -> Self {
         let WatchedRoots { roots, known, directories } = watched;
         strays.begin();
         let accepted = scratch.overlap.begin();
@@ -102,7 +102,7 @@ impl HostWatch {
     }
 }
 
-impl Drop for HostWatch {
+impl Drop for HostFileWatch {
     fn drop(&mut self) {
         self.scratch.overlap.end();
     }

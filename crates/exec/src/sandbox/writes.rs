@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use policy::{Tier, normal};
 
 use super::broker::{link, read_memory};
-use super::plan::{Mount, Plan, What};
-use super::sys::Asked;
+use super::plan::{PlannedMount, CellPlan, MountContent};
+use super::sys::SeccompNotification;
 
 /// The maximum length of a path.
 const MAX_PATH: usize = 4096;
@@ -18,32 +18,32 @@ const MAX_PATH: usize = 4096;
 const PAGE: u64 = 4096;
 
 /// Returns true if the plan allows changing `path`: the innermost mount decides.
-pub(crate) fn may_write(path: &Path, plan: &Plan) -> bool {
+pub(crate) fn may_write(path: &Path, plan: &CellPlan) -> bool {
     let below = |at: &Path| path.starts_with(at).then(|| at.components().count());
     let inner = plan.mounts.iter().rev().filter_map(|mount| Some((below(&mount.at)?, mount)));
     let inner = inner.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount);
     match inner.map(|mount| (mount, &mount.what)) {
-        Some((mount, What::Tree { writable, .. })) => *writable || mount.is_layered(plan),
-        Some((_, What::Overlay { .. })) => true,
-        Some((_, What::Devices)) => path.starts_with("/dev/shm"),
-        Some((_, What::Empty | What::Hidden)) => false,
+        Some((mount, MountContent::Tree { writable, .. })) => *writable || mount.is_layered(plan),
+        Some((_, MountContent::Overlay { .. })) => true,
+        Some((_, MountContent::Devices)) => path.starts_with("/dev/shm"),
+        Some((_, MountContent::Empty | MountContent::Hidden)) => false,
         None => plan.tier < Tier::Namespaces && plan.writable.iter().any(|root| path.starts_with(root)),
     }
 }
 
 /// Returns true if `path` lies in a directory that only commands of the session have, e.g. their `/tmp`: processes
 /// outside have nothing there.
-pub(crate) fn is_private(path: &Path, plan: &Plan) -> bool {
+pub(crate) fn is_private(path: &Path, plan: &CellPlan) -> bool {
     let inner = plan.mounts.iter().filter(|mount| path.starts_with(&mount.at));
     match inner.max_by_key(|mount| mount.at.components().count()) {
-        Some(Mount { at, what: What::Tree { from, writable } }) => *writable && from != at,
-        Some(Mount { what: What::Devices, .. }) => path.starts_with("/dev/shm"),
+        Some(PlannedMount { at, what: MountContent::Tree { from, writable } }) => *writable && from != at,
+        Some(PlannedMount { what: MountContent::Devices, .. }) => path.starts_with("/dev/shm"),
         Some(_) | None => false,
     }
 }
 
 /// Returns the paths of this call that may not be changed.
-pub(crate) fn refused(asked: &Asked, plan: &Plan) -> Vec<PathBuf> {
+pub(crate) fn refused(asked: &SeccompNotification, plan: &CellPlan) -> Vec<PathBuf> {
     let arguments = arguments(asked);
     let paths = arguments.iter().flatten().filter_map(|&(directory, at)| path(asked.pid, directory, at));
     paths.filter(|path| !may_write(path, plan) && !is_ignored(path)).collect()
@@ -55,7 +55,7 @@ fn is_ignored(path: &Path) -> bool {
 }
 
 /// Returns the arguments that are changed paths: a directory descriptor if there is one, and the address.
-fn arguments(asked: &Asked) -> [Option<(Option<u64>, u64)>; 2] {
+fn arguments(asked: &SeccompNotification) -> [Option<(Option<u64>, u64)>; 2] {
     let args = asked.args;
     let one = |at: usize| [Some((None, args[at])), None];
     let one_at = |at: usize| [Some((Some(args[at]), args[at + 1])), None];

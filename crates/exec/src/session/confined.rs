@@ -5,29 +5,29 @@ use std::sync::Arc;
 
 use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 
-use super::Session;
-use crate::process::Process;
-use crate::sandbox::Refusal;
-use crate::sandbox::git::Landed;
-use crate::sandbox::host::Borrowed;
-use crate::sandbox::watch::HostWatch;
+use super::ProcessSession;
+use crate::process::RunningProcess;
+use crate::sandbox::KernelRefusal;
+use crate::sandbox::git::LandedChanges;
+use crate::sandbox::host::BorrowedLayer;
+use crate::sandbox::watch::HostFileWatch;
 
 /// The confinement state of a session.
 #[derive(Debug)]
-pub(super) struct Confined {
+pub(super) struct SessionConfinement {
     enforcement: Enforcement,
     confinement: Option<Arc<Confinement>>,
     reach: Option<Arc<Reach>>,
-    refusals: Vec<Refusal>,
+    refusals: Vec<KernelRefusal>,
     read_only_repositories: Arc<[PathBuf]>,
-    layers: Vec<Borrowed>,
-    landed: Landed,
-    watch: Option<HostWatch>,
+    layers: Vec<BorrowedLayer>,
+    landed: LandedChanges,
+    watch: Option<HostFileWatch>,
     told: Vec<String>,
 }
 
-impl Confined {
-    pub(super) fn of(process: &mut Process) -> Self {
+impl SessionConfinement {
+    pub(super) fn of(process: &mut RunningProcess) -> Self {
         Self {
             enforcement: process.enforcement.clone(),
             confinement: process.confinement(),
@@ -35,13 +35,13 @@ impl Confined {
             refusals: Vec::new(),
             read_only_repositories: process.read_only_repositories(),
             layers: std::mem::take(&mut process.layers),
-            landed: Landed::default(),
+            landed: LandedChanges::default(),
             watch: process.watch.take(),
             told: Vec::new(),
         }
     }
 
-    pub(super) fn refused(&mut self, refusals: Vec<Refusal>) {
+    pub(super) fn refused(&mut self, refusals: Vec<KernelRefusal>) {
         self.refusals.extend(refusals);
     }
 
@@ -74,12 +74,12 @@ impl Confined {
 
     /// Sets aside files planted by now, while the run continues or after its supervisor is gone.
     pub(super) fn look(&mut self) {
-        let told = self.watch.as_ref().map(HostWatch::look);
+        let told = self.watch.as_ref().map(HostFileWatch::look);
         self.told.extend(told.unwrap_or_default());
     }
 }
 
-impl Session {
+impl ProcessSession {
     /// Returns the enforcement.
     pub fn enforcement(&self) -> Enforcement {
         self.lock().confined.enforcement.clone()
@@ -88,8 +88,8 @@ impl Session {
     /// Returns the denials that the kernel reported.
     pub fn denials(&self) -> Vec<Denial> {
         let state = self.lock();
-        let Confined { refusals, confinement, .. } = &state.confined;
-        let denial = |refusal: &Refusal| Some(refusal.denial(confinement.as_deref()?));
+        let SessionConfinement { refusals, confinement, .. } = &state.confined;
+        let denial = |refusal: &KernelRefusal| Some(refusal.denial(confinement.as_deref()?));
         refusals.iter().filter_map(denial).collect()
     }
 
@@ -111,8 +111,8 @@ impl Session {
     /// Returns true if there are changes to land, or notes to report.
     pub fn has_to_land(&self) -> bool {
         let mut state = self.lock();
-        let Confined { layers, landed, told, .. } = &mut state.confined;
-        !told.is_empty() || *landed != Landed::default() || layers.iter_mut().any(Borrowed::has_to_land)
+        let SessionConfinement { layers, landed, told, .. } = &mut state.confined;
+        !told.is_empty() || *landed != LandedChanges::default() || layers.iter_mut().any(BorrowedLayer::has_to_land)
     }
 
     /// Lands the allowed changes to git directories so far. Returns notes about the rest.
@@ -123,7 +123,7 @@ impl Session {
             confined.landed.add(layer.land());
         }
         confined.look();
-        let changed = confined.watch.as_mut().map(HostWatch::changed_files).unwrap_or_default();
+        let changed = confined.watch.as_mut().map(HostFileWatch::changed_files).unwrap_or_default();
         let mut notes = confined.landed.notes();
         notes.append(&mut confined.told);
         notes.extend(changed);

@@ -9,9 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 
-use super::Session;
-use super::pump::{Still, take_in};
-use crate::capture::Stream;
+use super::ProcessSession;
+use super::pump::{PipeState, take_in};
+use crate::capture::CapturedStream;
 
 /// A burst is this many bytes without a longer pause than this between two reads.
 const BURST: u64 = 1 << 20;
@@ -29,16 +29,16 @@ const MAX_THREADS: usize = 8;
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts one thread as long as it lives, even if it never runs.
-struct Counted;
+struct BulkThreadCount;
 
-impl Counted {
+impl BulkThreadCount {
     fn one() -> Option<Self> {
         let one = Self;
         (THREADS.fetch_add(1, Ordering::Relaxed) < MAX_THREADS).then_some(one)
     }
 }
 
-impl Drop for Counted {
+impl Drop for BulkThreadCount {
     fn drop(&mut self) {
         THREADS.fetch_sub(1, Ordering::Relaxed);
     }
@@ -46,13 +46,13 @@ impl Drop for Counted {
 
 /// Detects a burst.
 #[derive(Debug)]
-pub(super) struct Gauge {
+pub(super) struct BurstDetector {
     /// The total at the start of the burst.
     from: u64,
     last: Instant,
 }
 
-impl Gauge {
+impl BurstDetector {
     pub(super) fn new() -> Self {
         Self { from: 0, last: Instant::now() }
     }
@@ -69,20 +69,20 @@ impl Gauge {
 }
 
 /// A pipe that a thread reads until the burst is over. Dropping it stops the thread.
-pub(super) struct Flood {
+pub(super) struct BulkReader {
     thread: JoinHandle<Option<OwnedFd>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Flood {
+impl BulkReader {
     /// Starts a thread that reads `pipe`. Returns the pipe if there are too many threads, or `None` if it is
     /// unusable.
     pub(super) fn begin(
         pipe: pipe::Receiver,
-        session: &Arc<Session>,
-        stream: Stream,
+        session: &Arc<ProcessSession>,
+        stream: CapturedStream,
     ) -> Result<Self, Option<pipe::Receiver>> {
-        let Some(counted) = Counted::one() else { return Err(Some(pipe)) };
+        let Some(counted) = BulkThreadCount::one() else { return Err(Some(pipe)) };
         let Ok(pipe) = pipe.into_nonblocking_fd() else { return Err(None) };
         let _may_not = rustix::pipe::fcntl_setpipe_size(&pipe, WIDE);
         let stop = Arc::new(AtomicBool::new(false));
@@ -91,7 +91,7 @@ impl Flood {
         let thread = tokio::task::spawn_blocking(move || {
             let _counted = counted;
             let still = read(&pipe, &session, stream, &stopped);
-            (still == Still::Open).then_some(pipe)
+            (still == PipeState::Open).then_some(pipe)
         });
         Ok(Self { thread, stop })
     }
@@ -103,23 +103,23 @@ impl Flood {
     }
 }
 
-impl Drop for Flood {
+impl Drop for BulkReader {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-fn read(pipe: &OwnedFd, session: &Session, stream: Stream, stop: &AtomicBool) -> Still {
+fn read(pipe: &OwnedFd, session: &ProcessSession, stream: CapturedStream, stop: &AtomicBool) -> PipeState {
     let mut told = Instant::now();
     let wait = Timespec::try_from(OVER).ok();
-    let mut still = Still::Open;
+    let mut still = PipeState::Open;
     // ends: with the output, with the burst, or when it is stopped
-    while still == Still::Open && !stop.load(Ordering::Relaxed) && session.lock().may_read() {
+    while still == PipeState::Open && !stop.load(Ordering::Relaxed) && session.lock().may_read() {
         if poll(&mut [PollFd::new(pipe, PollFlags::IN)], wait.as_ref()) == Ok(0) {
             break;
         }
         let read = take_in(session, stream, |chunk| Ok(rustix::io::read(pipe, chunk)?));
-        still = read.unwrap_or(Still::Open);
+        still = read.unwrap_or(PipeState::Open);
         // Notifying the waiting tasks of every read would take longer than the reads.
         if told.elapsed() > TELL {
             session.changed.send_replace(());

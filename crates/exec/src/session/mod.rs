@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use policy::Permit;
 use tokio::sync::watch;
 
-use self::confined::Confined;
-use crate::capture::{Capture, Captured, Stream};
-use crate::process::{Command, Ended, Size, SpawnFault, Spawner, Stdio, Used, resize};
+use self::confined::SessionConfinement;
+use crate::capture::{Capture, Captured, CapturedStream};
+use crate::process::{ProcessCommand, KilledProcess, PtySize, SpawnFault, Spawner, Stdio, ResourceUsage, resize};
 pub use pump::Pump;
-pub use streaming::Streaming;
-pub use table::{Full, Processes, Sessions};
+pub use streaming::OutputStreaming;
+pub use table::{SessionTableFull, SharedProcesses, SessionTable};
 
 /// The time between SIGTERM and SIGKILL.
 pub const GRACE: Duration = Duration::from_millis(500);
@@ -61,14 +61,14 @@ impl Lifetime {
 
 /// The exit status of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// It exited with this code.
     Code(i32),
     /// This signal ended it.
     Signal(i32),
 }
 
-impl Exit {
+impl ProcessExit {
     fn from_status(status: i32) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let status = std::process::ExitStatus::from_raw(status);
@@ -90,13 +90,13 @@ impl Exit {
 
 /// The stage of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stage {
+pub enum SessionStage {
     /// Its process runs.
     Running,
     /// Its process has exited, but some descendants have not.
     Leaving {
         /// The exit status.
-        exit: Exit,
+        exit: ProcessExit,
         /// The number of descendants at that time.
         left: u32,
         /// True if its output can be considered complete.
@@ -105,11 +105,11 @@ pub enum Stage {
     /// No process is left, and all output was read.
     Over {
         /// The exit status.
-        exit: Exit,
+        exit: ProcessExit,
         /// The resources that all of its processes used.
-        used: Used,
+        used: ResourceUsage,
         /// The first processes that had to be killed.
-        ended: Vec<Ended>,
+        ended: Vec<KilledProcess>,
         /// The number of further ones.
         more: u32,
     },
@@ -117,9 +117,9 @@ pub enum Stage {
     Lost,
 }
 
-impl Stage {
+impl SessionStage {
     /// Returns the exit status of its process, if it has exited.
-    pub fn exit(&self) -> Option<Exit> {
+    pub fn exit(&self) -> Option<ProcessExit> {
         match self {
             Self::Leaving { exit, .. } | Self::Over { exit, .. } => Some(*exit),
             Self::Running | Self::Lost => None,
@@ -129,7 +129,7 @@ impl Stage {
 
 /// The facts about a session that are known from its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct SessionOrigin {
     /// The command as the model wrote it.
     pub command: String,
     /// The working directory.
@@ -153,13 +153,13 @@ pub struct TimeLimit {
 
 /// The output taken from a session, consistent with its stage.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TakenOutput {
     /// The stage at that time.
-    pub stage: Stage,
+    pub stage: SessionStage,
     /// The output since the last call.
     pub output: Captured,
     /// The part of it that was not streamed yet.
-    pub unstreamed: Vec<(Stream, Vec<u8>)>,
+    pub unstreamed: Vec<(CapturedStream, Vec<u8>)>,
 }
 
 /// The reason why input was rejected.
@@ -178,11 +178,11 @@ pub enum InputFault {
 
 /// One process and its descendants.
 #[derive(Debug)]
-pub struct Session {
+pub struct ProcessSession {
     id: u32,
-    about: About,
+    about: SessionOrigin,
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<ProcessSessionState>,
     /// Notified when there is output or another stage.
     changed: watch::Sender<()>,
     /// Notifies the pump of work.
@@ -190,61 +190,61 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-struct State {
+struct ProcessSessionState {
     capture: Capture,
     /// The beginning of an incomplete character, left from the last time that output was taken.
     rest: Vec<u8>,
-    stage: Stage,
+    stage: SessionStage,
     pid: Option<i32>,
-    stuck: Vec<Ended>,
+    stuck: Vec<KilledProcess>,
     fault: Option<SpawnFault>,
-    confined: Confined,
+    confined: SessionConfinement,
     last_output: Instant,
-    input: Input,
-    orders: Vec<Order>,
-    streamed: Option<VecDeque<(Stream, Vec<u8>)>>,
+    input: PendingInput,
+    orders: Vec<SessionOrder>,
+    streamed: Option<VecDeque<(CapturedStream, Vec<u8>)>>,
     /// The backpressure limit of streamed output.
     stream_limit: usize,
-    terminal: Option<Terminal>,
+    terminal: Option<SessionTerminal>,
     over_at: Option<Instant>,
     timed_out: Option<Duration>,
 }
 
 #[derive(Debug)]
-struct Input {
+struct PendingInput {
     waiting: VecDeque<u8>,
     open: bool,
 }
 
 #[derive(Debug)]
-struct Terminal {
+struct SessionTerminal {
     fd: Arc<OwnedFd>,
-    size: Size,
+    size: PtySize,
     recent: VecDeque<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Order {
+enum SessionOrder {
     End(Duration),
     Signal(i32),
 }
 
-impl Session {
+impl ProcessSession {
     /// Starts `command`. The caller polls the pump to drive the session; dropping the pump ends it.
     pub(crate) async fn begin(
         id: u32,
-        command: Command,
-        about: About,
+        command: ProcessCommand,
+        about: SessionOrigin,
         capture: Capture,
         spawner: &Spawner,
         permit: &Permit,
     ) -> Result<(Arc<Self>, Pump), SpawnFault> {
         let mut process = spawner.start(&command, permit).await?;
-        let size = if let Stdio::Terminal(size) = command.stdio { size } else { Size::default() };
+        let size = if let Stdio::Terminal(size) = command.stdio { size } else { PtySize::default() };
         let fd = process.pipes.terminal.as_ref().map(|terminal| Arc::clone(terminal.get_ref()));
-        let terminal = fd.map(|fd| Terminal { fd, size, recent: VecDeque::new() });
+        let terminal = fd.map(|fd| SessionTerminal { fd, size, recent: VecDeque::new() });
         let listens = !matches!(command.stdio, Stdio::Piped | Stdio::Reading(_));
-        let state = State::new(capture, listens, terminal, Confined::of(&mut process));
+        let state = ProcessSessionState::new(capture, listens, terminal, SessionConfinement::of(&mut process));
         let session = Arc::new(Self {
             id,
             about,
@@ -254,7 +254,7 @@ impl Session {
             work: watch::Sender::new(()),
         });
         // Only the program holds its descriptors, so the reader sees the end of file when it closes them.
-        let command = Command { stdio: Stdio::Piped, ..command };
+        let command = ProcessCommand { stdio: Stdio::Piped, ..command };
         let pump = Pump::new(Arc::clone(&session), process, command);
         Ok((session, pump))
     }
@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// Returns the facts known from its start.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &SessionOrigin {
         &self.about
     }
 
@@ -285,7 +285,7 @@ impl Session {
     }
 
     /// Returns the stage.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> SessionStage {
         self.lock().stage.clone()
     }
 
@@ -295,23 +295,23 @@ impl Session {
     }
 
     /// Returns the processes that survived SIGKILL.
-    pub fn stuck(&self) -> Vec<Ended> {
+    pub fn stuck(&self) -> Vec<KilledProcess> {
         self.lock().stuck.clone()
     }
 
     /// Takes the stage and the output since the last call. While the process runs, an incomplete character is left
     /// for the next call.
-    pub fn take(&self) -> Taken {
+    pub fn take(&self) -> TakenOutput {
         let mut state = self.lock();
         let mut output = state.capture.take();
         let rest = std::mem::take(&mut state.rest);
         output.head.splice(0..0, rest);
-        if state.stage == Stage::Running {
+        if state.stage == SessionStage::Running {
             let end = if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
             state.rest = end.split_off(whole_chars(end));
         }
         let unstreamed = state.streamed.as_mut().map(std::mem::take).unwrap_or_default().into();
-        Taken { stage: state.stage.clone(), output, unstreamed }
+        TakenOutput { stage: state.stage.clone(), output, unstreamed }
     }
 
     /// Returns the number of output bytes that were not taken yet.
@@ -320,7 +320,7 @@ impl Session {
     }
 
     /// Returns the total number of bytes written to `stream`.
-    pub fn written(&self, stream: Stream) -> u64 {
+    pub fn written(&self, stream: CapturedStream) -> u64 {
         self.lock().capture.total(stream)
     }
 
@@ -328,7 +328,7 @@ impl Session {
     pub fn prompting_since(&self) -> Option<Instant> {
         let state = self.lock();
         let listens = state.input.open && state.input.waiting.is_empty();
-        let prompt = listens && state.stage == Stage::Running && !state.capture.ends_with_newline();
+        let prompt = listens && state.stage == SessionStage::Running && !state.capture.ends_with_newline();
         prompt.then_some(state.last_output)
     }
 
@@ -340,7 +340,7 @@ impl Session {
     /// Queues `bytes` as input of the process.
     pub fn write(&self, bytes: &[u8]) -> Result<(), InputFault> {
         let mut state = self.lock();
-        if !state.input.open || state.stage != Stage::Running {
+        if !state.input.open || state.stage != SessionStage::Running {
             return Err(InputFault::Closed);
         }
         let waiting = state.input.waiting.len();
@@ -372,14 +372,14 @@ impl Session {
 
     /// Ends every process: SIGTERM, then SIGKILL after `grace`.
     pub fn end(&self, grace: Duration) {
-        self.order(Order::End(grace));
+        self.order(SessionOrder::End(grace));
     }
 
     /// Ends every process because its time limit `after` is over.
     pub(crate) fn time_out(&self, after: Duration) {
         let mut state = self.lock();
         // A process that has exited was in time, even if it left others running.
-        if state.stage == Stage::Running {
+        if state.stage == SessionStage::Running {
             state.timed_out = Some(after);
         }
         drop(state);
@@ -393,16 +393,16 @@ impl Session {
 
     /// Sends a signal to the process group.
     pub fn signal(&self, signal: i32) {
-        self.order(Order::Signal(signal));
+        self.order(SessionOrder::Signal(signal));
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: SessionOrder) {
         self.lock().orders.push(order);
         self.work.send_replace(());
     }
 
     /// Changes the size of its terminal.
-    pub fn resize(&self, size: Size) -> io::Result<()> {
+    pub fn resize(&self, size: PtySize) -> io::Result<()> {
         match &mut self.lock().terminal {
             Some(terminal) => {
                 terminal.size = size;
@@ -413,13 +413,13 @@ impl Session {
     }
 
     /// Returns the recent output of its terminal, and its size; `None` without a terminal.
-    pub fn recent(&self) -> Option<(Vec<u8>, Size)> {
+    pub fn recent(&self) -> Option<(Vec<u8>, PtySize)> {
         let state = self.lock();
         let terminal = state.terminal.as_ref()?;
         Some((terminal.recent.iter().copied().collect(), terminal.size))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProcessSessionState> {
         // No code panics while holding the lock, and the state is consistent between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -436,18 +436,18 @@ fn whole_chars(bytes: &[u8]) -> usize {
     cut.unwrap_or(bytes.len())
 }
 
-impl State {
-    fn new(capture: Capture, input_open: bool, terminal: Option<Terminal>, confined: Confined) -> Self {
+impl ProcessSessionState {
+    fn new(capture: Capture, input_open: bool, terminal: Option<SessionTerminal>, confined: SessionConfinement) -> Self {
         Self {
             capture,
             rest: Vec::new(),
-            stage: Stage::Running,
+            stage: SessionStage::Running,
             pid: None,
             stuck: Vec::new(),
             fault: None,
             confined,
             last_output: Instant::now(),
-            input: Input { waiting: VecDeque::new(), open: input_open },
+            input: PendingInput { waiting: VecDeque::new(), open: input_open },
             orders: Vec::new(),
             streamed: None,
             stream_limit: MAX_STREAMED,
@@ -457,7 +457,7 @@ impl State {
         }
     }
 
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+    fn output(&mut self, stream: CapturedStream, bytes: &[u8]) {
         self.capture.push(stream, bytes);
         self.last_output = Instant::now();
         if let Some(terminal) = &mut self.terminal {

@@ -14,10 +14,10 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::flood::{Flood, Gauge};
-use super::{Exit, Order, Session, Stage};
-use crate::capture::Stream;
-use crate::process::{Command, Pipes, Process, Report};
+use super::flood::{BulkReader, BurstDetector};
+use super::{ProcessExit, SessionOrder, ProcessSession, SessionStage};
+use crate::capture::CapturedStream;
+use crate::process::{ProcessCommand, ProcessPipes, RunningProcess, SupervisorReport};
 
 /// The number of bytes read at a time.
 const CHUNK: usize = 128 << 10;
@@ -53,10 +53,10 @@ impl Future for Pump {
 }
 
 impl Pump {
-    pub(super) fn new(session: Arc<Session>, process: Process, command: Command) -> Self {
+    pub(super) fn new(session: Arc<ProcessSession>, process: RunningProcess, command: ProcessCommand) -> Self {
         let lost = LostIfDropped(Arc::clone(&session));
         Self(Box::pin(async move {
-            Moving::new(session, process).run(&command).await;
+            PumpLoop::new(session, process).run(&command).await;
             drop(lost);
         }))
     }
@@ -66,13 +66,13 @@ impl Pump {
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Marks a session as lost when it is no longer driven.
-struct LostIfDropped(Arc<Session>);
+struct LostIfDropped(Arc<ProcessSession>);
 
 impl Drop for LostIfDropped {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        if !matches!(state.stage, Stage::Over { .. }) {
-            state.stage = Stage::Lost;
+        if !matches!(state.stage, SessionStage::Over { .. }) {
+            state.stage = SessionStage::Lost;
             state.confined.look();
             state.over_at = Some(Instant::now());
         }
@@ -82,24 +82,24 @@ impl Drop for LostIfDropped {
     }
 }
 
-struct Moving {
-    session: Arc<Session>,
-    process: Process,
+struct PumpLoop {
+    session: Arc<ProcessSession>,
+    process: RunningProcess,
     work: watch::Receiver<()>,
     /// The time at which its process exited, while others have not.
     left_at: Option<Instant>,
-    gauge: Gauge,
-    flood: Option<(Stream, Flood)>,
+    gauge: BurstDetector,
+    flood: Option<(CapturedStream, BulkReader)>,
     /// The time of the next check for files that take effect on the user's machine.
     look_at: Option<Instant>,
 }
 
 /// An event of the pump.
-enum News {
-    Report(Option<Report>),
-    Read(Stream, Still),
+enum PumpEvent {
+    Report(Option<SupervisorReport>),
+    Read(CapturedStream, PipeState),
     FloodOver(Option<pipe::Receiver>),
-    Wrote(Still),
+    Wrote(PipeState),
     Work,
     Settled,
     Look,
@@ -107,48 +107,48 @@ enum News {
 
 /// The state of the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Still {
+pub(super) enum PipeState {
     Open,
     Closed,
 }
 
-impl Moving {
-    fn new(session: Arc<Session>, process: Process) -> Self {
+impl PumpLoop {
+    fn new(session: Arc<ProcessSession>, process: RunningProcess) -> Self {
         let work = session.work.subscribe();
         let look_at = session.lock().confined.is_watched().then(|| Instant::now() + LOOK);
-        Self { session, process, work, left_at: None, gauge: Gauge::new(), flood: None, look_at }
+        Self { session, process, work, left_at: None, gauge: BurstDetector::new(), flood: None, look_at }
     }
 
-    async fn run(mut self, command: &Command) {
+    async fn run(mut self, command: &ProcessCommand) {
         // ends: with the last report, which comes however the processes end
         loop {
             self.obey().await;
             match self.news().await {
-                News::Report(Some(Report::Empty { used, ended, more, again, touched })) => {
+                PumpEvent::Report(Some(SupervisorReport::Empty { used, ended, more, again, touched })) => {
                     self.drain().await;
-                    let over = |exit| Stage::Over { exit, used, ended, more };
+                    let over = |exit| SessionStage::Over { exit, used, ended, more };
                     return self.over(over, again, touched);
                 }
-                News::Report(Some(report)) => self.report(report, command),
+                PumpEvent::Report(Some(report)) => self.report(report, command),
                 // The supervisor was killed. The spawner kills its processes, which may have written output before.
-                News::Report(None) => return self.drain().await,
-                News::Read(stream, Still::Closed) => self.process.pipes.close(stream),
-                News::Read(stream, Still::Open) => self.gauge(stream),
-                News::FloodOver(pipe) => self.flood_over(pipe),
-                News::Wrote(Still::Closed) => {
+                PumpEvent::Report(None) => return self.drain().await,
+                PumpEvent::Read(stream, PipeState::Closed) => self.process.pipes.close(stream),
+                PumpEvent::Read(stream, PipeState::Open) => self.gauge(stream),
+                PumpEvent::FloodOver(pipe) => self.flood_over(pipe),
+                PumpEvent::Wrote(PipeState::Closed) => {
                     self.process.pipes.stdin = None;
                     let mut state = self.session.lock();
                     state.input.open = false;
                     state.input.waiting.clear();
                 }
-                News::Wrote(Still::Open) | News::Work => {}
-                News::Look => {
+                PumpEvent::Wrote(PipeState::Open) | PumpEvent::Work => {}
+                PumpEvent::Look => {
                     self.session.lock().confined.look();
                     self.look_at = Some(Instant::now() + LOOK);
                 }
-                News::Settled => {
+                PumpEvent::Settled => {
                     self.left_at = None;
-                    if let Stage::Leaving { settled, .. } = &mut self.session.lock().stage {
+                    if let SessionStage::Leaving { settled, .. } = &mut self.session.lock().stage {
                         *settled = true;
                     }
                     self.session.changed.send_replace(());
@@ -157,33 +157,33 @@ impl Moving {
         }
     }
 
-    fn report(&mut self, report: Report, command: &Command) {
+    fn report(&mut self, report: SupervisorReport, command: &ProcessCommand) {
         let mut state = self.session.lock();
         match report {
-            Report::Started { pid } => state.pid = Some(pid),
-            Report::Failed { step, errno } => state.fault = Some(command.refused(step, errno)),
-            Report::Exited { status, left } => {
+            SupervisorReport::Started { pid } => state.pid = Some(pid),
+            SupervisorReport::Failed { step, errno } => state.fault = Some(command.refused(step, errno)),
+            SupervisorReport::Exited { status, left } => {
                 let now = Instant::now();
                 state.over_at = Some(now);
-                state.stage = Stage::Leaving { exit: Exit::from_status(status), left, settled: false };
+                state.stage = SessionStage::Leaving { exit: ProcessExit::from_status(status), left, settled: false };
                 self.left_at = (left > 0).then_some(now);
             }
-            Report::Stuck { left } => state.stuck = left,
-            Report::Refused(refusals) => state.confined.refused(refusals),
-            Report::NoLayer => state.confined.no_layer(),
-            Report::Ready | Report::Empty { .. } => {}
+            SupervisorReport::Stuck { left } => state.stuck = left,
+            SupervisorReport::Refused(refusals) => state.confined.refused(refusals),
+            SupervisorReport::NoLayer => state.confined.no_layer(),
+            SupervisorReport::Ready | SupervisorReport::Empty { .. } => {}
         }
         drop(state);
         self.session.changed.send_replace(());
     }
 
     /// Records a read. A thread takes over a burst.
-    fn gauge(&mut self, stream: Stream) {
+    fn gauge(&mut self, stream: CapturedStream) {
         let pipes = &mut self.process.pipes;
         let pipe = match stream {
-            Stream::Stdout => &mut pipes.stdout,
-            Stream::Stderr => &mut pipes.stderr,
-            Stream::Terminal => return,
+            CapturedStream::Stdout => &mut pipes.stdout,
+            CapturedStream::Stderr => &mut pipes.stderr,
+            CapturedStream::Terminal => return,
         };
         let written = self.session.written(stream);
         let is_watched = self.session.lock().streamed.is_some();
@@ -191,7 +191,7 @@ impl Moving {
             return;
         }
         if let Some(open) = pipe.take() {
-            match Flood::begin(open, &self.session, stream) {
+            match BulkReader::begin(open, &self.session, stream) {
                 Ok(flood) => self.flood = Some((stream, flood)),
                 Err(back) => *pipe = back,
             }
@@ -200,16 +200,16 @@ impl Moving {
 
     fn flood_over(&mut self, pipe: Option<pipe::Receiver>) {
         match self.flood.take() {
-            Some((Stream::Stdout, _)) => self.process.pipes.stdout = pipe,
-            Some((Stream::Stderr, _)) => self.process.pipes.stderr = pipe,
-            Some((Stream::Terminal, _)) | None => {}
+            Some((CapturedStream::Stdout, _)) => self.process.pipes.stdout = pipe,
+            Some((CapturedStream::Stderr, _)) => self.process.pipes.stderr = pipe,
+            Some((CapturedStream::Terminal, _)) | None => {}
         }
     }
 
-    fn over(self, stage: impl FnOnce(Exit) -> Stage, again: bool, touched: bool) {
+    fn over(self, stage: impl FnOnce(ProcessExit) -> SessionStage, again: bool, touched: bool) {
         let mut state = self.session.lock();
         state.confined.finish(touched);
-        let exit = if let Stage::Leaving { exit, .. } = state.stage { exit } else { Exit::Code(-1) };
+        let exit = if let SessionStage::Leaving { exit, .. } = state.stage { exit } else { ProcessExit::Code(-1) };
         state.stage = stage(exit);
         state.over_at.get_or_insert_with(Instant::now);
         state.input.open = false;
@@ -220,28 +220,28 @@ impl Moving {
     }
 
     /// Waits for the next event.
-    async fn news(&mut self) -> News {
+    async fn news(&mut self) -> PumpEvent {
         let (may_read, has_input, settled_at) = {
             let state = self.session.lock();
             let settled_at = self.left_at.map(|at| (state.last_output.max(at) + QUIET).min(at + SETTLE));
             (state.may_read(), !state.input.waiting.is_empty(), settled_at)
         };
         let (session, work, flood, look_at) = (&*self.session, &mut self.work, &mut self.flood, self.look_at);
-        let Process { talk, pipes: Pipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
+        let RunningProcess { talk, pipes: ProcessPipes { stdin, stdout, stderr, terminal }, .. } = &mut self.process;
         let (stdout, stderr, terminal) = (stdout.as_ref(), stderr.as_ref(), terminal.as_ref());
         tokio::select! {
             // Output written to both streams at about the same time is read in a fixed order.
             biased;
-            report = talk.report() => News::Report(report),
-            _ = work.changed() => News::Work,
-            () = at(settled_at), if settled_at.is_some() => News::Settled,
-            () = at(look_at), if look_at.is_some() => News::Look,
-            still = write(stdin.as_ref(), session), if has_input => News::Wrote(still),
-            still = write_terminal(terminal, session), if has_input => News::Wrote(still),
-            still = read(stdout, session, Stream::Stdout), if may_read => News::Read(Stream::Stdout, still),
-            still = read(stderr, session, Stream::Stderr), if may_read => News::Read(Stream::Stderr, still),
-            still = read_terminal(terminal, session, Hangup::Passes), if may_read => News::Read(Stream::Terminal, still),
-            pipe = flooded(flood) => News::FloodOver(pipe),
+            report = talk.report() => PumpEvent::Report(report),
+            _ = work.changed() => PumpEvent::Work,
+            () = at(settled_at), if settled_at.is_some() => PumpEvent::Settled,
+            () = at(look_at), if look_at.is_some() => PumpEvent::Look,
+            still = write(stdin.as_ref(), session), if has_input => PumpEvent::Wrote(still),
+            still = write_terminal(terminal, session), if has_input => PumpEvent::Wrote(still),
+            still = read(stdout, session, CapturedStream::Stdout), if may_read => PumpEvent::Read(CapturedStream::Stdout, still),
+            still = read(stderr, session, CapturedStream::Stderr), if may_read => PumpEvent::Read(CapturedStream::Stderr, still),
+            still = read_terminal(terminal, session, HangupMeaning::MayReopen), if may_read => PumpEvent::Read(CapturedStream::Terminal, still),
+            pipe = flooded(flood) => PumpEvent::FloodOver(pipe),
         }
     }
 
@@ -258,8 +258,8 @@ impl Moving {
         for order in orders {
             // A supervisor that is gone is noticed where its reports are read.
             let _gone = match order {
-                Order::End(grace) => self.process.talk.end(grace).await,
-                Order::Signal(signal) => self.process.talk.signal(signal).await,
+                SessionOrder::End(grace) => self.process.talk.end(grace).await,
+                SessionOrder::Signal(signal) => self.process.talk.signal(signal).await,
             };
         }
     }
@@ -277,28 +277,28 @@ impl Moving {
                 Err(_) => {}
             }
         }
-        let Pipes { stdout, stderr, terminal, .. } = &self.process.pipes;
+        let ProcessPipes { stdout, stderr, terminal, .. } = &self.process.pipes;
         let session = &*self.session;
-        let more = async |stream: Stream| match stream {
-            Stream::Stdout => read(stdout.as_ref(), session, stream).await,
-            Stream::Stderr => read(stderr.as_ref(), session, stream).await,
-            Stream::Terminal => read_terminal(terminal.as_ref(), session, Hangup::Ends).await,
+        let more = async |stream: CapturedStream| match stream {
+            CapturedStream::Stdout => read(stdout.as_ref(), session, stream).await,
+            CapturedStream::Stderr => read(stderr.as_ref(), session, stream).await,
+            CapturedStream::Terminal => read_terminal(terminal.as_ref(), session, HangupMeaning::Final).await,
         };
         for (stream, open) in [
-            (Stream::Stdout, stdout.is_some()),
-            (Stream::Stderr, stderr.is_some()),
-            (Stream::Terminal, terminal.is_some()),
+            (CapturedStream::Stdout, stdout.is_some()),
+            (CapturedStream::Stderr, stderr.is_some()),
+            (CapturedStream::Terminal, terminal.is_some()),
         ] {
             // ends: with the output, when nothing comes, or with the time
             while open
                 && Instant::now() < until
-                && matches!(timeout(SETTLE, more(stream)).await, Ok(Still::Open))
+                && matches!(timeout(SETTLE, more(stream)).await, Ok(PipeState::Open))
             {}
         }
     }
 }
 
-async fn flooded(flood: &mut Option<(Stream, Flood)>) -> Option<pipe::Receiver> {
+async fn flooded(flood: &mut Option<(CapturedStream, BulkReader)>) -> Option<pipe::Receiver> {
     match flood {
         Some((_, flood)) => flood.over().await,
         None => pending().await,
@@ -313,12 +313,12 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Reads once, into the session.
-async fn read(pipe: Option<&pipe::Receiver>, session: &Session, stream: Stream) -> Still {
+async fn read(pipe: Option<&pipe::Receiver>, session: &ProcessSession, stream: CapturedStream) -> PipeState {
     let Some(pipe) = pipe else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {
         if pipe.readable().await.is_err() {
-            return Still::Closed;
+            return PipeState::Closed;
         }
         if let Some(still) = take_in(session, stream, |chunk| pipe.try_read(chunk)) {
             session.changed.send_replace(());
@@ -329,26 +329,26 @@ async fn read(pipe: Option<&pipe::Receiver>, session: &Session, stream: Stream) 
 
 /// The meaning of a hangup: no process has the terminal open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hangup {
+enum HangupMeaning {
     /// Nothing more comes: no process is left to open it.
-    Ends,
+    Final,
     /// A process may open it again.
-    Passes,
+    MayReopen,
 }
 
-async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session, hangup: Hangup) -> Still {
+async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &ProcessSession, hangup: HangupMeaning) -> PipeState {
     let Some(terminal) = terminal else { return pending().await };
     // ends: with something read, or nothing more to read
     loop {
-        let Ok(mut ready) = terminal.readable().await else { return Still::Closed };
+        let Ok(mut ready) = terminal.readable().await else { return PipeState::Closed };
         let was_left = ready.ready().is_read_closed();
         let read = |chunk: &mut [u8]| match ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), chunk)?)) {
             Ok(done) => done,
             Err(_would_block) => Err(io::ErrorKind::WouldBlock.into()),
         };
         // A terminal that no process has open returns an error.
-        match take_in(session, Stream::Terminal, read) {
-            Some(Still::Closed) if hangup == Hangup::Passes => sleep(REOPENED).await,
+        match take_in(session, CapturedStream::Terminal, read) {
+            Some(PipeState::Closed) if hangup == HangupMeaning::MayReopen => sleep(REOPENED).await,
             Some(still) => {
                 session.changed.send_replace(());
                 return still;
@@ -362,35 +362,35 @@ async fn read_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sessi
 
 /// Reads once through this thread's buffer; `None` if there was nothing yet. The caller notifies waiting tasks.
 pub(super) fn take_in(
-    session: &Session,
-    stream: Stream,
+    session: &ProcessSession,
+    stream: CapturedStream,
     read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
-) -> Option<Still> {
+) -> Option<PipeState> {
     SCRATCH.with_borrow_mut(|scratch| {
         scratch.resize(CHUNK + PAGE, 0);
         // The kernel copies twice as fast to a page boundary.
         let from = scratch.as_ptr().align_offset(PAGE).min(PAGE);
         let scratch = &mut scratch[from..from + CHUNK];
         match read(scratch) {
-            Ok(0) => Some(Still::Closed),
+            Ok(0) => Some(PipeState::Closed),
             Ok(length) => {
                 session.lock().output(stream, &scratch[..length]);
-                Some(Still::Open)
+                Some(PipeState::Open)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-            Err(_) => Some(Still::Closed),
+            Err(_) => Some(PipeState::Closed),
         }
     })
 }
 
 /// Writes once, from the session.
-async fn write(pipe: Option<&pipe::Sender>, session: &Session) -> Still {
+async fn write(pipe: Option<&pipe::Sender>, session: &ProcessSession) -> PipeState {
     let Some(pipe) = pipe else { return pending().await };
     // ends: with something written, or no reader
     loop {
         if pipe.writable().await.is_err() {
-            return Still::Closed;
+            return PipeState::Closed;
         }
         if let Some(still) = give_out(session, |bytes| pipe.try_write(bytes)) {
             return still;
@@ -398,11 +398,11 @@ async fn write(pipe: Option<&pipe::Sender>, session: &Session) -> Still {
     }
 }
 
-async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Session) -> Still {
+async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &ProcessSession) -> PipeState {
     let Some(terminal) = terminal else { return pending().await };
     // ends: with something written, or no reader
     loop {
-        let Ok(mut ready) = terminal.writable().await else { return Still::Closed };
+        let Ok(mut ready) = terminal.writable().await else { return PipeState::Closed };
         let was_left = ready.ready().is_write_closed();
         let write = |bytes: &[u8]| match ready.try_io(|fd| Ok(rustix::io::write(fd.get_ref(), bytes)?)) {
             Ok(done) => done,
@@ -416,16 +416,16 @@ async fn write_terminal(terminal: Option<&AsyncFd<Arc<OwnedFd>>>, session: &Sess
     }
 }
 
-fn give_out(session: &Session, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<Still> {
+fn give_out(session: &ProcessSession, write: impl FnOnce(&[u8]) -> io::Result<usize>) -> Option<PipeState> {
     let mut state = session.lock();
     let waiting = &mut state.input.waiting;
     let written = write(waiting.as_slices().0);
     match written {
         Ok(length) => {
             waiting.drain(..length);
-            Some(Still::Open)
+            Some(PipeState::Open)
         }
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
-        Err(_) => Some(Still::Closed),
+        Err(_) => Some(PipeState::Closed),
     }
 }

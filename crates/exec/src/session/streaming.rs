@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use super::{MAX_LAST_WORDS, MAX_STREAMED, Session};
-use crate::capture::Stream;
+use super::{MAX_LAST_WORDS, MAX_STREAMED, ProcessSession};
+use crate::capture::CapturedStream;
 
-impl Session {
-    /// Keeps all output for a [`Session::stream`] that starts later. Called before the pump runs, so that no output is lost
+impl ProcessSession {
+    /// Keeps all output for a [`ProcessSession::stream`] that starts later. Called before the pump runs, so that no output is lost
     /// between the start of the process and its observer; until then the process is slowed down as if it were observed.
     pub fn keep_for_stream(&self) {
         self.lock().streamed.get_or_insert_default();
     }
 
-    /// From now on the output is given to [`Streaming::next`] too, first what was not taken yet; the process is slowed
+    /// From now on the output is given to [`OutputStreaming::next`] too, first what was not taken yet; the process is slowed
     /// down while nobody asks for it. Until the guard is dropped.
-    pub fn stream(self: &Arc<Self>) -> Streaming {
+    pub fn stream(self: &Arc<Self>) -> OutputStreaming {
         let mut state = self.lock();
         if state.streamed.is_none() {
             state.streamed = Some(state.capture.untaken().into());
         }
         drop(state);
-        Streaming(Arc::clone(self))
+        OutputStreaming(Arc::clone(self))
     }
 }
 
 /// Guard of streamed output.
 #[derive(Debug)]
-pub struct Streaming(Arc<Session>);
+pub struct OutputStreaming(Arc<ProcessSession>);
 
-impl Streaming {
+impl OutputStreaming {
     /// Returns the next piece, if there is one.
-    pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
+    pub fn next(&self) -> Option<(CapturedStream, Vec<u8>)> {
         let mut state = self.0.lock();
         let next = state.streamed.as_mut()?.pop_front()?;
         drop(state);
@@ -45,7 +45,7 @@ impl Streaming {
     }
 }
 
-impl Drop for Streaming {
+impl Drop for OutputStreaming {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.streamed = None;

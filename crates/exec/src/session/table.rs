@@ -8,9 +8,9 @@ use std::time::Duration;
 use policy::Permit;
 use tokio::task::AbortHandle;
 
-use super::{About, Lifetime, Pump, Session, Stage, TimeLimit};
+use super::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionStage, TimeLimit};
 use crate::capture::Capture;
-use crate::process::{Command, SpawnFault, Spawner};
+use crate::process::{ProcessCommand, SpawnFault, Spawner};
 use crate::spill::Spill;
 
 /// The number of the first session.
@@ -19,17 +19,17 @@ const FIRST: u32 = 1000;
 /// The error when the maximum number of sessions is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} sessions are running, and no more may; end one with kill_session (list_sessions shows them)")]
-pub struct Full(pub usize);
+pub struct SessionTableFull(pub usize);
 
 /// State shared by the tool systems of one program: the spawner, the session numbers, and kept sessions.
 #[derive(Debug, Default)]
-pub struct Processes {
+pub struct SharedProcesses {
     spawner: Spawner,
     started: AtomicU32,
-    kept: Mutex<BTreeMap<u32, Entry>>,
+    kept: Mutex<BTreeMap<u32, SessionEntry>>,
 }
 
-impl Processes {
+impl SharedProcesses {
     /// Returns the spawner.
     pub fn spawner(&self) -> &Spawner {
         &self.spawner
@@ -41,7 +41,7 @@ impl Processes {
         Self { spawner: self.spawner.clone(), ..Self::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
         // The map is consistent between any two statements.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -49,24 +49,24 @@ impl Processes {
 
 /// The sessions of one tool system. Dropping it ends them, except those to be kept.
 #[derive(Debug)]
-pub struct Sessions {
-    processes: Arc<Processes>,
+pub struct SessionTable {
+    processes: Arc<SharedProcesses>,
     spill: Option<Arc<Spill>>,
     limit: usize,
-    table: Mutex<BTreeMap<u32, Entry>>,
+    table: Mutex<BTreeMap<u32, SessionEntry>>,
     /// Notes about confinement that were reported.
     said: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    session: Arc<Session>,
+struct SessionEntry {
+    session: Arc<ProcessSession>,
     moved_by: Option<AbortHandle>,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Allows at most `limit` sessions at a time. Their output goes to `spill` when it is too long.
-    pub fn new(processes: Arc<Processes>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
+    pub fn new(processes: Arc<SharedProcesses>, spill: Option<Arc<Spill>>, limit: usize) -> Self {
         Self { processes, spill, limit: limit.max(1), table: Mutex::default(), said: Mutex::default() }
     }
 
@@ -83,17 +83,17 @@ impl Sessions {
     /// Starts a process. The caller polls the pump to drive the session; dropping the pump ends it.
     pub async fn start(
         &self,
-        command: Command,
-        about: About,
+        command: ProcessCommand,
+        about: SessionOrigin,
         permit: &Permit,
-    ) -> Result<(Arc<Session>, Pump), SpawnFault> {
+    ) -> Result<(Arc<ProcessSession>, Pump), SpawnFault> {
         let capture = Capture::new(self.spill.clone(), about.owner.clone());
         let id = FIRST + self.processes.started.fetch_add(1, Ordering::Relaxed);
-        Session::begin(id, command, about, capture, self.spawner(), permit).await
+        ProcessSession::begin(id, command, about, capture, self.spawner(), permit).await
     }
 
     /// Checks for room for another session; removes one that has ended if necessary.
-    pub fn make_room(&self) -> Result<(), Full> {
+    pub fn make_room(&self) -> Result<(), SessionTableFull> {
         let mut table = self.lock();
         let mut kept = self.processes.kept();
         kept.retain(|_, entry| !entry.session.is_over());
@@ -107,17 +107,17 @@ impl Sessions {
                 table.remove(&id);
                 Ok(())
             }
-            None => Err(Full(self.limit)),
+            None => Err(SessionTableFull(self.limit)),
         }
     }
 
     /// Lets a session continue in its own task, where later calls find it.
-    pub fn adopt(&self, session: &Arc<Session>, pump: Pump) {
+    pub fn adopt(&self, session: &Arc<ProcessSession>, pump: Pump) {
         self.adopt_until(session, pump, None);
     }
 
     /// Lets a session continue in its own task, and ends it when the time limit is over.
-    pub fn adopt_until(&self, session: &Arc<Session>, mut pump: Pump, limit: Option<TimeLimit>) {
+    pub fn adopt_until(&self, session: &Arc<ProcessSession>, mut pump: Pump, limit: Option<TimeLimit>) {
         let ended = Arc::clone(session);
         let moved = async move {
             if let Some(TimeLimit { after, deadline }) = limit {
@@ -133,19 +133,19 @@ impl Sessions {
             reason = "a session outlives its call: it needs a task of its own"
         )]
         let moved_by = tokio::spawn(moved).abort_handle();
-        let entry = Entry { session: Arc::clone(session), moved_by: Some(moved_by) };
+        let entry = SessionEntry { session: Arc::clone(session), moved_by: Some(moved_by) };
         self.lock().insert(session.id, entry);
     }
 
     /// Returns the session with this number, of this tool system or kept by another.
-    pub fn find(&self, id: u32) -> Option<Arc<Session>> {
+    pub fn find(&self, id: u32) -> Option<Arc<ProcessSession>> {
         let own = self.lock().get(&id).map(|entry| Arc::clone(&entry.session));
         own.or_else(|| self.processes.kept().get(&id).map(|entry| Arc::clone(&entry.session)))
     }
 
     /// Returns all sessions, ordered by number.
-    pub fn all(&self) -> Vec<Arc<Session>> {
-        let of = |table: &BTreeMap<u32, Entry>| -> Vec<Arc<Session>> {
+    pub fn all(&self) -> Vec<Arc<ProcessSession>> {
+        let of = |table: &BTreeMap<u32, SessionEntry>| -> Vec<Arc<ProcessSession>> {
             table.values().map(|entry| Arc::clone(&entry.session)).collect()
         };
         let mut all = of(&self.processes.kept());
@@ -172,26 +172,26 @@ impl Sessions {
     /// Ends all sessions except those to be kept, and waits until they are over.
     pub async fn close(&self, at_most: Duration) {
         let own = self.all().into_iter().filter(|session| session.about.lifetime != Lifetime::Keep);
-        let own: Vec<Arc<Session>> = own.collect();
+        let own: Vec<Arc<ProcessSession>> = own.collect();
         own.iter().for_each(|session| session.end(super::GRACE));
         let all_over = async {
             for session in &own {
-                session.until(Session::is_over).await;
+                session.until(ProcessSession::is_over).await;
             }
         };
         let _some_will_not = tokio::time::timeout(at_most, all_over).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, SessionEntry>> {
         // The map is consistent between any two statements.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Session {
+impl ProcessSession {
     /// Returns true if no process of it is left.
     pub fn is_over(&self) -> bool {
-        matches!(self.stage(), Stage::Over { .. } | Stage::Lost)
+        matches!(self.stage(), SessionStage::Over { .. } | SessionStage::Lost)
     }
 
     /// Waits until the condition `it` holds. Some task must be driving the session.
@@ -202,7 +202,7 @@ impl Session {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for SessionTable {
     fn drop(&mut self) {
         let table = std::mem::take(&mut *self.lock());
         for (id, entry) in table {

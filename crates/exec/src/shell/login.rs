@@ -11,10 +11,10 @@ use policy::{Environment, Permit};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use super::{Kind, Shell};
+use super::{ShellKind, InstalledShell};
 use crate::capture::Capture;
-use crate::process::{Command, PRELUDE_FD, Spawner, Stdio, memory};
-use crate::session::{About, Exit, Session, Stage, Taken};
+use crate::process::{ProcessCommand, PRELUDE_FD, Spawner, Stdio, memory};
+use crate::session::{SessionOrigin, ProcessExit, ProcessSession, SessionStage, TakenOutput};
 
 /// A slower profile is run with every command, as if there were no snapshot.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,14 +28,14 @@ const OWN: [&str; 4] = ["_", "PWD", "OLDPWD", "SHLVL"];
 
 /// Profile snapshots by shell.
 #[derive(Debug, Default)]
-pub(super) struct Logins(Mutex<HashMap<Shell, Finding>>);
+pub(super) struct LoginProfiles(Mutex<HashMap<InstalledShell, ProfileProbe>>);
 
 /// A snapshot, taken or in progress; `None` if that failed.
-type Finding = Arc<OnceCell<Option<Arc<Login>>>>;
+type ProfileProbe = Arc<OnceCell<Option<Arc<LoginProfile>>>>;
 
 /// The effects of one shell's profile.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(super) struct LoginProfile {
     exported: BTreeMap<OsString, OsString>,
     unset: Vec<OsString>,
     admitted: OnceLock<BTreeMap<OsString, OsString>>,
@@ -47,16 +47,16 @@ pub(super) struct Login {
     masks: bool,
 }
 
-impl Logins {
+impl LoginProfiles {
     /// Returns the effects of the profile of `shell`, as seen by the command `first`, which is about to run it;
     /// `None` if unknown.
     pub(super) async fn of(
         &self,
-        shell: &Shell,
-        first: &Command,
+        shell: &InstalledShell,
+        first: &ProcessCommand,
         spawner: &Spawner,
         permit: &Permit,
-    ) -> Option<Arc<Login>> {
+    ) -> Option<Arc<LoginProfile>> {
         let cell = Arc::clone(self.lock().entry(shell.clone()).or_default());
         let found = cell.get_or_init(|| async {
             let found = timeout(PATIENCE, find_out(shell, first, spawner, permit)).await.ok().flatten();
@@ -69,15 +69,15 @@ impl Logins {
         self.lock().clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Shell, Finding>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<InstalledShell, ProfileProbe>> {
         // The map is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Login {
+impl LoginProfile {
     /// Returns the arguments that make `shell` run `script` without the profile, but with its definitions.
-    pub(super) fn argv(&self, shell: &Shell, script: &str) -> Vec<String> {
+    pub(super) fn argv(&self, shell: &InstalledShell, script: &str) -> Vec<String> {
         match self.prelude {
             // On the same line, so that line numbers in messages stay correct.
             Some(_) => {
@@ -135,14 +135,14 @@ fn joined(first: &OsStr, second: &OsStr) -> OsString {
     OsString::from_vec(out.join(&b':'))
 }
 
-async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Permit) -> Option<Login> {
+async fn find_out(shell: &InstalledShell, first: &ProcessCommand, spawner: &Spawner, permit: &Permit) -> Option<LoginProfile> {
     let with = said(shell, &questions(shell.kind, true), first, spawner, permit).await?;
     let [_, variables, functions, options] = parts(&with)?;
     let (mut aliases, mut masks) = (false, false);
     let mut names = BTreeSet::new();
     let prelude = match shell.kind {
-        Kind::Posix => None,
-        Kind::Bash | Kind::Zsh => {
+        ShellKind::Posix => None,
+        ShellKind::Bash | ShellKind::Zsh => {
             let without = said(shell, &questions(shell.kind, false), first, spawner, permit).await?;
             let [_, _, no_functions, plain] = parts(&without)?;
             let functions = if functions == no_functions { &[] } else { functions };
@@ -169,16 +169,16 @@ async fn find_out(shell: &Shell, first: &Command, spawner: &Spawner, permit: &Pe
     // A variable that is only passed on is not the profile's, and may differ for the next command.
     exported.retain(|name, value| first.env.get(name) != Some(value));
     let admitted = OnceLock::new();
-    Some(Login { exported, unset, admitted, prelude, functions: names, aliases, masks })
+    Some(LoginProfile { exported, unset, admitted, prelude, functions: names, aliases, masks })
 }
 
 /// Returns the flags and the script that make a shell print its state, with its profile or without.
-fn questions(kind: Kind, login: bool) -> (Vec<&'static str>, String) {
+fn questions(kind: ShellKind, login: bool) -> (Vec<&'static str>, String) {
     let mark = format!("printf '%s' '{MARK}'");
     let (plain, functions, options): (Vec<&'static str>, _, _) = match kind {
-        Kind::Bash => (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o; umask -p; alias -p"),
-        Kind::Zsh => (vec!["-f"], "typeset -f", ":"),
-        Kind::Posix => (vec![], ":", ":"),
+        ShellKind::Bash => (vec!["--noprofile", "--norc"], "declare -f", "shopt -p; set +o; umask -p; alias -p"),
+        ShellKind::Zsh => (vec!["-f"], "typeset -f", ":"),
+        ShellKind::Posix => (vec![], ":", ":"),
     };
     let flags = if login { vec!["-l"] } else { plain };
     (flags, format!("{mark}; command env -0; {mark}; {functions}; {mark}; {options}"))
@@ -223,9 +223,9 @@ fn prelude(functions: &[u8], options: &[&[u8]]) -> Option<Option<Arc<OwnedFd>>> 
 
 /// Runs `shell` with the permit of the command that would have run its profile, and returns its output.
 async fn said(
-    shell: &Shell,
+    shell: &InstalledShell,
     (flags, script): &(Vec<&'static str>, String),
-    first: &Command,
+    first: &ProcessCommand,
     spawner: &Spawner,
     permit: &Permit,
 ) -> Option<Vec<u8>> {
@@ -234,21 +234,21 @@ async fn said(
     argv.extend(flags.iter().map(OsString::from));
     argv.extend(["-c".into(), OsString::from(script)]);
     let (stated, env) = (first.stated.clone(), first.env.clone());
-    let mut command = Command::new(stated, env, Arc::clone(&first.directory), Stdio::Piped);
+    let mut command = ProcessCommand::new(stated, env, Arc::clone(&first.directory), Stdio::Piped);
     command.argv = argv;
     let capture = Capture::new(None, String::new());
     let (session, mut pump) =
-        Session::begin(0, command, About::default(), capture, spawner, permit).await.ok()?;
-    let ended = |session: &Session| {
-        matches!(session.stage(), Stage::Over { .. } | Stage::Leaving { settled: true, .. } | Stage::Lost)
+        ProcessSession::begin(0, command, SessionOrigin::default(), capture, spawner, permit).await.ok()?;
+    let ended = |session: &ProcessSession| {
+        matches!(session.stage(), SessionStage::Over { .. } | SessionStage::Leaving { settled: true, .. } | SessionStage::Lost)
     };
     // Background processes of a profile are not awaited; they die with the pump.
     tokio::select! {
         () = &mut pump => {}
         () = session.until(ended) => {}
     }
-    let Taken { stage, output: said, .. } = session.take();
-    let done = Exit::Code(0);
-    let whole = matches!(stage, Stage::Over { exit, .. } | Stage::Leaving { exit, .. } if exit == done);
+    let TakenOutput { stage, output: said, .. } = session.take();
+    let done = ProcessExit::Code(0);
+    let whole = matches!(stage, SessionStage::Over { exit, .. } | SessionStage::Leaving { exit, .. } if exit == done);
     (whole && said.omitted == 0).then(|| [said.head, said.tail].concat())
 }

@@ -11,31 +11,31 @@ use std::sync::Arc;
 
 use policy::{Environment, Permit, imposed};
 
-use crate::fs::Found;
-use crate::process::{Command, Spawner, Stdio};
-use login::Logins;
+use crate::fs::FileHandle;
+use crate::process::{ProcessCommand, Spawner, Stdio};
+use login::LoginProfiles;
 
 /// The supported shells, in order of preference.
-const KNOWN: [(&str, Kind); 6] = [
-    ("bash", Kind::Bash),
-    ("zsh", Kind::Zsh),
-    ("sh", Kind::Posix),
-    ("dash", Kind::Posix),
-    ("ksh", Kind::Posix),
-    ("ash", Kind::Posix),
+const KNOWN: [(&str, ShellKind); 6] = [
+    ("bash", ShellKind::Bash),
+    ("zsh", ShellKind::Zsh),
+    ("sh", ShellKind::Posix),
+    ("dash", ShellKind::Posix),
+    ("ksh", ShellKind::Posix),
+    ("ash", ShellKind::Posix),
 ];
 /// The directories searched for shells: never a PATH, which may lead into the workspace.
 const PLACES: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /// An installed shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Shell {
+pub struct InstalledShell {
     path: PathBuf,
-    kind: Kind,
+    kind: ShellKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum ShellKind {
     Bash,
     Zsh,
     Posix,
@@ -46,11 +46,11 @@ enum Kind {
 #[error(
     "`{0}` is no shell that can be used here; leave it out, or give one of bash, zsh, sh, dash, ksh by its name or path"
 )]
-pub struct NoShell(pub String);
+pub struct NoShellFault(pub String);
 
-impl Shell {
+impl InstalledShell {
     /// Finds a shell by a known name, or by the path of a shell with one.
-    pub fn named(name: &str) -> Result<Self, NoShell> {
+    pub fn named(name: &str) -> Result<Self, NoShellFault> {
         let path = Path::new(name);
         let known = |path: &Path| {
             let file = path.file_name()?;
@@ -65,7 +65,7 @@ impl Shell {
             };
             places.find(|path| can_run(path)).map(|path| Self { path, kind })
         });
-        found.ok_or_else(|| NoShell(name.to_owned()))
+        found.ok_or_else(|| NoShellFault(name.to_owned()))
     }
 
     /// Returns the user's shell if it is supported, else the first installed one.
@@ -76,7 +76,7 @@ impl Shell {
 
     /// Returns the arguments that run `script` without reading any start-up file of the user.
     fn without_profile(&self, script: &str) -> Vec<String> {
-        let flags: &[&str] = if self.kind == Kind::Zsh { &["-f", "-c"] } else { &["-c"] };
+        let flags: &[&str] = if self.kind == ShellKind::Zsh { &["-f", "-c"] } else { &["-c"] };
         let flags = flags.iter().map(|&flag| flag.to_owned());
         std::iter::once(self.to_string()).chain(flags).chain([script.to_owned()]).collect()
     }
@@ -88,7 +88,7 @@ impl Shell {
     }
 }
 
-impl fmt::Display for Shell {
+impl fmt::Display for InstalledShell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.path.display().fmt(f)
     }
@@ -100,28 +100,28 @@ fn can_run(path: &Path) -> bool {
 
 /// Builds commands, with their variables and the effects of the user's profile.
 #[derive(Debug)]
-pub struct Shells {
-    own: Option<Shell>,
+pub struct ShellCommands {
+    own: Option<InstalledShell>,
     environment: Environment,
     /// The host's variables that every command gets.
     variables: BTreeMap<OsString, OsString>,
-    logins: Logins,
+    logins: LoginProfiles,
 }
 
-impl Shells {
+impl ShellCommands {
     /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
     pub fn new(
-        own: Option<Shell>,
+        own: Option<InstalledShell>,
         environment: Environment,
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let variables = environment.build(host);
-        Self { own, environment, variables, logins: Logins::default() }
+        Self { own, environment, variables, logins: LoginProfiles::default() }
     }
 
     /// Returns the shell for scripts if the model names none.
-    pub fn own(&self) -> Result<Shell, NoShell> {
-        self.own.clone().ok_or_else(|| NoShell("sh".to_owned()))
+    pub fn own(&self) -> Result<InstalledShell, NoShellFault> {
+        self.own.clone().ok_or_else(|| NoShellFault("sh".to_owned()))
     }
 
     /// Builds the command that runs `argv`. For a login shell with a script, the recorded effects of the profile are
@@ -129,13 +129,13 @@ impl Shells {
     pub async fn command(
         &self,
         argv: Vec<String>,
-        directory: Found,
+        directory: FileHandle,
         stdio: Stdio,
         spawner: &Spawner,
         permit: &Permit,
-    ) -> Command {
+    ) -> ProcessCommand {
         let env = self.variables(&directory, &stdio);
-        let mut command = Command::new(argv, env, Arc::new(directory), stdio);
+        let mut command = ProcessCommand::new(argv, env, Arc::new(directory), stdio);
         let Some((shell, is_login, script)) = script(&command.stated) else { return command };
         let done = match is_login {
             true => self.logins.of(&shell, &command, spawner, permit).await,
@@ -160,10 +160,10 @@ impl Shells {
     }
 
     /// Builds the command `argv` unchanged, for a person: without the settings that only suit models.
-    pub fn plain(&self, argv: Vec<String>, directory: Found, stdio: Stdio) -> Command {
+    pub fn plain(&self, argv: Vec<String>, directory: FileHandle, stdio: Stdio) -> ProcessCommand {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
-        Command::new(argv, env, Arc::new(directory), stdio)
+        ProcessCommand::new(argv, env, Arc::new(directory), stdio)
     }
 
     /// Forgets the profile after a command was not found: the profile may have changed, or a program may have been
@@ -172,7 +172,7 @@ impl Shells {
         self.logins.forget();
     }
 
-    fn variables(&self, directory: &Found, stdio: &Stdio) -> BTreeMap<OsString, OsString> {
+    fn variables(&self, directory: &FileHandle, stdio: &Stdio) -> BTreeMap<OsString, OsString> {
         let mut env = self.variables.clone();
         env.insert("PWD".into(), directory.path().into());
         impose(&mut env, stdio);
@@ -187,12 +187,12 @@ fn impose(env: &mut BTreeMap<OsString, OsString>, stdio: &Stdio) {
 }
 
 /// Parses `bash -lc SCRIPT` or `bash -c SCRIPT`: the shell, whether it is a login shell, and the script.
-fn script(argv: &[String]) -> Option<(Shell, bool, String)> {
+fn script(argv: &[String]) -> Option<(InstalledShell, bool, String)> {
     let [shell, flag, script] = argv else { return None };
     let is_login = match flag.as_str() {
         "-lc" => true,
         "-c" => false,
         _ => return None,
     };
-    Some((Shell::named(shell).ok()?, is_login, script.clone()))
+    Some((InstalledShell::named(shell).ok()?, is_login, script.clone()))
 }

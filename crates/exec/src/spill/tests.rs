@@ -7,15 +7,15 @@ use super::*;
 
 fn spill(base: &Path) -> Spill {
     // The disk that tests run on may be small.
-    let limits = Limits { free: 0, ..LIMITS };
+    let limits = SpillLimits { free: 0, ..LIMITS };
     Spill { limits, ..Spill::new(base.to_owned(), Path::new("/work")) }
 }
 
-fn limited(base: &Path, limits: Limits) -> Spill {
+fn limited(base: &Path, limits: SpillLimits) -> Spill {
     Spill { limits, ..spill(base) }
 }
 
-const SMALL: Limits = Limits { file: 100, all: 250, files: 10, free: 0, step: 10 };
+const SMALL: SpillLimits = SpillLimits { file: 100, all: 250, files: 10, free: 0, step: 10 };
 
 #[test]
 fn texts_are_kept_apart_and_for_their_owner() {
@@ -41,8 +41,8 @@ fn a_text_is_kept_whole_or_not_at_all() {
         (SMALL, 100, true),
         (SMALL, 101, false),
         (SMALL, 0, false),
-        (Limits { all: 40, ..SMALL }, 41, false),
-        (Limits { free: u64::MAX, ..SMALL }, 1, false),
+        (SpillLimits { all: 40, ..SMALL }, 41, false),
+        (SpillLimits { free: u64::MAX, ..SMALL }, 1, false),
     ] {
         let spill = limited(&dir.path().join(format!("{length}-{kept}")), limits);
         assert_eq!(spill.keep("x", &vec![b'x'; length]).is_ok(), kept, "{length} of {limits:?}");
@@ -120,7 +120,7 @@ fn what_is_being_written_does_not_give_way() {
 #[test]
 fn a_full_disk_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = limited(dir.path(), Limits { free: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
+    let mut file = limited(dir.path(), SpillLimits { free: u64::MAX / 2, ..SMALL }).begin("x").unwrap();
     file.append(b"x");
     assert_eq!((file.kept(), file.fault()), (0, Some("the disk is nearly full")));
     let Ok(full) = File::options().write(true).open("/dev/full") else { return };

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
-use super::{Ground, options, walk};
+use super::{FsTestTree, options, walk};
 
 /// A small random generator, so that a failing tree can be rebuilt from its seed.
-struct Dice(u64);
+struct TreeRng(u64);
 
-impl Dice {
+impl TreeRng {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -31,7 +31,7 @@ const RULES: &[&str] = &[
     "a/**/b", "# no", "", "/", "!/", "[", "{a,b}", "a\\", "\\!a", " a", "a ", "b/e", "/*/a", "!/*/a",
 ];
 
-fn grow(dice: &mut Dice, dir: &Path, depth: usize) {
+fn grow(dice: &mut TreeRng, dir: &Path, depth: usize) {
     for file in [".gitignore", ".ignore"] {
         if dice.roll(3) == 0 {
             let rules: Vec<&str> = (0..1 + dice.roll(4)).map(|_| dice.pick(RULES)).collect();
@@ -71,8 +71,8 @@ fn theirs(start: &Path) -> BTreeSet<PathBuf> {
 #[test]
 fn the_walk_sees_what_ripgrep_sees() {
     for seed in 1..=100_u64 {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let ground = Ground::new("");
+        let mut dice = TreeRng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let ground = FsTestTree::new("");
         grow(&mut dice, &ground.root(), 0);
         if dice.roll(3) == 0 {
             fs::create_dir_all(ground.path(".git/info")).unwrap();

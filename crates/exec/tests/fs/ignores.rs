@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 
 use policy::Root;
 
-use super::{Ground, door, options, walk};
+use super::{FsTestTree, door, options, walk};
 
 /// Walks `tree` from `start` and returns the plain files, without ignore files.
 fn seen(tree: &str, start: &str) -> String {
-    let ground = Ground::new(tree);
+    let ground = FsTestTree::new(tree);
     let mut both = [1, 3].map(|threads| {
         let (mut seen, _) = walk(&ground.door(), &ground.path(start), &options(threads));
         seen.retain(|path| ground.path(start).join(path).is_file() && !path.ends_with("ignore"));
@@ -66,14 +66,14 @@ fn rules_from_above_the_start_hold() {
 
 #[test]
 fn rules_from_outside_the_root_do_not_hold() {
-    let ground = Ground::new("a");
+    let ground = FsTestTree::new("a");
     fs::write(ground.base().join(".gitignore"), "a").unwrap();
     assert_eq!(walk(&ground.door(), &ground.root(), &options(1)).0, ["a"]);
 }
 
 #[test]
 fn an_ignore_file_behind_a_link_or_denied_is_not_read() {
-    let ground = Ground::new("a\nd/.gitignore = b\nd/b");
+    let ground = FsTestTree::new("a\nd/.gitignore = b\nd/b");
     fs::write(ground.outside().join("rules"), "a").unwrap();
     symlink(ground.outside().join("rules"), ground.path(".gitignore")).unwrap();
     let (seen, _) = walk(&ground.door(), &ground.root(), &options(1));
@@ -85,14 +85,14 @@ fn an_ignore_file_behind_a_link_or_denied_is_not_read() {
 #[test]
 fn a_fifo_as_ignore_file_does_not_hang() {
     use rustix::fs::{CWD, FileType, Mode};
-    let ground = Ground::new("a");
+    let ground = FsTestTree::new("a");
     rustix::fs::mknodat(CWD, ground.path(".gitignore"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     assert_eq!(walk(&ground.door(), &ground.root(), &options(1)).0, [".gitignore", "a"]);
 }
 
 #[test]
 fn a_large_directory_finds_its_ignore_file_too() {
-    let ground = Ground::new(".gitignore = *.o");
+    let ground = FsTestTree::new(".gitignore = *.o");
     for number in 0..3000 {
         ground.plant(&format!("f{number}.o"));
     }
@@ -103,7 +103,7 @@ fn a_large_directory_finds_its_ignore_file_too() {
 
 #[test]
 fn a_huge_ignore_file_is_cut_off() {
-    let ground = Ground::new("a\nb");
+    let ground = FsTestTree::new("a\nb");
     let rules: String = (0..400_000).map(|number| format!("*x{number}*y\n")).collect();
     fs::write(ground.path(".gitignore"), format!("a\n{rules}b\n")).unwrap();
     let started = std::time::Instant::now();

@@ -6,11 +6,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use exec::fs::{Door, FsError, Kind};
+use exec::fs::{ConfinedFs, FsError, FileKind};
 use policy::{Denial, Root};
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{Ground, door, is_root, outcome, permit};
+use super::{FsTestTree, door, is_root, outcome, permit};
 
 const TREE: &str = "
     a = A
@@ -53,7 +53,7 @@ const TREE: &str = "
 
 #[test]
 fn what_each_path_leads_to() {
-    let ground = Ground::new(TREE);
+    let ground = FsTestTree::new(TREE);
     let door = door(vec![Root::new(ground.root())], &["secrets/"]);
     for (name, expected) in [
         ("a", "A"),
@@ -111,7 +111,7 @@ fn what_each_path_leads_to() {
 
 #[test]
 fn a_denial_does_not_tell_what_exists_behind_it() {
-    let ground = Ground::new(TREE);
+    let ground = FsTestTree::new(TREE);
     let door = door(vec![Root::new(ground.root())], &["secrets/"]);
     let said = |name: &str| door.look(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
     for (there, not_there) in [
@@ -130,7 +130,7 @@ fn a_denial_does_not_tell_what_exists_behind_it() {
 
 #[test]
 fn a_link_into_another_root_is_followed() {
-    let ground = Ground::new("a -> OUT/secret");
+    let ground = FsTestTree::new("a -> OUT/secret");
     let both = door(vec![Root::new(ground.root()), Root::new(ground.outside())], &[]);
     assert_eq!(outcome(&both, &ground.path("a")), "secret");
     assert_eq!(both.look(&ground.path("a")).unwrap().path(), ground.outside().join("secret"));
@@ -138,18 +138,18 @@ fn a_link_into_another_root_is_followed() {
 
 #[test]
 fn a_root_can_be_spelled_through_a_link() {
-    let ground = Ground::new("dir/a = A");
+    let ground = FsTestTree::new("dir/a = A");
     let spelled = ground.base().join("spelled");
     symlink(ground.root(), &spelled).unwrap();
     let root = Root::new(ground.root()).spelled(&spelled);
-    let door = Door::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
+    let door = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
     assert_eq!(outcome(&door, &spelled.join("dir/a")), "A");
     assert_eq!(door.look(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
 }
 
 #[test]
 fn the_whole_file_system_can_be_a_root() {
-    let ground = Ground::new("dir/a = A\nlink -> OUT/secret\ndir/.env");
+    let ground = FsTestTree::new("dir/a = A\nlink -> OUT/secret\ndir/.env");
     let door = door(vec![Root::new("/")], &["**/.env"]);
     assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
     assert_eq!(outcome(&door, &ground.path("link")), "secret");
@@ -161,7 +161,7 @@ fn the_whole_file_system_can_be_a_root() {
 
 #[test]
 fn a_root_that_became_a_link_is_judged_like_any_other() {
-    let ground = Ground::new("secret = inside");
+    let ground = FsTestTree::new("secret = inside");
     let door = ground.door();
     fs::rename(ground.root(), ground.base().join("was")).unwrap();
     symlink(ground.outside(), ground.root()).unwrap();
@@ -170,16 +170,16 @@ fn a_root_that_became_a_link_is_judged_like_any_other() {
 
 #[test]
 fn only_what_was_stated_opens() {
-    let ground = Ground::new("dir/a = A\nb = B");
+    let ground = FsTestTree::new("dir/a = A\nb = B");
     let stated = [ground.path("dir")];
-    let door = Door::new(&permit(vec![Root::new(ground.root())], &[], &stated));
+    let door = ConfinedFs::new(&permit(vec![Root::new(ground.root())], &[], &stated));
     assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
     assert_eq!(outcome(&door, &ground.path("b")), "not stated");
 }
 
 #[test]
 fn fifos_and_sockets_are_named_and_never_opened() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     rustix::fs::mknodat(CWD, ground.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let _listener = UnixListener::bind(ground.path("socket")).unwrap();
     assert_eq!(outcome(&ground.door(), &ground.path("fifo")), "a FIFO");
@@ -210,13 +210,13 @@ fn magic_links_are_not_followed() {
         assert_eq!(outcome(&door, Path::new(&path)), "loop", "{path}");
     }
     // Not magic: a plain link that happens to live in /proc.
-    assert_eq!(door.look(Path::new("/proc/self")).unwrap().kind(), Kind::Directory);
+    assert_eq!(door.look(Path::new("/proc/self")).unwrap().kind(), FileKind::Directory);
 }
 
 #[test]
 fn a_link_into_proc_is_no_way_out() {
     let ground =
-        Ground::new("root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc");
+        FsTestTree::new("root -> /proc/self/root\nfd -> /proc/self/fd/0\nthread -> /proc/thread-self/root/etc");
     for name in ["root", "root/etc/passwd", "fd", "thread", "thread/passwd"] {
         assert_eq!(outcome(&ground.door(), &ground.path(name)), "leads outside", "{name}");
     }
@@ -224,7 +224,7 @@ fn a_link_into_proc_is_no_way_out() {
 
 #[test]
 fn a_missing_name_brings_up_those_like_it() {
-    let ground = Ground::new("src/main.rs\nsrc/lib.rs\nsrc/.env\nREADME.md\nsrc/mainn.rs");
+    let ground = FsTestTree::new("src/main.rs\nsrc/lib.rs\nsrc/.env\nREADME.md\nsrc/mainn.rs");
     let door = door(vec![Root::new(ground.root())], &["**/.env", "**/mainn.rs"]);
     let say = |name: &str| {
         let error = door.look(&ground.path(name)).unwrap_err().to_string();
@@ -247,7 +247,7 @@ fn a_missing_name_brings_up_those_like_it() {
 
 #[test]
 fn a_root_that_is_gone_is_missing() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     let door = ground.door();
     fs::remove_dir(ground.root()).unwrap();
     assert_eq!(outcome(&door, &ground.path("a")), "missing []");
@@ -255,7 +255,7 @@ fn a_root_that_is_gone_is_missing() {
 
 #[test]
 fn a_file_without_permission_says_so() {
-    let ground = Ground::new("a = A\nlocked/b = B");
+    let ground = FsTestTree::new("a = A\nlocked/b = B");
     fs::set_permissions(ground.path("a"), fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(ground.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let (a, b) = if is_root() { ("A", "B") } else { ("permission denied", "permission denied") };
@@ -266,7 +266,7 @@ fn a_file_without_permission_says_so() {
 
 #[test]
 fn what_was_found_is_what_is_read() {
-    let ground = Ground::new("a = first");
+    let ground = FsTestTree::new("a = first");
     let found = ground.door().look(&ground.path("a")).unwrap();
     fs::rename(ground.path("a"), ground.path("moved")).unwrap();
     symlink(ground.outside().join("secret"), ground.path("a")).unwrap();
@@ -275,33 +275,33 @@ fn what_was_found_is_what_is_read() {
         found.open().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "first");
     }
-    assert_eq!((found.kind(), found.size()), (Kind::File, 5));
+    assert_eq!((found.kind(), found.size()), (FileKind::File, 5));
     assert!(found.modified().unwrap().elapsed().unwrap().as_secs() < 600);
     assert_eq!(found.identity(), ground.door().look(&ground.path("moved")).unwrap().identity());
 }
 
 #[test]
 fn a_file_may_be_called_deleted() {
-    let ground = Ground::new("a (deleted) = A");
+    let ground = FsTestTree::new("a (deleted) = A");
     assert_eq!(outcome(&ground.door(), &ground.path("a (deleted)")), "A");
 }
 
 #[test]
 fn a_directory_does_not_open_and_a_file_does_not_walk() {
-    let ground = Ground::new("dir/\na");
+    let ground = FsTestTree::new("dir/\na");
     let door = ground.door();
     let error = door.look(&ground.path("dir")).unwrap().open().unwrap_err();
-    assert!(matches!(error, FsError::NotAFile { kind: Kind::Directory, .. }), "{error}");
+    assert!(matches!(error, FsError::NotAFile { kind: FileKind::Directory, .. }), "{error}");
     let file = door.look(&ground.path("a")).unwrap();
-    let visitor = || |_: &exec::fs::Entry<'_>| exec::fs::Flow::Continue;
+    let visitor = || |_: &exec::fs::WalkEntry<'_>| exec::fs::WalkControl::Continue;
     let error = door.walk(&file, &super::options(1), &|| false, visitor).unwrap_err();
-    assert!(matches!(error, FsError::NotADirectory { kind: Kind::File, .. }), "{error}");
+    assert!(matches!(error, FsError::NotADirectory { kind: FileKind::File, .. }), "{error}");
 }
 
 #[test]
 fn a_door_crosses_threads_and_refusals_are_the_policys() {
     fn crosses<T: Send + Sync + Clone + 'static>(_: &T) {}
-    let ground = Ground::new("out -> /etc");
+    let ground = FsTestTree::new("out -> /etc");
     let door = ground.door();
     crosses(&door);
     let error = door.look(&ground.path("out/passwd")).unwrap_err();

@@ -16,16 +16,16 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use exec::fs::{Door, Entry, Flow, FsError, IgnoreFiles, WalkOptions, Walked};
+use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FsError, IgnoreFiles, WalkOptions, WalkSummary};
 use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
 use tempfile::TempDir;
 
 /// A test tree: `in/` is the root, `out/` lies beside it and holds files that must never be seen.
-struct Ground {
+struct FsTestTree {
     temp: TempDir,
 }
 
-impl Ground {
+impl FsTestTree {
     /// Creates the tree. Each line is `dir/`, `file`, `file = content` or `link -> target`, beneath `in/`. `OUT` and
     /// `IN` in a target stand for the absolute directories.
     fn new(tree: &str) -> Self {
@@ -71,7 +71,7 @@ impl Ground {
         self.base().join("out")
     }
 
-    fn door(&self) -> Door {
+    fn door(&self) -> ConfinedFs {
         door(vec![Root::new(self.root())], &[])
     }
 
@@ -90,9 +90,9 @@ fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
 }
 
 /// Returns access to all of `roots`.
-fn door(roots: Vec<Root>, deny: &[&str]) -> Door {
+fn door(roots: Vec<Root>, deny: &[&str]) -> ConfinedFs {
     let stated: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
-    Door::new(&permit(roots, deny, &stated))
+    ConfinedFs::new(&permit(roots, deny, &stated))
 }
 
 fn options(threads: usize) -> WalkOptions {
@@ -100,12 +100,12 @@ fn options(threads: usize) -> WalkOptions {
 }
 
 /// Walks and collects the paths, in the order of the visits.
-fn walk(door: &Door, start: &Path, options: &WalkOptions) -> (Vec<String>, Walked) {
+fn walk(door: &ConfinedFs, start: &Path, options: &WalkOptions) -> (Vec<String>, WalkSummary) {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
-        |entry: &Entry<'_>| {
+        |entry: &WalkEntry<'_>| {
             seen.lock().unwrap().push(entry.path().to_string_lossy().into_owned());
-            Flow::Continue
+            WalkControl::Continue
         }
     };
     let start = door.look(start).unwrap();
@@ -118,7 +118,7 @@ fn is_root() -> bool {
 }
 
 /// Returns the outcome of reading a path, in one word.
-fn outcome(door: &Door, path: &Path) -> String {
+fn outcome(door: &ConfinedFs, path: &Path) -> String {
     let read = door.look(path).and_then(|found| {
         let file = found.open()?;
         std::io::read_to_string(file).map_err(|source| FsError::Io { path: path.to_owned(), source })

@@ -5,13 +5,13 @@ use std::os::unix::fs::symlink;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use exec::fs::{Entry, Flow, IgnoreFiles, WalkOptions};
+use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, WalkOptions};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::Ground;
+use super::FsTestTree;
 
 /// Swaps `in/a/dir` (inside) with a link to `out/dir` as fast as it can while `during` runs.
-fn while_swapping(ground: &Ground, during: impl FnOnce()) {
+fn while_swapping(ground: &FsTestTree, during: impl FnOnce()) {
     let (dir, link) = (ground.path("a/dir"), ground.path("a/link"));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -21,19 +21,19 @@ fn while_swapping(ground: &Ground, during: impl FnOnce()) {
             }
         });
         // Stops the swapping thread even if `during` panics.
-        struct End<'a>(&'a AtomicBool);
-        impl Drop for End<'_> {
+        struct StopSwapOnDrop<'a>(&'a AtomicBool);
+        impl Drop for StopSwapOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.store(true, Ordering::Relaxed);
             }
         }
-        let _end = End(&done);
+        let _end = StopSwapOnDrop(&done);
         during();
     });
 }
 
-fn ground() -> Ground {
-    let ground = Ground::new("a/dir/secret = harmless\na/dir/deep/inside = harmless");
+fn ground() -> FsTestTree {
+    let ground = FsTestTree::new("a/dir/secret = harmless\na/dir/deep/inside = harmless");
     symlink(ground.outside().join("dir"), ground.path("a/link")).unwrap();
     std::fs::write(ground.outside().join("dir/outer-name"), "secret").unwrap();
     ground
@@ -67,7 +67,7 @@ fn walking_never_lists_or_reads_what_is_outside() {
     while_swapping(&ground, || {
         for round in 0..20_000 {
             let visitor = || {
-                |entry: &Entry<'_>| {
+                |entry: &WalkEntry<'_>| {
                     names.lock().unwrap().insert(entry.path().to_owned());
                     if let Ok((mut file, _)) = entry.open() {
                         let mut text = String::new();
@@ -75,7 +75,7 @@ fn walking_never_lists_or_reads_what_is_outside() {
                         assert_eq!(text, "harmless");
                         read.fetch_add(1, Ordering::Relaxed);
                     }
-                    Flow::Continue
+                    WalkControl::Continue
                 }
             };
             let threads = 1 + usize::from(round % 20 == 0);

@@ -6,18 +6,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use exec::fs::{Entry, Flow, IgnoreFiles, Kind, WalkOptions};
+use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, FileKind, WalkOptions};
 use policy::Root;
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{Ground, door, is_root, options, walk};
+use super::{FsTestTree, door, is_root, options, walk};
 
 #[test]
 fn one_thread_visits_in_order() {
-    let ground = Ground::new("b/z\nb/a/x\na\nb.txt\nc -> b\nA/\n.hidden");
+    let ground = FsTestTree::new("b/z\nb/a/x\na\nb.txt\nc -> b\nA/\n.hidden");
     let (seen, walked) = walk(&ground.door(), &ground.root(), &options(1));
     assert_eq!(seen, [".hidden", "A", "a", "b", "b/a", "b/a/x", "b/z", "b.txt", "c"]);
-    assert_eq!(walked, exec::fs::Walked::default());
+    assert_eq!(walked, exec::fs::WalkSummary::default());
     let shallow = WalkOptions { max_depth: Some(1), ..options(1) };
     assert_eq!(walk(&ground.door(), &ground.root(), &shallow).0, [".hidden", "A", "a", "b", "b.txt", "c"]);
     assert_eq!(walk(&ground.door(), &ground.path("b"), &options(1)).0, ["a", "a/x", "z"]);
@@ -25,7 +25,7 @@ fn one_thread_visits_in_order() {
 
 #[test]
 fn git_is_shown_and_closed() {
-    let ground = Ground::new(".git/config\nsub/.git/config\na");
+    let ground = FsTestTree::new(".git/config\nsub/.git/config\na");
     for threads in [1, 3] {
         let (mut seen, _) = walk(&ground.door(), &ground.root(), &options(threads));
         seen.sort();
@@ -37,7 +37,7 @@ fn git_is_shown_and_closed() {
 
 #[test]
 fn links_are_shown_and_never_followed() {
-    let ground = Ground::new("dir/a\nin-link -> dir\nout-link -> OUT/dir\nloop -> .");
+    let ground = FsTestTree::new("dir/a\nin-link -> dir\nout-link -> OUT/dir\nloop -> .");
     for threads in [1, 3] {
         let (mut seen, _) = walk(&ground.door(), &ground.root(), &options(threads));
         seen.sort();
@@ -47,18 +47,18 @@ fn links_are_shown_and_never_followed() {
 
 #[test]
 fn an_entry_knows_what_it_is() {
-    let ground = Ground::new("dir/\nfile = four\nlink -> file\nout -> OUT/secret");
+    let ground = FsTestTree::new("dir/\nfile = four\nlink -> file\nout -> OUT/secret");
     rustix::fs::mknodat(CWD, ground.path("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let seen = Mutex::new(Vec::new());
     let visitor = || {
-        |entry: &Entry<'_>| {
+        |entry: &WalkEntry<'_>| {
             let text = entry.open().map(|(file, _)| std::io::read_to_string(file).unwrap());
             let stat = entry.stat().unwrap();
             assert_eq!(stat.kind, entry.kind());
             let name = entry.path().to_string_lossy().into_owned();
             let target = entry.link_target().map(|at| at.file_name().unwrap().to_string_lossy().into_owned());
             seen.lock().unwrap().push((name, entry.kind(), entry.depth(), text.ok(), target));
-            Flow::Continue
+            WalkControl::Continue
         }
     };
     let start = ground.door().look(&ground.root()).unwrap();
@@ -67,18 +67,18 @@ fn an_entry_knows_what_it_is() {
     assert_eq!(
         seen.into_inner().unwrap(),
         [
-            ("dir".to_owned(), Kind::Directory, 1, None, None),
-            ("fifo".to_owned(), Kind::Fifo, 1, None, None),
-            ("file".to_owned(), Kind::File, 1, name("four"), None),
-            ("link".to_owned(), Kind::Symlink, 1, None, name("file")),
-            ("out".to_owned(), Kind::Symlink, 1, None, name("secret")),
+            ("dir".to_owned(), FileKind::Directory, 1, None, None),
+            ("fifo".to_owned(), FileKind::Fifo, 1, None, None),
+            ("file".to_owned(), FileKind::File, 1, name("four"), None),
+            ("link".to_owned(), FileKind::Symlink, 1, None, name("file")),
+            ("out".to_owned(), FileKind::Symlink, 1, None, name("secret")),
         ]
     );
 }
 
 #[test]
 fn what_is_denied_is_hidden_and_counted() {
-    let ground = Ground::new(".env\na/.env\na/b\nsecrets/x\nsecrets/y\nlink -> secrets");
+    let ground = FsTestTree::new(".env\na/.env\na/b\nsecrets/x\nsecrets/y\nlink -> secrets");
     let door = door(vec![Root::new(ground.root())], &["**/.env", "secrets/"]);
     for threads in [1, 3] {
         let (mut seen, walked) = walk(&door, &ground.root(), &options(threads));
@@ -90,25 +90,25 @@ fn what_is_denied_is_hidden_and_counted() {
 
 #[test]
 fn a_flat_directory_is_visited_once_by_many() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     for number in 0..10_000 {
         fs::write(ground.path(&format!("f{number}")), "").unwrap();
     }
     let (seen, walked) = walk(&ground.door(), &ground.root(), &options(4));
     assert_eq!(seen.len(), 10_000);
     assert_eq!(seen.into_iter().collect::<HashSet<_>>().len(), 10_000);
-    assert_eq!(walked, exec::fs::Walked::default());
+    assert_eq!(walked, exec::fs::WalkSummary::default());
 }
 
 #[test]
 fn the_files_of_one_directory_are_shared() {
-    let ground = Ground::new("a\nb");
+    let ground = FsTestTree::new("a\nb");
     // Each visit waits for the other: it ends only if two threads visit at once.
     let both = std::sync::Barrier::new(2);
     let visitor = || {
-        |_: &Entry<'_>| {
+        |_: &WalkEntry<'_>| {
             both.wait();
-            Flow::Continue
+            WalkControl::Continue
         }
     };
     let start = ground.door().look(&ground.root()).unwrap();
@@ -118,7 +118,7 @@ fn the_files_of_one_directory_are_shared() {
 
 #[test]
 fn deep_trees_end() {
-    let ground = Ground::new(&format!("{}bottom", "d/".repeat(600)));
+    let ground = FsTestTree::new(&format!("{}bottom", "d/".repeat(600)));
     for threads in [1, 3] {
         let (seen, walked) = walk(&ground.door(), &ground.root(), &options(threads));
         assert_eq!((seen.len(), walked.unreadable), (512, 1));
@@ -127,7 +127,7 @@ fn deep_trees_end() {
 
 #[test]
 fn paths_over_path_max_are_walked() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     let name = "n".repeat(200);
     let mut at = rustix::fs::open(ground.root(), rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
     for _ in 0..40 {
@@ -142,7 +142,7 @@ fn paths_over_path_max_are_walked() {
 
 #[test]
 fn stop_stops() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     for number in 0..500 {
         ground.plant(&format!("d{}/f{number}", number % 7));
     }
@@ -150,8 +150,8 @@ fn stop_stops() {
         let start = ground.door().look(&ground.root()).unwrap();
         let visits = AtomicUsize::new(0);
         let visitor = || {
-            |_: &Entry<'_>| {
-                if visits.fetch_add(1, Ordering::Relaxed) < 10 { Flow::Continue } else { Flow::Stop }
+            |_: &WalkEntry<'_>| {
+                if visits.fetch_add(1, Ordering::Relaxed) < 10 { WalkControl::Continue } else { WalkControl::Stop }
             }
         };
         let walked = ground.door().walk(&start, &options(threads), &|| false, visitor).unwrap();
@@ -159,9 +159,9 @@ fn stop_stops() {
         assert!(visits.load(Ordering::Relaxed) <= 10 + threads, "{visits:?}");
         let visits = AtomicUsize::new(0);
         let count = || {
-            |_: &Entry<'_>| {
+            |_: &WalkEntry<'_>| {
                 visits.fetch_add(1, Ordering::Relaxed);
-                Flow::Continue
+                WalkControl::Continue
             }
         };
         let walked =
@@ -173,12 +173,12 @@ fn stop_stops() {
 
 #[test]
 fn skip_does_not_descend() {
-    let ground = Ground::new("a/x\nb/y");
+    let ground = FsTestTree::new("a/x\nb/y");
     let seen = Mutex::new(Vec::new());
     let visitor = || {
-        |entry: &Entry<'_>| {
+        |entry: &WalkEntry<'_>| {
             seen.lock().unwrap().push(entry.path().to_owned());
-            if entry.path().ends_with("a") { Flow::Skip } else { Flow::Continue }
+            if entry.path().ends_with("a") { WalkControl::Skip } else { WalkControl::Continue }
         }
     };
     let start = ground.door().look(&ground.root()).unwrap();
@@ -188,7 +188,7 @@ fn skip_does_not_descend() {
 
 #[test]
 fn a_closed_directory_is_counted() {
-    let ground = Ground::new("closed/x\nopen/y");
+    let ground = FsTestTree::new("closed/x\nopen/y");
     fs::set_permissions(ground.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let (seen, walked) = walk(&ground.door(), &ground.root(), &options(1));
     let expected = if is_root() { (4, 0) } else { (3, 1) };
@@ -199,16 +199,16 @@ fn a_closed_directory_is_counted() {
 #[test]
 #[should_panic(expected = "a scoped thread panicked")]
 fn a_panic_in_a_visitor_ends_the_walk() {
-    let ground = Ground::new("");
+    let ground = FsTestTree::new("");
     for number in 0..100 {
         ground.plant(&format!("d{number}/f"));
     }
     let caller = std::thread::current().id();
     let visitor = || {
-        |_: &Entry<'_>| {
+        |_: &WalkEntry<'_>| {
             assert_eq!(std::thread::current().id(), caller, "not here");
             std::thread::yield_now();
-            Flow::Continue
+            WalkControl::Continue
         }
     };
     // Walks until a helper thread got an entry and panicked.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Hook, HookResponse, HookDecision, PlannedCall};
-use exec::errand::{Errand, find};
+use exec::errand::{OneShotCommand, find};
 use exec::process::Spawner;
 use policy::rules::concerns_tool;
 use policy::{
@@ -173,7 +173,7 @@ impl Prepared {
 
     async fn ask(&self, call: PlannedCall<'_>, event: &Value) -> HookResponse {
         let event = event.to_string();
-        let errand = Errand {
+        let errand = OneShotCommand {
             argv: &self.argv,
             env: &self.env,
             directory: &call.place.cwd,

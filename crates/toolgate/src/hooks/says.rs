@@ -1,8 +1,8 @@
 //! Parses the output and exit status of a hook's program.
 
 use engine::{HookResponse, HookDecision};
-use exec::errand::Ran;
-use exec::session::Exit;
+use exec::errand::OneShotOutput;
+use exec::session::ProcessExit;
 use serde::Deserialize;
 use tool::fit;
 
@@ -24,15 +24,15 @@ struct Printed {
 }
 
 /// Returns the hook's decision, or one sentence about the invalid output.
-pub(super) fn read(ran: &Ran) -> Result<HookResponse, String> {
+pub(super) fn read(ran: &OneShotOutput) -> Result<HookResponse, String> {
     match ran.exit {
-        Exit::Code(0) => printed(&ran.stdout),
-        Exit::Code(DENIES) => {
+        ProcessExit::Code(0) => printed(&ran.stdout),
+        ProcessExit::Code(DENIES) => {
             let reason = String::from_utf8_lossy(&ran.stderr);
             Ok(HookResponse { wants: HookDecision::Deny(reasoned(Some(&reason))), ..HookResponse::default() })
         }
-        Exit::Code(code) => Err(format!("it ended with exit code {code}{}", last_words(&ran.stderr))),
-        Exit::Signal(signal) => Err(format!("it was ended by signal {signal}{}", last_words(&ran.stderr))),
+        ProcessExit::Code(code) => Err(format!("it ended with exit code {code}{}", last_words(&ran.stderr))),
+        ProcessExit::Signal(signal) => Err(format!("it was ended by signal {signal}{}", last_words(&ran.stderr))),
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn said(code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
-        read(&Ran { exit: Exit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
+        read(&OneShotOutput { exit: ProcessExit::Code(code), stdout: stdout.into(), stderr: stderr.into() })
     }
 
     #[test]
@@ -128,9 +128,9 @@ mod tests {
         insta::assert_snapshot!(wrong(0, "all is well\n", ""), @"what it printed is no answer: it is no JSON object; it printed `all is well`");
         insta::assert_snapshot!(wrong(1, "", "Traceback\n  x\nKeyError: 'a'\n\n"), @"it ended with exit code 1: KeyError: 'a'");
         insta::assert_snapshot!(wrong(127, "", ""), @"it ended with exit code 127");
-        let bytes = Ran { exit: Exit::Code(0), stdout: vec![b'{', 0xff], stderr: Vec::new() };
+        let bytes = OneShotOutput { exit: ProcessExit::Code(0), stdout: vec![b'{', 0xff], stderr: Vec::new() };
         insta::assert_snapshot!(read(&bytes).unwrap_err(), @"what it printed is not UTF-8");
-        let killed = Ran { exit: Exit::Signal(9), ..bytes };
+        let killed = OneShotOutput { exit: ProcessExit::Signal(9), ..bytes };
         insta::assert_snapshot!(read(&killed).unwrap_err(), @"it was ended by signal 9");
     }
 
@@ -141,7 +141,7 @@ mod tests {
             let object = serde_json::json!({ "decision": decision, "reason": text, "note": text }).to_string();
             for stdout in [stdout, object.into_bytes()] {
                 let stderr = text.clone().into_bytes();
-                match read(&Ran { exit: Exit::Code(code), stdout, stderr }) {
+                match read(&OneShotOutput { exit: ProcessExit::Code(code), stdout, stderr }) {
                     Ok(HookResponse { wants, note, .. }) => {
                         assert!(code == 0 || matches!(wants, HookDecision::Deny(_)));
                         assert!(note.is_none_or(|note| note.len() <= 4 * NOTE_TOKENS));

@@ -5,7 +5,7 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use exec::fs::Door;
+use exec::fs::ConfinedFs;
 use policy::{Gate, Intent, Verdict};
 
 use self::seen::{Changed, Seen};
@@ -65,7 +65,7 @@ impl TurnDiffTracker {
         let Verdict::Allow(permit) = self.gate.decide("turn_diff", &Intent::read(&self.root)) else {
             return self.seen.nothing();
         };
-        let door = Door::new(&permit);
+        let door = ConfinedFs::new(&permit);
         match door.look(&self.root) {
             Ok(start) => self.seen.look(&door, &start),
             Err(_) => self.seen.nothing(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use exec::fs::{Door, Entry, Flow, Found, IgnoreFiles, Kind, Stat, WalkOptions};
+use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FileHandle, IgnoreFiles, FileKind, FileStat, WalkOptions};
 
 /// A longer file is mentioned and not shown.
 const LONGEST: u64 = 1 << 20;
@@ -53,7 +53,7 @@ struct Known {
 /// A file or a symlink.
 #[derive(Debug, Clone)]
 pub(super) struct File {
-    pub(super) stat: Stat,
+    pub(super) stat: FileStat,
     /// Its content, unless it is too long or unreadable; the target of a symlink.
     pub(super) bytes: Option<Arc<[u8]>>,
 }
@@ -83,7 +83,7 @@ impl Changed {
 
 impl File {
     pub(super) fn is_link(&self) -> bool {
-        self.stat.kind == Kind::Symlink
+        self.stat.kind == FileKind::Symlink
     }
 
     pub(super) fn is_as(&self, other: &Self) -> bool {
@@ -101,7 +101,7 @@ impl File {
 
 impl Seen {
     /// Scans everything below `start`. Returns the changed files, sorted by path.
-    pub(super) fn look(&mut self, door: &Door, start: &Found) -> Vec<Changed> {
+    pub(super) fn look(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<Changed> {
         self.looks += 1;
         let look = Look {
             seen: self,
@@ -114,7 +114,7 @@ impl Seen {
         let stop = || look.began.elapsed() > LOOKING;
         let walked = door.walk(start, &options, &stop, || {
             let mut mine = Mine { look: &look, found: Vec::new() };
-            move |entry: &Entry<'_>| mine.visit(entry)
+            move |entry: &WalkEntry<'_>| mine.visit(entry)
         });
         let found = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_whole = walked.is_ok_and(|walked| !walked.stopped);
@@ -164,20 +164,20 @@ struct Mine<'l, 's> {
 }
 
 impl Mine<'_, '_> {
-    fn visit(&mut self, entry: &Entry<'_>) -> Flow {
-        if !matches!(entry.kind(), Kind::File | Kind::Symlink) {
-            return Flow::Continue;
+    fn visit(&mut self, entry: &WalkEntry<'_>) -> WalkControl {
+        if !matches!(entry.kind(), FileKind::File | FileKind::Symlink) {
+            return WalkControl::Continue;
         }
         if self.look.files.fetch_add(1, Relaxed) >= MOST_FILES {
-            return Flow::Stop;
+            return WalkControl::Stop;
         }
-        let Ok(stat) = entry.stat() else { return Flow::Continue };
+        let Ok(stat) = entry.stat() else { return WalkControl::Continue };
         let path = entry.path().as_os_str();
         if !self.look.knows(path, &stat) {
             let file = self.look.read(entry, stat);
             self.found.push((path.to_owned(), file));
         }
-        Flow::Continue
+        WalkControl::Continue
     }
 }
 
@@ -190,16 +190,16 @@ impl Drop for Mine<'_, '_> {
 
 impl Look<'_> {
     /// Returns whether the file is known and unchanged.
-    fn knows(&self, path: &OsStr, stat: &Stat) -> bool {
+    fn knows(&self, path: &OsStr, stat: &FileStat) -> bool {
         let known = self.seen.files.get(path).filter(|known| known.file.stat == *stat);
         known.inspect(|known| known.met.store(self.seen.looks, Relaxed)).is_some()
     }
 
     /// Reads a file. Returns only its metadata if it comes too late, is too long or cannot be read.
-    fn read(&self, entry: &Entry<'_>, stat: Stat) -> File {
+    fn read(&self, entry: &WalkEntry<'_>, stat: FileStat) -> File {
         let is_late = self.seen.looks == 1 && self.began.elapsed() > READING;
         let read = match stat.kind {
-            Kind::Symlink => entry.link_target().map(|target| (stat, target.as_os_str().as_bytes().into())),
+            FileKind::Symlink => entry.link_target().map(|target| (stat, target.as_os_str().as_bytes().into())),
             _ if is_late || stat.size > LONGEST => None,
             _ => content(entry),
         };
@@ -213,7 +213,7 @@ impl Look<'_> {
     }
 }
 
-fn content(entry: &Entry<'_>) -> Option<(Stat, Arc<[u8]>)> {
+fn content(entry: &WalkEntry<'_>) -> Option<(FileStat, Arc<[u8]>)> {
     let (file, stat) = entry.open().ok()?;
     let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(LONGEST)).unwrap_or(0));
     file.take(LONGEST + 1).read_to_end(&mut bytes).ok()?;

@@ -105,13 +105,13 @@ fn as_link(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use exec::fs::{Kind, Stat};
+    use exec::fs::{FileKind, FileStat};
 
     use super::*;
 
-    fn file(kind: Kind, id: u64, text: &str) -> File {
+    fn file(kind: FileKind, id: u64, text: &str) -> File {
         let (size, identity) = (text.len() as u64, (1, id));
-        let stat = Stat { kind, size, modified: None, identity, executable: kind == Kind::Symlink };
+        let stat = FileStat { kind, size, modified: None, identity, executable: kind == FileKind::Symlink };
         File { stat, bytes: Some(text.as_bytes().into()) }
     }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_came_went_and_changed_is_told() {
-        let plain = |id, text| Some(file(Kind::File, id, text));
+        let plain = |id, text| Some(file(FileKind::File, id, text));
         let changes = [
             changed("a", plain(1, "one\n"), plain(9, "uno\n")),
             changed("b", plain(2, "two\n"), None),
@@ -172,14 +172,14 @@ mod tests {
 
     #[test]
     fn links_are_files_of_their_own_mode() {
-        let link = |id, text| Some(file(Kind::Symlink, id, text));
+        let link = |id, text| Some(file(FileKind::Symlink, id, text));
         let changes = [
             changed("came", None, link(1, "a.txt")),
             changed("moved", None, link(5, "a.txt")),
             changed("turned", link(2, "a.txt"), link(2, "../b")),
             changed("went", link(3, "a.txt"), None),
             changed("was", link(5, "a.txt"), None),
-            changed("x", link(4, "a.txt"), Some(file(Kind::File, 4, "text\n"))),
+            changed("x", link(4, "a.txt"), Some(file(FileKind::File, 4, "text\n"))),
         ];
         insta::assert_snapshot!(told(&changes), @r"
         diff --git a/came b/came
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_was_moved_unread_is_known_by_what_it_is() {
-        let now = file(Kind::File, 1, "text\n");
+        let now = file(FileKind::File, 1, "text\n");
         let was = File { stat: now.stat, bytes: None };
         let moved = [changed("a", Some(was), None), changed("b", None, Some(now))];
         assert_eq!(told(&moved), "diff --git a/a b/b\nrename from a\nrename to b\n");

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use exec::session::Stage;
+use exec::session::SessionStage;
 use policy::{Confinement, Limits, SandboxPolicy};
 use tokio::runtime::Runtime;
 use toolgate::{Sandbox, Toolgate};
@@ -163,7 +163,7 @@ impl Lab {
             tokio::select! {
                 () = &mut pump => return,
                 _ = changed.changed() => {
-                    if matches!(session.stage(), Stage::Leaving { .. }) {
+                    if matches!(session.stage(), SessionStage::Leaving { .. }) {
                         session.end(Duration::ZERO);
                     }
                 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::session::{GRACE, Pump, Session, Stage};
+use exec::session::{GRACE, Pump, ProcessSession, SessionStage};
 use tokio::time::{sleep_until, timeout};
 use tool::{Cx, Halt};
 
@@ -41,7 +41,7 @@ pub(crate) enum Outcome {
 
 /// Waits for the command and streams its output to the observers. `pump` drives the command, if nothing else does.
 pub(crate) async fn attend(
-    session: &Arc<Session>,
+    session: &Arc<ProcessSession>,
     mut pump: Option<&mut Pump>,
     deltas: &mut Deltas,
     wait: Wait,
@@ -60,9 +60,9 @@ pub(crate) async fn attend(
             () = sleep_until(wait.until.into()) => return Outcome::Yielded,
         }
         match session.stage() {
-            Stage::Over { .. } | Stage::Lost => return Outcome::Over,
-            Stage::Leaving { settled: true, .. } if wait.leaves => return Outcome::Left,
-            Stage::Running | Stage::Leaving { .. } => {}
+            SessionStage::Over { .. } | SessionStage::Lost => return Outcome::Over,
+            SessionStage::Leaving { settled: true, .. } if wait.leaves => return Outcome::Left,
+            SessionStage::Running | SessionStage::Leaving { .. } => {}
         }
         let prompt = wait.prompts.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT);
         let asks = prompt.is_some_and(|at| at < wait.until);
@@ -85,7 +85,7 @@ async fn moved(pump: Option<&mut Pump>) {
 }
 
 /// Ends the remaining processes, and waits until they are gone or prove to be stuck.
-pub(crate) async fn finish(session: &Arc<Session>, pump: Option<&mut Pump>, deltas: &mut Deltas) {
+pub(crate) async fn finish(session: &Arc<ProcessSession>, pump: Option<&mut Pump>, deltas: &mut Deltas) {
     if session.is_over() {
         return;
     }

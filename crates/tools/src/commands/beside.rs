@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use exec::fs::changed_within;
-use exec::session::Session;
+use exec::session::ProcessSession;
 
 use super::refusals::lacks_own_places;
 use crate::own_files::OwnFiles;
@@ -16,7 +16,7 @@ const SHOWN: usize = 4;
 const SLACK: Duration = Duration::from_millis(50);
 
 /// Returns notes on the files that the command of `session` left in private directories above `workspace`.
-pub(crate) fn left_beside(session: &Session, workspace: &Path) -> Vec<String> {
+pub(crate) fn left_beside(session: &ProcessSession, workspace: &Path) -> Vec<String> {
     let Some(reach) = session.reach().filter(|_| !lacks_own_places(&session.enforcement())) else {
         return Vec::new();
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use exec::capture::Stream;
-use exec::session::{Session, Streaming};
+use exec::capture::CapturedStream;
+use exec::session::{ProcessSession, OutputStreaming};
 use tokio::time::timeout;
 use tool::{Cx, Notice, OutputStream};
 
@@ -14,21 +14,21 @@ const MAX_REST: usize = 3;
 /// The time that observers have for the remaining output when a call is answered.
 const HEARD: Duration = Duration::from_secs(1);
 
-const RESTS: [(Stream, Vec<u8>); 3] =
-    [(Stream::Stdout, Vec::new()), (Stream::Stderr, Vec::new()), (Stream::Terminal, Vec::new())];
+const RESTS: [(CapturedStream, Vec<u8>); 3] =
+    [(CapturedStream::Stdout, Vec::new()), (CapturedStream::Stderr, Vec::new()), (CapturedStream::Terminal, Vec::new())];
 
 /// Streams a command's output to the observers, if there are any.
 pub(crate) struct Deltas {
-    streaming: Option<Streaming>,
+    streaming: Option<OutputStreaming>,
     /// A piece that was not yet sent.
-    pending: Option<(Stream, String)>,
+    pending: Option<(CapturedStream, String)>,
     /// Per stream, the first bytes of an incomplete character.
-    rests: [(Stream, Vec<u8>); 3],
+    rests: [(CapturedStream, Vec<u8>); 3],
 }
 
 impl Deltas {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
-    pub(crate) fn of(session: &Arc<Session>, cx: &Cx) -> Self {
+    pub(crate) fn of(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
         Self { streaming: cx.watched().then(|| session.stream()), pending: None, rests: RESTS }
     }
 
@@ -43,7 +43,7 @@ impl Deltas {
         // ends: when nothing is there; others get their turn between two pieces
         loop {
             self.tell_pending(cx).await;
-            let Some((stream, bytes)) = self.streaming.as_ref().and_then(Streaming::next) else { return };
+            let Some((stream, bytes)) = self.streaming.as_ref().and_then(OutputStreaming::next) else { return };
             self.pending = Some((stream, self.whole(stream, &bytes)));
             tokio::task::yield_now().await;
         }
@@ -51,7 +51,7 @@ impl Deltas {
 
     /// Sends the pieces that remained when the output was taken. If the command has ended, incomplete characters are
     /// sent too.
-    pub(crate) async fn tell_last(mut self, pieces: Vec<(Stream, Vec<u8>)>, is_over: bool, cx: &Cx) {
+    pub(crate) async fn tell_last(mut self, pieces: Vec<(CapturedStream, Vec<u8>)>, is_over: bool, cx: &Cx) {
         let telling = async {
             self.tell_pending(cx).await;
             for (stream, bytes) in pieces {
@@ -83,7 +83,7 @@ impl Deltas {
     }
 
     /// Decodes `bytes` up to the last complete character and keeps the rest.
-    fn whole(&mut self, stream: Stream, bytes: &[u8]) -> String {
+    fn whole(&mut self, stream: CapturedStream, bytes: &[u8]) -> String {
         let Some((_, rest)) = self.rests.iter_mut().find(|(of, _)| *of == stream) else {
             return String::new();
         };
@@ -99,11 +99,11 @@ impl Deltas {
     }
 }
 
-fn named(stream: Stream) -> OutputStream {
+fn named(stream: CapturedStream) -> OutputStream {
     match stream {
-        Stream::Stdout => OutputStream::Stdout,
-        Stream::Stderr => OutputStream::Stderr,
-        Stream::Terminal => OutputStream::Terminal,
+        CapturedStream::Stdout => OutputStream::Stdout,
+        CapturedStream::Stderr => OutputStream::Stderr,
+        CapturedStream::Terminal => OutputStream::Terminal,
     }
 }
 

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::fs::Kind;
+use exec::fs::FileKind;
 use exec::process::{SpawnFault, Stdio};
-use exec::session::{About, Lifetime, Pump, Session, Sessions, Stage};
-use exec::shell::{Shell, Shells};
+use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable, SessionStage};
+use exec::shell::{InstalledShell, ShellCommands};
 use policy::{Environment, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,9 +37,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Commands {
     /// The running sessions.
-    pub sessions: Sessions,
+    pub sessions: SessionTable,
     /// The shells.
-    pub shells: Shells,
+    pub shells: ShellCommands,
 }
 
 /// The default limit of sessions.
@@ -48,10 +48,10 @@ pub const DEFAULT_SESSIONS: usize = 64;
 impl Default for Commands {
     /// Uses the user's own shell, the safe environment variables, and a separate spawner.
     fn default() -> Self {
-        let shell = Shell::of_user(std::env::var_os("SHELL").as_deref());
+        let shell = InstalledShell::of_user(std::env::var_os("SHELL").as_deref());
         Self {
-            sessions: Sessions::new(Arc::default(), None, DEFAULT_SESSIONS),
-            shells: Shells::new(shell, Environment::default(), std::env::vars_os()),
+            sessions: SessionTable::new(Arc::default(), None, DEFAULT_SESSIONS),
+            shells: ShellCommands::new(shell, Environment::default(), std::env::vars_os()),
         }
     }
 }
@@ -113,9 +113,9 @@ pub(crate) fn workdir(workdir: Option<&str>, place: &Place) -> Result<PathBuf, T
 
 impl Commands {
     /// Returns the shell that a call names, or the user's own.
-    pub(crate) fn shell(&self, named: Option<&str>) -> Result<Shell, ToolError> {
+    pub(crate) fn shell(&self, named: Option<&str>) -> Result<InstalledShell, ToolError> {
         let shell = match named.filter(|named| !named.is_empty()) {
-            Some(named) => Shell::named(named),
+            Some(named) => InstalledShell::named(named),
             None => self.shells.own(),
         };
         shell.map_err(|fault| ToolError::argument("shell", fault.to_string()))
@@ -141,15 +141,15 @@ impl Commands {
         wanted: Wanted<'_>,
         permit: &Permit,
         cx: &Cx,
-    ) -> Result<(Arc<Session>, Pump), ToolError> {
+    ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
         self.warn(permit, cx).await?;
         let path = workdir(wanted.workdir, cx.place())?;
         let (_, directory) = look(permit, &path)?;
-        if directory.kind() != Kind::Directory {
+        if directory.kind() != FileKind::Directory {
             let why = format!("`{}` is no directory to run a command in", path.display());
             return Err(ToolError::argument("workdir", why));
         }
-        let about = About {
+        let about = SessionOrigin {
             command: wanted.shown,
             workdir: directory.path().to_owned(),
             owner: cx.call().as_str().to_owned(),
@@ -179,9 +179,9 @@ impl Commands {
             Outcome::Left => Ending::Leaving,
             // A slow observer must not change the outcome.
             Outcome::Yielded | Outcome::Prompting => match session.stage() {
-                Stage::Over { .. } | Stage::Lost => Ending::Itself,
-                Stage::Leaving { settled: true, .. } => Ending::Leaving,
-                Stage::Running | Stage::Leaving { .. } => Ending::TimedOut(limit),
+                SessionStage::Over { .. } | SessionStage::Lost => Ending::Itself,
+                SessionStage::Leaving { settled: true, .. } => Ending::Leaving,
+                SessionStage::Running | SessionStage::Leaving { .. } => Ending::TimedOut(limit),
             },
             Outcome::Halted(halt) => Ending::Halted(halt),
         };

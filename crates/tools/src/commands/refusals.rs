@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use exec::session::Session;
+use exec::session::ProcessSession;
 use policy::{Confinement, Denial, Enforcement, Gap, Reach};
 
 use super::kept_from_git::kept_from_git;
@@ -25,7 +25,7 @@ pub(crate) struct Refusals {
 
 impl Refusals {
     /// Collects the refusals of a command that ended with `code`, or is still running.
-    pub(crate) fn of(session: &Session, code: Option<i32>, output: &str) -> Self {
+    pub(crate) fn of(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
         let told = session.denials();
         let confinement = session.confinement();
         // A successful command was refused nothing that matters, and a known refusal needs no guess.

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use exec::capture::{Portion, Stream};
-use exec::process::{Ended, Used};
-use exec::session::{Exit, Session, Stage, Taken};
+use exec::capture::{StreamPortion, CapturedStream};
+use exec::process::{KilledProcess, ResourceUsage};
+use exec::session::{ProcessExit, ProcessSession, SessionStage, TakenOutput};
 use policy::Denial;
 use serde_json::{Value, json};
 use tool::{BYTES_PER_TOKEN, Cx, ErrorKind, Facts, Halt, ToolOutput, Usage};
@@ -57,8 +57,8 @@ pub(crate) enum Labels {
 
 /// The state of a command at the time of its report.
 pub(crate) struct Report {
-    session: Arc<Session>,
-    stage: Stage,
+    session: Arc<ProcessSession>,
+    stage: SessionStage,
     shown: Shown,
     stdout: String,
     stderr: String,
@@ -77,7 +77,7 @@ impl Report {
     /// Takes the output since the last report and renders it within `tokens` and the budget of `cx`. The call has
     /// waited since `since`.
     pub(crate) async fn new(
-        session: &Arc<Session>,
+        session: &Arc<ProcessSession>,
         deltas: Deltas,
         since: Instant,
         tokens: Option<u64>,
@@ -88,15 +88,15 @@ impl Report {
         let bytes = tokens
             .saturating_mul(BYTES_PER_TOKEN)
             .min(cx.budget().saturating_sub(MARGIN.min(cx.budget() / 2)));
-        let Taken { stage, mut output, unstreamed } = session.take();
-        deltas.tell_last(unstreamed, !matches!(stage, Stage::Running), cx).await;
+        let TakenOutput { stage, mut output, unstreamed } = session.take();
+        deltas.tell_last(unstreamed, !matches!(stage, SessionStage::Running), cx).await;
         let (stdout, stderr) = (apart(&output.stdout, bytes), apart(&output.stderr, bytes));
         let shown = console::fit(&mut output, terminal, bytes);
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
-        let code = stage.exit().map(Exit::code);
+        let code = stage.exit().map(ProcessExit::code);
         let refusals = Refusals::of(session, code, &shown.text);
         let git = session.land();
-        let is_over = matches!(stage, Stage::Over { .. });
+        let is_over = matches!(stage, SessionStage::Over { .. });
         let beside = if is_over { left_beside(session, cx.cwd()) } else { Vec::new() };
         Self {
             session: Arc::clone(session),
@@ -113,7 +113,7 @@ impl Report {
     }
 
     /// Creates a report that takes no output: it stays for the next report.
-    pub(crate) fn untaken(session: &Arc<Session>, since: Instant) -> Self {
+    pub(crate) fn untaken(session: &Arc<ProcessSession>, since: Instant) -> Self {
         let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
@@ -124,19 +124,19 @@ impl Report {
 
     /// Returns true if all processes have ended.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over { .. } | Stage::Lost)
+        matches!(self.stage, SessionStage::Over { .. } | SessionStage::Lost)
     }
 
     /// Returns the ending at the time the output was taken, if no call ended the command.
     pub(crate) fn ending(&self, outcome: Outcome) -> Ending {
         match (&self.stage, outcome) {
             (_, Outcome::Halted(halt)) => Ending::Halted(halt),
-            (Stage::Over { .. } | Stage::Lost, _) => {
+            (SessionStage::Over { .. } | SessionStage::Lost, _) => {
                 self.session.timed_out().map_or(Ending::Itself, Ending::TimedOut)
             }
-            (Stage::Leaving { .. }, _) => Ending::Left,
-            (Stage::Running, Outcome::Prompting) => Ending::Prompting,
-            (Stage::Running, _) => Ending::Running,
+            (SessionStage::Leaving { .. }, _) => Ending::Left,
+            (SessionStage::Running, Outcome::Prompting) => Ending::Prompting,
+            (SessionStage::Running, _) => Ending::Running,
         }
     }
 
@@ -148,10 +148,10 @@ impl Report {
 
     /// Returns the exit code of its process.
     pub(crate) fn exit_code(&self) -> Option<i32> {
-        self.exit().map(Exit::code)
+        self.exit().map(ProcessExit::code)
     }
 
-    fn exit(&self) -> Option<Exit> {
+    fn exit(&self) -> Option<ProcessExit> {
         self.stage.exit()
     }
 
@@ -209,7 +209,7 @@ impl Report {
         }
         let code = self.code(ending);
         let signal = match self.exit() {
-            Some(Exit::Signal(signal)) if code == self.exit_code() => format!(" ({})", signal_name(signal)),
+            Some(ProcessExit::Signal(signal)) if code == self.exit_code() => format!(" ({})", signal_name(signal)),
             _ => String::new(),
         };
         let wall = self.waited.as_secs_f64();
@@ -225,7 +225,7 @@ impl Report {
                 lines.push(format!("Wall time: {wall:.4} seconds"));
                 lines.push(match code {
                     Some(code) => format!("Process exited with code {code}{signal}"),
-                    None if self.stage == Stage::Lost => "Process was killed from outside".to_owned(),
+                    None if self.stage == SessionStage::Lost => "Process was killed from outside".to_owned(),
                     None => format!("Process running with session ID {}", self.session.id()),
                 });
             }
@@ -245,7 +245,7 @@ impl Report {
     fn notes(&self, ending: Ending) -> Vec<String> {
         let id = self.session.id();
         let mut notes = Vec::new();
-        if let (Stage::Leaving { left, .. }, Ending::Left) = (&self.stage, ending) {
+        if let (SessionStage::Leaving { left, .. }, Ending::Left) = (&self.stage, ending) {
             let left = counted(u64::from(*left), "process");
             notes.push(format!(
                 "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
@@ -265,7 +265,7 @@ impl Report {
             notes.push(format!("{why}: {}{more}", names.join(", ")));
         }
         let stuck = self.session.stuck();
-        if !stuck.is_empty() && !matches!(self.stage, Stage::Over { .. }) {
+        if !stuck.is_empty() && !matches!(self.stage, SessionStage::Over { .. }) {
             let names: Vec<String> = stuck.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
             notes.push(format!("Could not be killed: {}", names.join(", ")));
         }
@@ -279,29 +279,29 @@ impl Report {
         notes
     }
 
-    fn ended(&self) -> (&[Ended], u32) {
+    fn ended(&self) -> (&[KilledProcess], u32) {
         match &self.stage {
-            Stage::Over { ended, more, .. } => (ended, *more),
+            SessionStage::Over { ended, more, .. } => (ended, *more),
             _ => (&[], 0),
         }
     }
 
     fn usage(&self) -> Usage {
-        let used = if let Stage::Over { used, .. } = self.stage { used } else { Used::default() };
+        let used = if let SessionStage::Over { used, .. } = self.stage { used } else { ResourceUsage::default() };
         let written = |stream| self.session.written(stream);
         Usage {
             wall: self.wall,
             user: used.user,
             system: used.system,
             peak_memory: used.peak_memory,
-            stdout: written(Stream::Stdout) + written(Stream::Terminal),
-            stderr: written(Stream::Stderr),
+            stdout: written(CapturedStream::Stdout) + written(CapturedStream::Terminal),
+            stderr: written(CapturedStream::Stderr),
         }
     }
 
     fn structured(&self, ending: Ending) -> Value {
         let signal = match self.exit() {
-            Some(Exit::Signal(signal)) => Some(signal_name(signal)),
+            Some(ProcessExit::Signal(signal)) => Some(signal_name(signal)),
             _ => None,
         };
         let runs_on = matches!(ending, Ending::Running | Ending::Prompting | Ending::Left);
@@ -340,7 +340,7 @@ impl Report {
 }
 
 /// Formats a single stream for programs: its head and tail, as far as they are kept.
-fn apart(portion: &Portion, budget: usize) -> String {
+fn apart(portion: &StreamPortion, budget: usize) -> String {
     let whole = if portion.omitted == 0 {
         piped(&[&*portion.head, &*portion.tail].concat())
     } else {

@@ -1,6 +1,6 @@
 //! Truncates an output to its head and tail, with a marker line that gives the omitted size and the file with the rest.
 
-use exec::capture::Kept;
+use exec::capture::KeptOutput;
 use tool::{BYTES_PER_TOKEN, Cut};
 
 use crate::words;
@@ -53,15 +53,15 @@ fn cut_of(texts: [&str; 2], omitted: u64) -> Cut {
 }
 
 /// Describes the file with the full output, as the end of a sentence.
-pub(super) fn whereabouts(kept: &Kept) -> String {
+pub(super) fn whereabouts(kept: &KeptOutput) -> String {
     match kept {
-        Kept::Whole(path) => format!("the whole output is in `{}`", words::shown(path)),
-        Kept::Part { path, bytes, why } => {
+        KeptOutput::Whole(path) => format!("the whole output is in `{}`", words::shown(path)),
+        KeptOutput::Part { path, bytes, why } => {
             let size =
                 if *bytes < 1 << 20 { format!("{bytes} bytes") } else { format!("{} MiB", bytes >> 20) };
             format!("the first {size} of it are in `{}` ({why})", words::shown(path))
         }
-        Kept::Nowhere(why) => format!("the rest was not kept: {why}"),
+        KeptOutput::Nowhere(why) => format!("the rest was not kept: {why}"),
     }
 }
 

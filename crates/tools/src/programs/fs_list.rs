@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use exec::fs::{Entry, Flow, IgnoreFiles, Kind, WalkOptions};
+use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, FileKind, WalkOptions};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,12 +53,12 @@ impl ToolHandler for FsList {
             let options = WalkOptions { ignore: IgnoreFiles::Everything, max_depth, threads: 1 };
             let entries = Mutex::new(Vec::new());
             let visitor = || {
-                |entry: &Entry<'_>| match entries.lock() {
+                |entry: &WalkEntry<'_>| match entries.lock() {
                     Ok(mut entries) if entries.len() < limit => {
                         entries.push(described(entry));
-                        Flow::Continue
+                        WalkControl::Continue
                     }
-                    Ok(_) | Err(_) => Flow::Stop,
+                    Ok(_) | Err(_) => WalkControl::Stop,
                 }
             };
             let walked = door.walk(&start, &options, &|| stop.requested(), visitor).map_err(told)?;
@@ -70,12 +70,12 @@ impl ToolHandler for FsList {
     }
 }
 
-fn described(entry: &Entry<'_>) -> Value {
+fn described(entry: &WalkEntry<'_>) -> Value {
     let (kind, size) = match entry.kind() {
-        Kind::File => ("file", entry.stat().ok().map(|stat| stat.size)),
-        Kind::Directory => ("directory", None),
-        Kind::Symlink => ("link", None),
-        Kind::Fifo | Kind::Socket | Kind::CharDevice | Kind::BlockDevice | Kind::Other => ("other", None),
+        FileKind::File => ("file", entry.stat().ok().map(|stat| stat.size)),
+        FileKind::Directory => ("directory", None),
+        FileKind::Symlink => ("link", None),
+        FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice | FileKind::Other => ("other", None),
     };
     json!({ "path": entry.path().to_string_lossy(), "kind": kind, "size": size })
 }

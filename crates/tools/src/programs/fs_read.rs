@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use exec::fs::Kind;
+use exec::fs::FileKind;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,7 +43,7 @@ impl ToolHandler for FsRead {
         let (args, permit) = (args.clone(), permit.clone());
         cx.blocking(move |_| {
             let (_, found) = look(&permit, &path)?;
-            if found.kind() != Kind::File {
+            if found.kind() != FileKind::File {
                 return Err(ToolError::argument("path", format!("`{}` is no file", path.display())));
             }
             let mut file = found.open().map_err(crate::door::told)?;

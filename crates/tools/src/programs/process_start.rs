@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use exec::process::{Size, Stdio};
+use exec::process::{PtySize, Stdio};
 use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ impl ToolHandler for ProcessStart {
         let argv = self.argv(args)?;
         let shown = args.command.clone().unwrap_or_else(|| argv.join(" "));
         let stdio = match args.tty {
-            Some(Terminal { rows, cols }) => Stdio::Terminal(Size { rows, cols }),
+            Some(Terminal { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
             None if args.stdin => Stdio::Fed,
             None => Stdio::Piped,
         };

@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use engine::{CallLimits, CallObserver, ToolRegistry, ToolRouter};
-use exec::session::{Processes, Session as Running, Sessions};
-use exec::shell::{Shell, Shells};
+use exec::session::{SharedProcesses, ProcessSession as Running, SessionTable};
+use exec::shell::{InstalledShell, ShellCommands};
 use exec::spill::Spill;
 use policy::rules::{Layer, Rules};
 use policy::{DEFAULT_DENY_READ, DenyRead, Environment, Gate, Reach, Root, SandboxPolicy};
@@ -32,7 +32,7 @@ pub(crate) struct Setup {
     pub(crate) host: Vec<(&'static str, String)>,
     /// Keeps long outputs in files below `kept` in the workspace.
     pub(crate) spills: bool,
-    pub(crate) processes: Arc<Processes>,
+    pub(crate) processes: Arc<SharedProcesses>,
     pub(crate) limits: CallLimits,
 }
 
@@ -73,8 +73,8 @@ impl Setup {
         host.extend(self.host.into_iter().map(|(name, value)| (OsString::from(name), value.into())));
         let spill = self.spills.then(|| Arc::new(Spill::new(root.join("kept"), &root)));
         Arc::new(Commands {
-            sessions: Sessions::new(self.processes, spill, self.sessions),
-            shells: Shells::new(Some(Shell::named("bash").unwrap()), self.environment, host),
+            sessions: SessionTable::new(self.processes, spill, self.sessions),
+            shells: ShellCommands::new(Some(InstalledShell::named("bash").unwrap()), self.environment, host),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use toolgate::fs::{Door, FsError, Kind};
+use toolgate::fs::{ConfinedFs, FsError, FileKind};
 use toolgate::patch::{self, Change, Content, Memory, Plan};
 use toolgate::{Gate, Intent, Place, PlannedCall, Verdict};
 
@@ -72,8 +72,8 @@ enum FileBefore {
 
 fn read(gate: &Gate, file: &Path, room: usize) -> FileBefore {
     let Verdict::Allow(permit) = gate.decide(PATCH, &Intent::read(file)) else { return FileBefore::Unknown };
-    let found = match Door::new(&permit).look(file) {
-        Ok(found) if found.kind() == Kind::File => found,
+    let found = match ConfinedFs::new(&permit).look(file) {
+        Ok(found) if found.kind() == FileKind::File => found,
         Err(FsError::NotFound { .. }) => return FileBefore::Nothing,
         Ok(_) | Err(_) => return FileBefore::Unknown,
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use exec::session::Processes;
+use exec::session::SharedProcesses;
 use rpc::{Asked, Code, Host, Peer, RpcFault, TakeBack, fitting};
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, CancellationToken};
@@ -27,14 +27,14 @@ pub(super) struct AcpServer {
     pub(super) args: AcpArgs,
     pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
-    pub(super) processes: Processes,
+    pub(super) processes: SharedProcesses,
     is_met: AtomicBool,
     live: Mutex<HashMap<String, Arc<EditorSession>>>,
 }
 
 impl AcpServer {
     pub(super) fn new(args: AcpArgs, dirs: UserDirs) -> Self {
-        let (processes, live) = (Processes::default(), Mutex::default());
+        let (processes, live) = (SharedProcesses::default(), Mutex::default());
         Self { args, dirs, processes, is_met: AtomicBool::new(false), live }
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFaul
     let name = chosen.name.clone();
     let desk = Arc::new(UserQuestions::beside(&show));
     let sits = person.is_some() && std::io::stdin().is_terminal();
-    let processes = Arc::<toolgate::Processes>::default();
+    let processes = Arc::<toolgate::SharedProcesses>::default();
     let mut composed =
         composed.observed(Arc::clone(&show) as Arc<dyn CallObserver>).sharing(Arc::clone(&processes));
     if let Some(approver) = &approver {
@@ -147,7 +147,7 @@ fn nursery(
     dirs: &UserDirs,
     chosen: &ChosenModel,
     approver: Option<Arc<dyn Approver>>,
-    processes: &toolgate::Processes,
+    processes: &toolgate::SharedProcesses,
 ) -> Arc<SubagentSessions> {
     Arc::new(SubagentSessions {
         place: args.place.clone(),

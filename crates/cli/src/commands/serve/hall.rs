@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use exec::session::Processes;
+use exec::session::SharedProcesses;
 use rpc::protocol as p;
 use rpc::{Asked, Call, Code, Host, MAX_MESSAGE, Peer, RpcFault, method, reply};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) struct SessionServer {
     pub(super) place: WorkspaceArgs,
     pub(super) dirs: UserDirs,
     /// Starts processes for all sessions.
-    pub(super) processes: Processes,
+    pub(super) processes: SharedProcesses,
     live: Mutex<HashMap<String, Arc<HostedSession>>>,
     /// The initialized clients by connection number, with their capabilities.
     guests: Mutex<HashMap<u64, p::Capabilities>>,
@@ -41,7 +41,7 @@ impl SessionServer {
         Self {
             place,
             dirs,
-            processes: Processes::default(),
+            processes: SharedProcesses::default(),
             live: Mutex::default(),
             guests: Mutex::default(),
             opening: tokio::sync::Mutex::default(),

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
-use exec::capture::Stream;
-use exec::process::Size;
-use exec::session::{GRACE, Session, Stage, Streaming};
+use exec::capture::CapturedStream;
+use exec::process::PtySize;
+use exec::session::{GRACE, ProcessSession, SessionStage, OutputStreaming};
 use rpc::protocol as p;
 use rpc::{Code, RpcFault};
 use serde_json::json;
@@ -41,15 +41,15 @@ pub(super) struct ClientProcesses(Mutex<HashMap<u32, Arc<ProcessReader>>>);
 
 /// A process with its unread output.
 struct ProcessReader {
-    session: Arc<Session>,
+    session: Arc<ProcessSession>,
     output: Mutex<UnreadOutput>,
 }
 
 /// The unread output of a process.
 struct UnreadOutput {
-    streaming: Streaming,
+    streaming: OutputStreaming,
     /// The output that was read and not discarded, and the offset of its first byte.
-    waiting: VecDeque<(Stream, Vec<u8>)>,
+    waiting: VecDeque<(CapturedStream, Vec<u8>)>,
     from: u64,
 }
 
@@ -113,11 +113,11 @@ impl UnreadOutput {
     }
 }
 
-fn piece(stream: Stream, bytes: &[u8]) -> p::Piece {
+fn piece(stream: CapturedStream, bytes: &[u8]) -> p::Piece {
     let stream = match stream {
-        Stream::Stdout => "stdout",
-        Stream::Stderr => "stderr",
-        Stream::Terminal => "terminal",
+        CapturedStream::Stdout => "stdout",
+        CapturedStream::Stderr => "stderr",
+        CapturedStream::Terminal => "terminal",
     };
     let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
     let base64 = text.is_none().then(|| base64::engine::general_purpose::STANDARD.encode(bytes));
@@ -193,7 +193,7 @@ impl HostedSession {
                 if over {
                     self.forget(read.process_id);
                 }
-                let exit_code = over.then(|| stage.exit().map(exec::session::Exit::code)).flatten();
+                let exit_code = over.then(|| stage.exit().map(exec::session::ProcessExit::code)).flatten();
                 return Ok(p::ProcessReadDone { pieces, next, state, exit_code });
             }
             tokio::select! {
@@ -227,7 +227,7 @@ impl HostedSession {
                 "the params do not fit at `size`: a terminal has 1 to {LARGEST} rows and columns"
             )));
         }
-        let resized = self.reading(resize.process_id)?.session.resize(Size { rows, cols });
+        let resized = self.reading(resize.process_id)?.session.resize(PtySize { rows, cols });
         resized
             .map(|()| p::Empty {})
             .map_err(|_| Code::Unusable.fault("the process has no terminal; start it with `tty`"))
@@ -256,10 +256,10 @@ impl HostedSession {
     }
 }
 
-fn state(stage: &Stage) -> p::ProcessState {
+fn state(stage: &SessionStage) -> p::ProcessState {
     match stage {
-        Stage::Running | Stage::Leaving { .. } => p::ProcessState::Running,
-        Stage::Over { .. } => p::ProcessState::Exited,
-        Stage::Lost => p::ProcessState::Lost,
+        SessionStage::Running | SessionStage::Leaving { .. } => p::ProcessState::Running,
+        SessionStage::Over { .. } => p::ProcessState::Exited,
+        SessionStage::Lost => p::ProcessState::Lost,
     }
 }

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::super::{Entry, sys};
-use super::listing::{Names, Visits};
-use super::{Dir, Flow, STOP_EVERY, Walk};
+use super::super::{WalkEntry, sys};
+use super::listing::{EntryNames, EntryVisits};
+use super::{PendingDirectory, WalkControl, STOP_EVERY, SharedWalk};
 
 /// Sorting needs all names at once, so a larger directory is cut off and counted as unreadable.
 const MAX_NAMES: usize = 1_000_000;
@@ -13,19 +13,19 @@ const MAX_NAMES: usize = 1_000_000;
 const MAX_OPEN: usize = 32;
 
 /// A directory on the path down, and the position among its entries.
-struct Frame {
-    dir: Dir,
+struct DirectoryFrame {
+    dir: PendingDirectory,
     /// `None` while closed in favour of a deeper directory.
     fd: Option<OwnedFd>,
-    names: Names,
+    names: EntryNames,
     next: usize,
 }
 
 /// Visits everything below `top`.
-pub(super) fn run(walk: &Walk<'_>, top: Dir, visitor: &mut impl FnMut(&Entry<'_>) -> Flow) {
-    let mut visits = Visits::new(walk, visitor);
+pub(super) fn run(walk: &SharedWalk<'_>, top: PendingDirectory, visitor: &mut impl FnMut(&WalkEntry<'_>) -> WalkControl) {
+    let mut visits = EntryVisits::new(walk, visitor);
     let mut buffer = sys::DirBuffer::new();
-    let mut frames: Vec<Frame> = frame(walk, top, &mut buffer).into_iter().collect();
+    let mut frames: Vec<DirectoryFrame> = frame(walk, top, &mut buffer).into_iter().collect();
     // ends: each round visits one entry or leaves a directory; MAX_DEPTH bounds the frames
     while let Some(at) = frames.last_mut() {
         if walk.is_halted() || (at.next.is_multiple_of(STOP_EVERY) && walk.should_stop()) {
@@ -49,9 +49,9 @@ pub(super) fn run(walk: &Walk<'_>, top: Dir, visitor: &mut impl FnMut(&Entry<'_>
     }
 }
 
-fn frame(walk: &Walk<'_>, mut dir: Dir, buffer: &mut sys::DirBuffer) -> Option<Frame> {
+fn frame(walk: &SharedWalk<'_>, mut dir: PendingDirectory, buffer: &mut sys::DirBuffer) -> Option<DirectoryFrame> {
     let fd = walk.open(&dir.path)?;
-    let mut names = Names::default();
+    let mut names = EntryNames::default();
     let listed = sys::list(fd.as_fd(), buffer, |name, kind| {
         if names.len() == MAX_NAMES {
             walk.count_unreadable();
@@ -68,5 +68,5 @@ fn frame(walk: &Walk<'_>, mut dir: Dir, buffer: &mut sys::DirBuffer) -> Option<F
     }
     names.sort();
     walk.add_rules(&mut dir, fd.as_fd(), names.special);
-    Some(Frame { dir, fd: Some(fd), names, next: 0 })
+    Some(DirectoryFrame { dir, fd: Some(fd), names, next: 0 })
 }

@@ -6,22 +6,22 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{AtFlags, FileType};
 
-use super::super::ignores::{Layer, Special};
-use super::super::sys::{self, Links};
-use super::super::{Entry, Kind};
-use super::{Dir, Flow, IgnoreFiles, MAX_DEPTH, Walk};
+use super::super::ignores::{IgnoreRules, SpecialNames};
+use super::super::sys::{self, LinkHandling};
+use super::super::{WalkEntry, FileKind};
+use super::{PendingDirectory, WalkControl, IgnoreFiles, MAX_DEPTH, SharedWalk};
 
 /// Entry names with their kinds; all names share one allocation.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct EntryNames {
     bytes: Vec<u8>,
     /// Start and end of each name in `bytes`, and the kind that the directory states.
     spans: Vec<(usize, usize, FileType)>,
     /// The ignore files among the names.
-    pub(super) special: Special,
+    pub(super) special: SpecialNames,
 }
 
-impl Names {
+impl EntryNames {
     pub(super) fn push(&mut self, name: &[u8], kind: FileType) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(name);
@@ -44,11 +44,11 @@ impl Names {
     }
 }
 
-impl Walk<'_> {
+impl SharedWalk<'_> {
     /// Opens the directory at `path` beneath the start of the walk. A link in its place is never followed.
     pub(super) fn open(&self, path: &[u8]) -> Option<OwnedFd> {
         let below = Path::new(sys::os(path));
-        let fd = sys::beneath(self.start.as_fd(), below, sys::LIST, Links::Refuse);
+        let fd = sys::beneath(self.start.as_fd(), below, sys::LIST, LinkHandling::Refuse);
         if fd.is_err() {
             self.count_unreadable();
         }
@@ -56,54 +56,54 @@ impl Walk<'_> {
     }
 
     /// Adds the directory's own ignore rules to those of its ancestors.
-    pub(super) fn add_rules(&self, dir: &mut Dir, fd: BorrowedFd<'_>, special: Special) {
+    pub(super) fn add_rules(&self, dir: &mut PendingDirectory, fd: BorrowedFd<'_>, special: SpecialNames) {
         match self.ignore {
             IgnoreFiles::Everything => {}
-            IgnoreFiles::Respect if special == Special::NONE => {}
+            IgnoreFiles::Respect if special == SpecialNames::NONE => {}
             IgnoreFiles::Respect => {
                 let mut path = self.prefix.clone();
                 path.extend_from_slice(&dir.path);
                 let path = Path::new(sys::os(&path));
-                dir.rules = Layer::add(dir.rules.as_ref(), fd, path, special, (self.deny, &self.budget));
+                dir.rules = IgnoreRules::add(dir.rules.as_ref(), fd, path, special, (self.deny, &self.budget));
             }
         }
     }
 }
 
 /// The directory whose entries are visited.
-pub(super) struct Here<'d> {
-    dir: &'d Dir,
+pub(super) struct VisitedDirectory<'d> {
+    dir: &'d PendingDirectory,
     fd: BorrowedFd<'d>,
     /// The length of its absolute path, including the trailing `/`.
     base: usize,
 }
 
 /// Visits entries with one visitor and one path buffer.
-pub(super) struct Visits<'w, 'a, V> {
-    walk: &'w Walk<'a>,
+pub(super) struct EntryVisits<'w, 'a, V> {
+    walk: &'w SharedWalk<'a>,
     visitor: V,
     /// The absolute path of the current entry, rebuilt in place so that no entry costs an allocation.
     whole: Vec<u8>,
 }
 
-impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
-    pub(super) fn new(walk: &'w Walk<'a>, visitor: V) -> Self {
+impl<'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> EntryVisits<'w, 'a, V> {
+    pub(super) fn new(walk: &'w SharedWalk<'a>, visitor: V) -> Self {
         Self { walk, visitor, whole: Vec::new() }
     }
 
     /// Starts visiting the entries of `dir`, open as `fd`.
-    pub(super) fn enter<'d>(&mut self, dir: &'d Dir, fd: &'d OwnedFd) -> Here<'d> {
+    pub(super) fn enter<'d>(&mut self, dir: &'d PendingDirectory, fd: &'d OwnedFd) -> VisitedDirectory<'d> {
         self.whole.clear();
         self.whole.extend_from_slice(&self.walk.prefix);
         self.whole.extend_from_slice(&dir.path);
         if !dir.path.is_empty() {
             self.whole.push(b'/');
         }
-        Here { dir, fd: fd.as_fd(), base: self.whole.len() }
+        VisitedDirectory { dir, fd: fd.as_fd(), base: self.whole.len() }
     }
 
     /// Visits one entry, unless it is denied or ignored. Returns the directory to descend into, if it is one.
-    pub(super) fn visit(&mut self, here: &Here<'_>, names: &Names, index: usize) -> Option<Dir> {
+    pub(super) fn visit(&mut self, here: &VisitedDirectory<'_>, names: &EntryNames, index: usize) -> Option<PendingDirectory> {
         let (name, kind) = names.get(index);
         self.whole.truncate(here.base);
         self.whole.extend_from_slice(name);
@@ -112,17 +112,17 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
             return None;
         }
         let kind = self.kind(here, name, kind)?;
-        let is_dir = kind == Kind::Directory;
+        let is_dir = kind == FileKind::Directory;
         if here.dir.rules.as_ref().is_some_and(|rules| rules.hides(&self.whole, is_dir)) {
             return None;
         }
         let depth = here.dir.depth + 1;
         let offset = self.walk.prefix.len();
-        let entry = Entry { dir: here.fd, name, whole: &self.whole, offset, kind, depth };
+        let entry = WalkEntry { dir: here.fd, name, whole: &self.whole, offset, kind, depth };
         match (self.visitor)(&entry) {
-            Flow::Continue if is_dir => self.descend(here, name, depth),
-            Flow::Continue | Flow::Skip => None,
-            Flow::Stop => {
+            WalkControl::Continue if is_dir => self.descend(here, name, depth),
+            WalkControl::Continue | WalkControl::Skip => None,
+            WalkControl::Stop => {
                 self.walk.halt();
                 None
             }
@@ -130,12 +130,12 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
     }
 
     /// Returns the kind of an entry. Some file systems do not state it in the directory.
-    fn kind(&self, here: &Here<'_>, name: &[u8], kind: FileType) -> Option<Kind> {
+    fn kind(&self, here: &VisitedDirectory<'_>, name: &[u8], kind: FileType) -> Option<FileKind> {
         if kind != FileType::Unknown {
-            return Some(Kind::of(kind));
+            return Some(FileKind::of(kind));
         }
         match rustix::fs::statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(Kind::of(FileType::from_raw_mode(stat.st_mode))),
+            Ok(stat) => Some(FileKind::of(FileType::from_raw_mode(stat.st_mode))),
             Err(_) => {
                 self.walk.count_unreadable();
                 None
@@ -143,7 +143,7 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
         }
     }
 
-    fn descend(&self, here: &Here<'_>, name: &[u8], depth: usize) -> Option<Dir> {
+    fn descend(&self, here: &VisitedDirectory<'_>, name: &[u8], depth: usize) -> Option<PendingDirectory> {
         let is_closed = name == b".git" && self.walk.ignore == IgnoreFiles::Respect;
         if is_closed || depth >= self.walk.max_depth {
             return None;
@@ -153,6 +153,6 @@ impl<'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Visits<'w, 'a, V> {
             return None;
         }
         let path = self.whole[self.walk.prefix.len()..].to_vec();
-        Some(Dir { path, depth, rules: here.dir.rules.clone() })
+        Some(PendingDirectory { path, depth, rules: here.dir.rules.clone() })
     }
 }

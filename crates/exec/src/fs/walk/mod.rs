@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use policy::DenyRead;
 use rustix::fs::Mode;
 
-use super::ignores::{Budget, Layer};
-use super::{Door, Entry, Found, FsError, Kind, ignores, sys};
+use super::ignores::{IgnoreBudget, IgnoreRules};
+use super::{ConfinedFs, WalkEntry, FileHandle, FsError, FileKind, ignores, sys};
 
 /// The maximum depth of a listed directory. A deeper tree can only be an attack on recursive programs.
 const MAX_DEPTH: usize = 512;
@@ -50,7 +50,7 @@ pub struct WalkOptions {
 
 /// A visitor's decision about the rest of the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub enum WalkControl {
     /// Continue, and descend into this entry if it is a directory.
     Continue,
     /// Continue, but do not descend into this entry.
@@ -61,7 +61,7 @@ pub enum Flow {
 
 /// Counts of the entries that a walk did not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Walked {
+pub struct WalkSummary {
     /// The number of directories and entries that could not be read or were too deep.
     pub unreadable: u64,
     /// The number of entries that a deny-read rule hid, not counting their descendants.
@@ -70,20 +70,20 @@ pub struct Walked {
     pub stopped: bool,
 }
 
-impl Door {
+impl ConfinedFs {
     /// Visits everything below the directory `start`, excluding `start`. Links are shown, never followed.
     ///
     /// Each thread visits with its own `visitor()`, which can hold buffers. `stop` is called often; once it returns
     /// true, the walk ends. With one thread, the visits are ordered and run in the caller's thread.
-    pub fn walk<V: FnMut(&Entry<'_>) -> Flow>(
+    pub fn walk<V: FnMut(&WalkEntry<'_>) -> WalkControl>(
         &self,
-        start: &Found,
+        start: &FileHandle,
         options: &WalkOptions,
         stop: &(dyn Fn() -> bool + Sync),
         visitor: impl Fn() -> V + Sync,
-    ) -> Result<Walked, FsError> {
-        let walk = Walk::new(self, start, options, stop)?;
-        let top = Dir { path: Vec::new(), depth: 0, rules: walk.rules_above(self, start) };
+    ) -> Result<WalkSummary, FsError> {
+        let walk = SharedWalk::new(self, start, options, stop)?;
+        let top = PendingDirectory { path: Vec::new(), depth: 0, rules: walk.rules_above(self, start) };
         if options.threads <= 1 {
             alone::run(&walk, top, &mut visitor());
         } else {
@@ -95,21 +95,21 @@ impl Door {
 
 /// A directory that is queued for listing.
 #[derive(Debug, Clone)]
-struct Dir {
+struct PendingDirectory {
     /// Relative to the start; empty for the start itself.
     path: Vec<u8>,
     depth: usize,
     /// The rules of its ancestors. Its own rules are added when it is listed.
-    rules: Option<Arc<Layer>>,
+    rules: Option<Arc<IgnoreRules>>,
 }
 
 /// The state shared by all threads of one walk.
-struct Walk<'a> {
+struct SharedWalk<'a> {
     start: OwnedFd,
     /// The real path of the start, ending with `/`.
     prefix: Vec<u8>,
     deny: &'a DenyRead,
-    budget: Budget,
+    budget: IgnoreBudget,
     ignore: IgnoreFiles,
     max_depth: usize,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -118,15 +118,15 @@ struct Walk<'a> {
     denied: AtomicU64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SharedWalk<'a> {
     fn new(
-        door: &'a Door,
-        start: &Found,
+        door: &'a ConfinedFs,
+        start: &FileHandle,
         options: &WalkOptions,
         stop: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Self, FsError> {
         let path = || start.path().to_owned();
-        if start.kind() != Kind::Directory {
+        if start.kind() != FileKind::Directory {
             return Err(FsError::NotADirectory { path: path(), kind: start.kind() });
         }
         // "." is the directory itself, even if it was moved: this cannot be redirected.
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
             start: fd,
             prefix,
             deny: door.deny(),
-            budget: Budget::default(),
+            budget: IgnoreBudget::default(),
             ignore: options.ignore,
             max_depth: options.max_depth.unwrap_or(usize::MAX),
             stop,
@@ -148,12 +148,12 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn rules_above(&self, door: &Door, start: &Found) -> Option<Arc<Layer>> {
+    fn rules_above(&self, door: &ConfinedFs, start: &FileHandle) -> Option<Arc<IgnoreRules>> {
         match self.ignore {
             IgnoreFiles::Everything => None,
             IgnoreFiles::Respect => {
                 let (root, _) = door.reach().locate(start.path()).ok()?;
-                Layer::above(start, root.path(), (self.deny, &self.budget))
+                IgnoreRules::above(start, root.path(), (self.deny, &self.budget))
             }
         }
     }
@@ -177,8 +177,8 @@ impl<'a> Walk<'a> {
         self.unreadable.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn outcome(&self) -> Walked {
-        Walked {
+    fn outcome(&self) -> WalkSummary {
+        WalkSummary {
             unreadable: self.unreadable.load(Ordering::Relaxed),
             denied: self.denied.load(Ordering::Relaxed),
             stopped: self.is_halted(),

@@ -4,20 +4,20 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::listing::Names;
-use super::{Dir, Walk};
+use super::listing::EntryNames;
+use super::{PendingDirectory, SharedWalk};
 
 /// Listed entries of one directory. Any thread may claim the next one.
 #[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) dir: Arc<Dir>,
+pub(super) struct EntryChunk {
+    pub(super) dir: Arc<PendingDirectory>,
     pub(super) fd: Arc<OwnedFd>,
-    pub(super) names: Names,
+    pub(super) names: EntryNames,
     next: AtomicUsize,
 }
 
-impl Chunk {
-    pub(super) fn new(dir: Arc<Dir>, fd: Arc<OwnedFd>, names: Names) -> Self {
+impl EntryChunk {
+    pub(super) fn new(dir: Arc<PendingDirectory>, fd: Arc<OwnedFd>, names: EntryNames) -> Self {
         Self { dir, fd, names, next: AtomicUsize::new(0) }
     }
 
@@ -34,53 +34,53 @@ impl Chunk {
 
 /// A unit of work.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum WalkTask {
     /// List a directory and visit its entries.
-    List(Dir),
+    List(PendingDirectory),
     /// Help the thread that listed these entries to visit them.
-    Help(Arc<Chunk>),
+    Help(Arc<EntryChunk>),
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WalkQueueState {
     /// At most one for each thread, which finishes it before it lists another directory. Including the helpers, that
     /// bounds the open directories by two for each thread.
-    chunks: Vec<Arc<Chunk>>,
+    chunks: Vec<Arc<EntryChunk>>,
     /// A stack, so that the walk is depth first and the queue stays short.
-    dirs: Vec<Dir>,
+    dirs: Vec<PendingDirectory>,
     busy: usize,
     idle: usize,
 }
 
 /// The work of one walk, shared by its threads.
-pub(super) struct Queue<'w, 'a> {
-    walk: &'w Walk<'a>,
-    state: Mutex<State>,
+pub(super) struct WalkQueue<'w, 'a> {
+    walk: &'w SharedWalk<'a>,
+    state: Mutex<WalkQueueState>,
     wake: Condvar,
 }
 
 /// Guard of a task in progress. The walk is not over while a guard exists.
-pub(super) struct Turn<'q, 'w, 'a> {
-    queue: &'q Queue<'w, 'a>,
+pub(super) struct WalkTaskGuard<'q, 'w, 'a> {
+    queue: &'q WalkQueue<'w, 'a>,
 }
 
-impl<'w, 'a> Queue<'w, 'a> {
-    pub(super) fn new(walk: &'w Walk<'a>, top: Dir) -> Self {
-        let state = State { dirs: vec![top], ..State::default() };
+impl<'w, 'a> WalkQueue<'w, 'a> {
+    pub(super) fn new(walk: &'w SharedWalk<'a>, top: PendingDirectory) -> Self {
+        let state = WalkQueueState { dirs: vec![top], ..WalkQueueState::default() };
         Self { walk, state: Mutex::new(state), wake: Condvar::new() }
     }
 
     /// Waits for a task. Returns `None` when the walk is over.
-    pub(super) fn take(&self) -> Option<(Task, Turn<'_, 'w, 'a>)> {
+    pub(super) fn take(&self) -> Option<(WalkTask, WalkTaskGuard<'_, 'w, 'a>)> {
         let mut state = self.lock();
         // ends: when no thread is busy no new task can come, and the last busy thread wakes all
         while !self.walk.is_halted() {
             // Directories first: two threads on two directories do not contend for the entries of one.
-            let dir = state.dirs.pop().map(Task::List);
-            let help = || state.chunks.iter().find(|chunk| chunk.has_more()).cloned().map(Task::Help);
+            let dir = state.dirs.pop().map(WalkTask::List);
+            let help = || state.chunks.iter().find(|chunk| chunk.has_more()).cloned().map(WalkTask::Help);
             if let Some(task) = dir.or_else(help) {
                 state.busy += 1;
-                return Some((task, Turn { queue: self }));
+                return Some((task, WalkTaskGuard { queue: self }));
             }
             if state.busy == 0 {
                 return None;
@@ -93,7 +93,7 @@ impl<'w, 'a> Queue<'w, 'a> {
     }
 
     /// Adds a directory to list.
-    pub(super) fn add(&self, dir: Dir) {
+    pub(super) fn add(&self, dir: PendingDirectory) {
         let mut state = self.lock();
         state.dirs.push(dir);
         if state.idle > 0 {
@@ -102,7 +102,7 @@ impl<'w, 'a> Queue<'w, 'a> {
     }
 
     /// Lets other threads help with `chunk`.
-    pub(super) fn share(&self, chunk: &Arc<Chunk>) {
+    pub(super) fn share(&self, chunk: &Arc<EntryChunk>) {
         let mut state = self.lock();
         state.chunks.push(Arc::clone(chunk));
         if state.idle > 0 {
@@ -111,17 +111,17 @@ impl<'w, 'a> Queue<'w, 'a> {
     }
 
     /// Removes `chunk`, whose entries are all claimed.
-    pub(super) fn close(&self, chunk: &Arc<Chunk>) {
+    pub(super) fn close(&self, chunk: &Arc<EntryChunk>) {
         self.lock().chunks.retain(|other| !Arc::ptr_eq(other, chunk));
     }
 
     /// Ignores poisoning: no code under the lock can panic halfway, so the state is consistent.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WalkQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Turn<'_, '_, '_> {
+impl Drop for WalkTaskGuard<'_, '_, '_> {
     fn drop(&mut self) {
         // A visitor that panics ends the walk for all threads; otherwise they would wait for it forever.
         if std::thread::panicking() {

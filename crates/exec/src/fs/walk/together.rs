@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::super::ignores::Special;
-use super::super::{Entry, sys};
-use super::listing::{Names, Visits};
-use super::queue::{Chunk, Queue, Task};
-use super::{Dir, Flow, STOP_EVERY, Walk};
+use super::super::ignores::SpecialNames;
+use super::super::{WalkEntry, sys};
+use super::listing::{EntryNames, EntryVisits};
+use super::queue::{EntryChunk, WalkQueue, WalkTask};
+use super::{PendingDirectory, WalkControl, STOP_EVERY, SharedWalk};
 
 /// The number of entries of a directory held at once, which bounds the memory for a huge directory.
 const CHUNK: usize = 1024;
@@ -17,34 +17,34 @@ const CHUNK: usize = 1024;
 const MAX_THREADS: usize = 64;
 
 /// Visits everything below `top` with up to `threads` threads, including the caller's.
-pub(super) fn run<V: FnMut(&Entry<'_>) -> Flow>(
-    walk: &Walk<'_>,
-    top: Dir,
+pub(super) fn run<V: FnMut(&WalkEntry<'_>) -> WalkControl>(
+    walk: &SharedWalk<'_>,
+    top: PendingDirectory,
     threads: usize,
     visitor: &(impl Fn() -> V + Sync),
 ) {
-    let queue = Queue::new(walk, top);
+    let queue = WalkQueue::new(walk, top);
     std::thread::scope(|scope| {
         for _ in 1..threads.min(MAX_THREADS) {
             let helper = std::thread::Builder::new().name("walk".to_owned());
             // If the system refuses a thread, the existing threads do the remaining work.
-            if helper.spawn_scoped(scope, || Worker::new(walk, &queue, visitor()).run()).is_err() {
+            if helper.spawn_scoped(scope, || WalkWorker::new(walk, &queue, visitor()).run()).is_err() {
                 break;
             }
         }
-        Worker::new(walk, &queue, visitor()).run();
+        WalkWorker::new(walk, &queue, visitor()).run();
     });
 }
 
-struct Worker<'q, 'w, 'a, V> {
-    walk: &'w Walk<'a>,
-    queue: &'q Queue<'w, 'a>,
-    visits: Visits<'w, 'a, V>,
+struct WalkWorker<'q, 'w, 'a, V> {
+    walk: &'w SharedWalk<'a>,
+    queue: &'q WalkQueue<'w, 'a>,
+    visits: EntryVisits<'w, 'a, V>,
 }
 
-impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
-    fn new(walk: &'w Walk<'a>, queue: &'q Queue<'w, 'a>, visitor: V) -> Self {
-        Self { walk, queue, visits: Visits::new(walk, visitor) }
+impl<'q, 'w, 'a, V: FnMut(&WalkEntry<'_>) -> WalkControl> WalkWorker<'q, 'w, 'a, V> {
+    fn new(walk: &'w SharedWalk<'a>, queue: &'q WalkQueue<'w, 'a>, visitor: V) -> Self {
+        Self { walk, queue, visits: EntryVisits::new(walk, visitor) }
     }
 
     fn run(mut self) {
@@ -54,13 +54,13 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
                 return;
             }
             match task {
-                Task::List(dir) => self.list(&dir, &mut buffer),
-                Task::Help(chunk) => self.visit(&chunk),
+                WalkTask::List(dir) => self.list(&dir, &mut buffer),
+                WalkTask::Help(chunk) => self.visit(&chunk),
             }
         }
     }
 
-    fn list(&mut self, dir: &Dir, buffer: &mut sys::DirBuffer) {
+    fn list(&mut self, dir: &PendingDirectory, buffer: &mut sys::DirBuffer) {
         let walk = self.walk;
         let Some(fd) = walk.open(&dir.path) else { return };
         let fd = Arc::new(fd);
@@ -71,16 +71,16 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
                 walk.add_rules(&mut dir, fd.as_fd(), special);
                 Arc::new(dir)
             });
-            Chunk::new(Arc::clone(dir), Arc::clone(&fd), names)
+            EntryChunk::new(Arc::clone(dir), Arc::clone(&fd), names)
         };
-        let mut names = Names::default();
+        let mut names = EntryNames::default();
         let listed = sys::list(fd.as_fd(), buffer, |name, kind| {
             names.push(name, kind);
             if names.len() < CHUNK {
                 return ControlFlow::Continue(());
             }
             // The rest of a large directory is not listed yet, so its ignore files have to be tried.
-            self.finish(chunk(std::mem::take(&mut names), Special::UNKNOWN));
+            self.finish(chunk(std::mem::take(&mut names), SpecialNames::UNKNOWN));
             if walk.should_stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if listed.is_err() {
@@ -91,7 +91,7 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
     }
 
     /// Visits all entries of `chunk`, with the help of idle threads.
-    fn finish(&mut self, chunk: Chunk) {
+    fn finish(&mut self, chunk: EntryChunk) {
         if chunk.names.len() < 2 {
             return self.visit(&chunk);
         }
@@ -101,7 +101,7 @@ impl<'q, 'w, 'a, V: FnMut(&Entry<'_>) -> Flow> Worker<'q, 'w, 'a, V> {
         self.queue.close(&chunk);
     }
 
-    fn visit(&mut self, chunk: &Chunk) {
+    fn visit(&mut self, chunk: &EntryChunk) {
         let here = self.visits.enter(&chunk.dir, &chunk.fd);
         // ends: each entry is claimed once
         while let Some(index) = chunk.claim() {

@@ -1,10 +1,10 @@
 //! BPF interpreter that behaves like the kernel, for tests.
 
-use super::{Instruction, code};
+use super::{BpfInstruction, code};
 
 /// The result of a program, and the number of executed instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct BpfOutcome {
     /// The returned value.
     pub(crate) answer: u32,
     /// The number of executed instructions.
@@ -13,7 +13,7 @@ pub(crate) struct Ran {
 
 /// A system call as the kernel describes it to a filter.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct SeccompCall {
     /// The system call number.
     pub(crate) number: u32,
     /// The architecture.
@@ -24,18 +24,18 @@ pub(crate) struct Told {
 
 /// Runs `program`. Panics where the kernel would have rejected it.
 #[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
-pub(crate) fn run(program: &[Instruction], told: &Told) -> Ran {
+pub(crate) fn run(program: &[BpfInstruction], told: &SeccompCall) -> BpfOutcome {
     let ip = [0; 2];
     let args = told.args.iter().flat_map(|&arg| [arg as u32, (arg >> 32) as u32]);
     let words: Vec<u32> = [told.number, told.arch].into_iter().chain(ip).chain(args).collect();
     let (mut at, mut accumulator) = (0, 0);
     // ends: every instruction leads forward
     for steps in 1.. {
-        let Instruction { code: op, jt, jf, k } = program[at];
+        let BpfInstruction { code: op, jt, jf, k } = program[at];
         at += 1;
         let mut ask = |holds: bool| at += usize::from(if holds { jt } else { jf });
         if op == code(libc::BPF_RET | libc::BPF_K) {
-            return Ran { answer: k, steps };
+            return BpfOutcome { answer: k, steps };
         } else if op == code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) {
             assert_eq!(k % 4, 0, "aligned");
             accumulator = words[k as usize / 4];
@@ -59,7 +59,7 @@ pub(crate) fn run(program: &[Instruction], told: &Told) -> Ran {
 }
 
 /// Checks what the kernel checks: all jumps stay inside, and the last instruction is a return.
-pub(crate) fn is_sound(program: &[Instruction]) -> bool {
+pub(crate) fn is_sound(program: &[BpfInstruction]) -> bool {
     let ends = program.last().is_some_and(|last| last.code == code(libc::BPF_RET | libc::BPF_K));
     let inside = program.iter().enumerate().all(|(at, instruction)| {
         let far =

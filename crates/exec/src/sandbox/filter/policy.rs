@@ -8,40 +8,40 @@ use std::collections::BTreeMap;
 use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT};
 
 use super::FilterRules;
-use super::calls::{self, Call, arch};
+use super::calls::{self, Syscall, arch};
 
 /// The rules by system call.
-pub(super) type Policy = BTreeMap<Call, Vec<Rule>>;
+pub(super) type FilterTable = BTreeMap<Syscall, Vec<SyscallRule>>;
 
 /// The action for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum SyscallAction {
     Allow,
     /// The call fails with this error.
     Fail(i32),
     /// A supervisor decides.
-    Tell,
+    Notify,
 }
 
 /// An action that applies if all conditions in `when` hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
-    pub(super) when: Vec<Condition>,
-    pub(super) then: Action,
+pub(super) struct SyscallRule {
+    pub(super) when: Vec<ArgCondition>,
+    pub(super) then: SyscallAction,
 }
 
 /// A condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum ArgCondition {
     /// Under this mask, the argument equals this value.
-    Is { word: Word, mask: u32, value: u32 },
+    Is { word: ArgWord, mask: u32, value: u32 },
     /// The argument has one of these bits set.
-    Has { word: Word, bits: u32 },
+    Has { word: ArgWord, bits: u32 },
 }
 
 /// One half of an argument; the first argument is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum ArgWord {
     Low(u8),
     High(u8),
 }
@@ -77,14 +77,14 @@ const WRITING: i32 = libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRU
 const IOPRIO_WHO_USER: i32 = 3;
 
 /// Builds the table for `rules`. Among several rules of a call, refusals come before notifications.
-pub(super) fn policy(rules: FilterRules) -> Policy {
-    let mut policy = Policy::new();
-    let mut add = |calls: &[Call], rules: &[Rule]| {
+pub(super) fn policy(rules: FilterRules) -> FilterTable {
+    let mut policy = FilterTable::new();
+    let mut add = |calls: &[Syscall], rules: &[SyscallRule]| {
         for &call in calls {
             policy.entry(call).or_default().extend_from_slice(rules);
         }
     };
-    add(calls::ABSENT, &[always(Action::Fail(ENOSYS))]);
+    add(calls::ABSENT, &[always(SyscallAction::Fail(ENOSYS))]);
     add(calls::DENIED, &[always(DENY)]);
     add(arch::DENIED, &[always(DENY)]);
     add(calls::CLONE, &[deny([low(0).has(NEW_NAMESPACES)])]);
@@ -104,12 +104,12 @@ pub(super) fn policy(rules: FilterRules) -> Policy {
         add(calls::TRACING, &[always(DENY)]);
     }
     if rules.brokered {
-        add(calls::CONNECT, &[always(Action::Tell)]);
+        add(calls::CONNECT, &[always(SyscallAction::Notify)]);
         if !rules.own_network {
-            add(calls::BIND, &[always(Action::Tell)]);
+            add(calls::BIND, &[always(SyscallAction::Notify)]);
         }
         // The flag makes a send connect implicitly. The error is that of a kernel where the feature is switched off.
-        let fast_open = |flags: Word| [fail(EOPNOTSUPP, [flags.has(libc::MSG_FASTOPEN)])];
+        let fast_open = |flags: ArgWord| [fail(EOPNOTSUPP, [flags.has(libc::MSG_FASTOPEN)])];
         add(calls::SEND_FLAGS_3, &fast_open(low(3)));
         add(calls::SEND_FLAGS_2, &fast_open(low(2)));
     }
@@ -119,7 +119,7 @@ pub(super) fn policy(rules: FilterRules) -> Policy {
     policy
 }
 
-fn socket(rules: FilterRules) -> Vec<Rule> {
+fn socket(rules: FilterRules) -> Vec<SyscallRule> {
     let is = |family: i32| low(0).is(family.cast_unsigned());
     let of_type = |kind: i32| low(1).under(TYPE, kind.cast_unsigned());
     let mut list = Vec::new();
@@ -136,30 +136,30 @@ fn socket(rules: FilterRules) -> Vec<Rule> {
     }
     list.push(allow([is(libc::AF_NETLINK), low(2).is(libc::NETLINK_ROUTE.cast_unsigned())]));
     // The error of a kernel that was built without the family.
-    list.push(always(Action::Fail(EAFNOSUPPORT)));
+    list.push(always(SyscallAction::Fail(EAFNOSUPPORT)));
     list
 }
 
-fn socketpair() -> Vec<Rule> {
+fn socketpair() -> Vec<SyscallRule> {
     let unix = low(0).is(libc::AF_UNIX.cast_unsigned());
-    let mut list: Vec<Rule> = connected().map(|kind| allow([unix, kind])).into();
+    let mut list: Vec<SyscallRule> = connected().map(|kind| allow([unix, kind])).into();
     list.push(fail(EPROTONOSUPPORT, [unix]));
-    list.push(always(Action::Fail(EOPNOTSUPP)));
+    list.push(always(SyscallAction::Fail(EOPNOTSUPP)));
     list
 }
 
 /// Returns the types of unix sockets that send only to their connected peer. All others can send to any path: the
 /// kernel turns SOCK_RAW into a datagram socket too.
-fn connected() -> [Condition; 2] {
+fn connected() -> [ArgCondition; 2] {
     [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| low(1).under(TYPE, kind.cast_unsigned()))
 }
 
-fn no_devices(mode: u8) -> [Rule; 2] {
+fn no_devices(mode: u8) -> [SyscallRule; 2] {
     [libc::S_IFCHR, libc::S_IFBLK].map(|kind| deny([low(mode).under(libc::S_IFMT, kind)]))
 }
 
 /// Prevents root from leaving a set-id program behind.
-fn root(add: &mut impl FnMut(&[Call], &[Rule])) {
+fn root(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
     let no_set_id = |mode: u8| [deny([low(mode).has_bits(SET_ID)])];
     let made =
         |flags: u8| [deny([low(flags).has(libc::O_CREAT | O_TMPFILE), low(flags + 1).has_bits(SET_ID)])];
@@ -169,11 +169,11 @@ fn root(add: &mut impl FnMut(&[Call], &[Rule])) {
     add(arch::OPEN_1, &made(1));
     add(calls::OPEN_2, &made(2));
     // Its mode is in memory, which a filter cannot read. Callers fall back on `openat`, as on kernels before 5.6.
-    add(calls::OPEN_HOW, &[always(Action::Fail(ENOSYS))]);
+    add(calls::OPEN_HOW, &[always(SyscallAction::Fail(ENOSYS))]);
 }
 
 /// Protects other processes of the user, which are visible, from being slowed down, limited or contacted.
-fn no_namespaces(add: &mut impl FnMut(&[Call], &[Rule])) {
+fn no_namespaces(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
     let other = low(0).has(ANY);
     add(calls::PRLIMIT, &[deny([other, low(2).has(ANY)]), deny([other, high(2).has(ANY)])]);
     add(calls::SCHEDULING, &[deny([other])]);
@@ -184,58 +184,58 @@ fn no_namespaces(add: &mut impl FnMut(&[Call], &[Rule])) {
     add(calls::SHARED, &[always(DENY)]);
 }
 
-fn recorded(add: &mut impl FnMut(&[Call], &[Rule])) {
-    let writing = |flags: u8| [Rule { when: vec![low(flags).has(WRITING)], then: Action::Tell }];
+fn recorded(add: &mut impl FnMut(&[Syscall], &[SyscallRule])) {
+    let writing = |flags: u8| [SyscallRule { when: vec![low(flags).has(WRITING)], then: SyscallAction::Notify }];
     add(arch::OPEN_1, &writing(1));
     add(calls::OPEN_2, &writing(2));
-    add(calls::OPEN_HOW, &[always(Action::Tell)]);
-    add(calls::CHANGES, &[always(Action::Tell)]);
-    add(arch::CHANGES, &[always(Action::Tell)]);
-    add(calls::NEW_CHANGES, &[always(Action::Fail(ENOSYS))]);
+    add(calls::OPEN_HOW, &[always(SyscallAction::Notify)]);
+    add(calls::CHANGES, &[always(SyscallAction::Notify)]);
+    add(arch::CHANGES, &[always(SyscallAction::Notify)]);
+    add(calls::NEW_CHANGES, &[always(SyscallAction::Fail(ENOSYS))]);
 }
 
-const DENY: Action = Action::Fail(EPERM);
+const DENY: SyscallAction = SyscallAction::Fail(EPERM);
 /// Any bit: not zero.
 const ANY: i32 = -1;
 
-fn always(then: Action) -> Rule {
-    Rule { when: Vec::new(), then }
+fn always(then: SyscallAction) -> SyscallRule {
+    SyscallRule { when: Vec::new(), then }
 }
 
-fn allow<const N: usize>(when: [Condition; N]) -> Rule {
-    Rule { when: when.into(), then: Action::Allow }
+fn allow<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
+    SyscallRule { when: when.into(), then: SyscallAction::Allow }
 }
 
-fn deny<const N: usize>(when: [Condition; N]) -> Rule {
+fn deny<const N: usize>(when: [ArgCondition; N]) -> SyscallRule {
     fail(EPERM, when)
 }
 
-fn fail<const N: usize>(errno: i32, when: [Condition; N]) -> Rule {
-    Rule { when: when.into(), then: Action::Fail(errno) }
+fn fail<const N: usize>(errno: i32, when: [ArgCondition; N]) -> SyscallRule {
+    SyscallRule { when: when.into(), then: SyscallAction::Fail(errno) }
 }
 
-fn low(argument: u8) -> Word {
-    Word::Low(argument)
+fn low(argument: u8) -> ArgWord {
+    ArgWord::Low(argument)
 }
 
-fn high(argument: u8) -> Word {
-    Word::High(argument)
+fn high(argument: u8) -> ArgWord {
+    ArgWord::High(argument)
 }
 
-impl Word {
-    fn is(self, value: u32) -> Condition {
+impl ArgWord {
+    fn is(self, value: u32) -> ArgCondition {
         self.under(u32::MAX, value)
     }
 
-    fn under(self, mask: u32, value: u32) -> Condition {
-        Condition::Is { word: self, mask, value }
+    fn under(self, mask: u32, value: u32) -> ArgCondition {
+        ArgCondition::Is { word: self, mask, value }
     }
 
-    fn has(self, bits: i32) -> Condition {
+    fn has(self, bits: i32) -> ArgCondition {
         self.has_bits(bits.cast_unsigned())
     }
 
-    fn has_bits(self, bits: u32) -> Condition {
-        Condition::Has { word: self, bits }
+    fn has_bits(self, bits: u32) -> ArgCondition {
+        ArgCondition::Has { word: self, bits }
     }
 }

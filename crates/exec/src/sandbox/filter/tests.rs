@@ -10,8 +10,8 @@ use libc::{
     SYS_setpriority, SYS_unshare, c_long,
 };
 
-use super::super::bpf::machine::{Ran, Told, run};
-use super::calls::{self, Call, arch};
+use super::super::bpf::machine::{BpfOutcome, SeccompCall, run};
+use super::calls::{self, Syscall, arch};
 use super::{FilterRules, filter};
 
 /// Namespaces, Landlock and a supervisor, as most systems support.
@@ -47,10 +47,10 @@ const fn fails(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
 }
 
-fn ran(rules: FilterRules, number: u32, args: &[u64]) -> Ran {
+fn ran(rules: FilterRules, number: u32, args: &[u64]) -> BpfOutcome {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
-    run(&filter(rules), &Told { number, arch: arch::NAME, args: all })
+    run(&filter(rules), &SeccompCall { number, arch: arch::NAME, args: all })
 }
 
 fn check(rules: FilterRules, cases: &[(c_long, &[u64], u32)]) {
@@ -60,7 +60,7 @@ fn check(rules: FilterRules, cases: &[(c_long, &[u64], u32)]) {
     }
 }
 
-fn check_all(rules: FilterRules, calls: &[Call], answer: u32) {
+fn check_all(rules: FilterRules, calls: &[Syscall], answer: u32) {
     for &(number, name) in calls {
         assert_eq!(ran(rules, number, &[]).answer, answer, "{name} under {rules:?}");
     }
@@ -72,7 +72,7 @@ fn other_architectures_do_not_exist() {
     const X32: u32 = 0x4000_0000;
     let program = filter(FULL);
     for arch in [I386, 0x4000_0028, 0, u32::MAX] {
-        assert_eq!(run(&program, &Told { number: 1, arch, args: [0; 6] }).answer, fails(ENOSYS));
+        assert_eq!(run(&program, &SeccompCall { number: 1, arch, args: [0; 6] }).answer, fails(ENOSYS));
     }
     for number in [X32, X32 | 1, X32 | 512, 470, 511, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1] {
         assert_eq!(ran(FULL, number, &[]).answer, fails(ENOSYS), "{number:#x}");

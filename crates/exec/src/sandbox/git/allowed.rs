@@ -4,14 +4,14 @@ use super::content::{hex, is_replacing, reference_name};
 
 /// The decision about a name below a git directory. To land means to be copied from the sandbox to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum LandingVerdict {
     /// The file may land if its content has this form, and be removed within this scope.
-    Land(Form, Removal),
+    Land(ContentForm, RemovalScope),
     /// The directory of linked worktrees, or one of them: nothing to write, but a complete one may be removed.
     Worktree,
     /// A file of an operation in progress such as a rebase. It may contain commands, so the operation is judged as a
     /// whole elsewhere.
-    State,
+    InProgress,
     /// A lock or a partially written file, which is dropped silently.
     Junk,
     /// A file that `git init` copies from its templates. It stays in the sandbox, and is reported only if the host
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
 
 /// The scope of a removal on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Removal {
+pub(super) enum RemovalScope {
     /// Nothing.
     Never,
     /// A file of this name.
@@ -38,7 +38,7 @@ pub(super) enum Removal {
 
 /// The required form of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ContentForm {
     /// A loose object.
     Loose,
     /// A pack.
@@ -76,10 +76,10 @@ pub(super) enum Form {
 }
 
 /// A verdict, and the number of parts that name its repository: zero for the outermost.
-type Judged = (Verdict, usize);
+type ScopedVerdict = (LandingVerdict, usize);
 
 /// Judges the name made of `parts`.
-pub(super) fn judge(parts: &[&[u8]]) -> Verdict {
+pub(super) fn judge(parts: &[&[u8]]) -> LandingVerdict {
     judged(parts).0
 }
 
@@ -91,8 +91,8 @@ pub(super) fn repository(parts: &[&[u8]]) -> usize {
 
 /// Judges all suffixes from the end, so that each is judged once. A name with `modules` forty times has too many
 /// possible readings for a recursive search.
-fn judged(parts: &[&[u8]]) -> Judged {
-    let mut known = vec![(Verdict::Unknown, 0); parts.len() + 1];
+fn judged(parts: &[&[u8]]) -> ScopedVerdict {
+    let mut known = vec![(LandingVerdict::Unknown, 0); parts.len() + 1];
     for start in (0..=parts.len()).rev() {
         known[start] = ending(&parts[start..], &known[start..]);
     }
@@ -100,9 +100,9 @@ fn judged(parts: &[&[u8]]) -> Judged {
 }
 
 /// Judges `parts`; `known` holds the verdicts of their suffixes.
-fn ending(parts: &[&[u8]], known: &[Judged]) -> Judged {
+fn ending(parts: &[&[u8]], known: &[ScopedVerdict]) -> ScopedVerdict {
     match parts {
-        _ if parts.iter().any(|part| part.ends_with(b".lock")) => (Verdict::Junk, 0),
+        _ if parts.iter().any(|part| part.ends_with(b".lock")) => (LandingVerdict::Junk, 0),
         [b"modules", rest @ ..] => module(rest, known, 1),
         [b"worktrees", _, b"modules", rest @ ..] => module(rest, known, 3),
         _ => (plain(parts), 0),
@@ -111,29 +111,29 @@ fn ending(parts: &[&[u8]], known: &[Judged]) -> Judged {
 
 /// Judges a name in a submodule. Its name may contain slashes, so the shortest name wins that gives the rest a
 /// meaning. A wrong guess is harmless: every rule holds for any name. `rest` begins after the first `before` parts.
-fn module(rest: &[&[u8]], known: &[Judged], before: usize) -> Judged {
+fn module(rest: &[&[u8]], known: &[ScopedVerdict], before: usize) -> ScopedVerdict {
     (before + 1..before + rest.len())
         .map(|start| (known[start].0, start + known[start].1))
-        .find(|(verdict, _)| *verdict != Verdict::Unknown)
-        .unwrap_or((Verdict::Unknown, 0))
+        .find(|(verdict, _)| *verdict != LandingVerdict::Unknown)
+        .unwrap_or((LandingVerdict::Unknown, 0))
 }
 
 /// Judges a name outside submodules.
-fn plain(parts: &[&[u8]]) -> Verdict {
+fn plain(parts: &[&[u8]]) -> LandingVerdict {
     match parts {
         [b"objects", rest @ ..] => object(rest),
-        [b"worktrees"] | [b"worktrees", _] => Verdict::Worktree,
+        [b"worktrees"] | [b"worktrees", _] => LandingVerdict::Worktree,
         [b"worktrees", _, rest @ ..] => worktree(rest),
-        [b"packed-refs"] => Verdict::Land(Form::PackedRefs, Removal::Never),
-        [b"config"] => Verdict::Land(Form::Config, Removal::Never),
-        [b"description"] => Verdict::Land(Form::Text, Removal::Never),
-        [b"shallow"] => Verdict::Land(Form::Ids, Removal::File),
-        [b"gc.pid" | b"gc.log"] => Verdict::Junk,
+        [b"packed-refs"] => LandingVerdict::Land(ContentForm::PackedRefs, RemovalScope::Never),
+        [b"config"] => LandingVerdict::Land(ContentForm::Config, RemovalScope::Never),
+        [b"description"] => LandingVerdict::Land(ContentForm::Text, RemovalScope::Never),
+        [b"shallow"] => LandingVerdict::Land(ContentForm::Ids, RemovalScope::File),
+        [b"gc.pid" | b"gc.log"] => LandingVerdict::Junk,
         // A list for web servers without git support; every repack writes it again.
-        [b"info", b"refs"] => Verdict::Junk,
-        [b"hooks", name] if name.ends_with(b".sample") => Verdict::Template,
-        [b"info", b"exclude"] => Verdict::Private,
-        [b"hooks" | b"info", ..] | [b"commondir" | b"gitdir" | b"config.worktree"] => Verdict::Keep,
+        [b"info", b"refs"] => LandingVerdict::Junk,
+        [b"hooks", name] if name.ends_with(b".sample") => LandingVerdict::Template,
+        [b"info", b"exclude"] => LandingVerdict::Private,
+        [b"hooks" | b"info", ..] | [b"commondir" | b"gitdir" | b"config.worktree"] => LandingVerdict::Keep,
         _ => either(parts),
     }
 }
@@ -168,114 +168,114 @@ pub(super) fn in_store(parts: &[&[u8]]) -> bool {
 /// removed. Git does so with branches that share a prefix and with linked worktrees. A larger one results from some
 /// `rm -r`, and then the host keeps its branches.
 pub(super) fn is_replaceable(parts: &[&[u8]]) -> bool {
-    matches!(parts, [b"worktrees", ..]) || matches!(judge(parts), Verdict::Land(_, Removal::Tree))
+    matches!(parts, [b"worktrees", ..]) || matches!(judge(parts), LandingVerdict::Land(_, RemovalScope::Tree))
 }
 
 /// Returns true for a directory in which git keeps an operation in progress.
 pub(super) fn is_operation(parts: &[&[u8]]) -> bool {
     matches!(parts.last(), Some(&(b"rebase-merge" | b"rebase-apply" | b"sequencer")))
-        && judge(parts) == Verdict::State
+        && judge(parts) == LandingVerdict::InProgress
 }
 
 /// Judges names that a repository and a linked worktree have in common.
-fn either(parts: &[&[u8]]) -> Verdict {
+fn either(parts: &[&[u8]]) -> LandingVerdict {
     match parts {
         [b"refs", rest @ ..] => reference(rest),
-        [b"logs", b"HEAD"] => Verdict::Land(Form::Log, Removal::File),
+        [b"logs", b"HEAD"] => LandingVerdict::Land(ContentForm::Log, RemovalScope::File),
         // Exists while a branch is renamed.
-        [b"logs", b"refs", b".tmp-renamed-log", ..] => Verdict::Junk,
+        [b"logs", b"refs", b".tmp-renamed-log", ..] => LandingVerdict::Junk,
         [b"logs", b"refs", rest @ ..] => match reference(rest) {
-            Verdict::Land(_, removal) => Verdict::Land(Form::Log, removal),
+            LandingVerdict::Land(_, removal) => LandingVerdict::Land(ContentForm::Log, removal),
             other => other,
         },
-        [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => Verdict::State,
-        [b"HEAD"] => Verdict::Land(Form::Head, Removal::Never),
-        [b"index"] => Verdict::Land(Form::Index, Removal::Never),
+        [b"rebase-merge" | b"rebase-apply" | b"sequencer" | b"rr-cache", ..] => LandingVerdict::InProgress,
+        [b"HEAD"] => LandingVerdict::Land(ContentForm::Head, RemovalScope::Never),
+        [b"index"] => LandingVerdict::Land(ContentForm::Index, RemovalScope::Never),
         [name] => single(name),
-        _ => Verdict::Unknown,
+        _ => LandingVerdict::Unknown,
     }
 }
 
-fn single(name: &[u8]) -> Verdict {
+fn single(name: &[u8]) -> LandingVerdict {
     let form = match name {
-        b"ORIG_HEAD" | b"MERGE_HEAD" | b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD" => Form::Ids,
-        b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => Form::Ids,
-        b"BISECT_START" => Form::Name,
-        b"MERGE_RR" => Form::Rerere,
-        b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"SQUASH_MSG" => Form::Text,
-        b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => Form::Text,
-        b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => Form::Text,
+        b"ORIG_HEAD" | b"MERGE_HEAD" | b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD" => ContentForm::Ids,
+        b"AUTO_MERGE" | b"MERGE_AUTOSTASH" | b"BISECT_EXPECTED_REV" => ContentForm::Ids,
+        b"BISECT_START" => ContentForm::Name,
+        b"MERGE_RR" => ContentForm::Rerere,
+        b"FETCH_HEAD" | b"MERGE_MSG" | b"MERGE_MODE" | b"SQUASH_MSG" => ContentForm::Text,
+        b"BISECT_LOG" | b"BISECT_TERMS" | b"BISECT_ANCESTORS_OK" | b"BISECT_NAMES" => ContentForm::Text,
+        b"COMMIT_EDITMSG" | b"TAG_EDITMSG" | b"NOTES_EDITMSG" => ContentForm::Text,
         // The base of a split index: an index that has one does not land.
-        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => return Verdict::Private,
-        _ if name.starts_with(b"sharedindex_") => return Verdict::Junk,
-        _ => return Verdict::Unknown,
+        _ if name.strip_prefix(b"sharedindex.").is_some_and(hex) => return LandingVerdict::Private,
+        _ if name.starts_with(b"sharedindex_") => return LandingVerdict::Junk,
+        _ => return LandingVerdict::Unknown,
     };
-    Verdict::Land(form, Removal::File)
+    LandingVerdict::Land(form, RemovalScope::File)
 }
 
-fn object(rest: &[&[u8]]) -> Verdict {
+fn object(rest: &[&[u8]]) -> LandingVerdict {
     if rest.iter().any(|part| part.starts_with(b"tmp_") || part.starts_with(b".tmp-")) {
-        return Verdict::Junk;
+        return LandingVerdict::Junk;
     }
     let form = match rest {
-        [name, ..] if name.starts_with(b"incoming-") => return Verdict::Junk,
+        [name, ..] if name.starts_with(b"incoming-") => return LandingVerdict::Junk,
         [two, rest]
             if two.len() == 2 && hex_digits(two) && matches!(rest.len(), 38 | 62) && hex_digits(rest) =>
         {
-            Form::Loose
+            ContentForm::Loose
         }
         // Data that git can compute itself, and would trust even if it is wrong.
-        [b"info", b"commit-graph"] | [b"info", b"commit-graphs", _, ..] => return Verdict::Junk,
-        [b"pack", b"multi-pack-index.d"] => return Verdict::Unknown,
-        [b"pack", name, ..] if name.starts_with(b"multi-pack-index") => return Verdict::Junk,
+        [b"info", b"commit-graph"] | [b"info", b"commit-graphs", _, ..] => return LandingVerdict::Junk,
+        [b"pack", b"multi-pack-index.d"] => return LandingVerdict::Unknown,
+        [b"pack", name, ..] if name.starts_with(b"multi-pack-index") => return LandingVerdict::Junk,
         [b"pack", name] => return pack(name),
-        [b"info", b"packs"] => Form::Text,
-        [b"info", b"alternates" | b"http-alternates"] => return Verdict::Keep,
-        _ => return Verdict::Unknown,
+        [b"info", b"packs"] => ContentForm::Text,
+        [b"info", b"alternates" | b"http-alternates"] => return LandingVerdict::Keep,
+        _ => return LandingVerdict::Unknown,
     };
-    Verdict::Land(form, Removal::Never)
+    LandingVerdict::Land(form, RemovalScope::Never)
 }
 
-fn pack(name: &[u8]) -> Verdict {
+fn pack(name: &[u8]) -> LandingVerdict {
     let (stem, ending) = name.split_at(name.iter().rposition(|byte| *byte == b'.').unwrap_or(0));
     if !stem.strip_prefix(b"pack-").is_some_and(hex) {
-        return Verdict::Unknown;
+        return LandingVerdict::Unknown;
     }
     let form = match ending {
-        b".pack" => Form::Pack,
-        b".promisor" => Form::Promisor,
-        b".idx" => Form::PackIndex,
+        b".pack" => ContentForm::Pack,
+        b".promisor" => ContentForm::Promisor,
+        b".idx" => ContentForm::PackIndex,
         // Data that git can compute itself, and would trust even if it is wrong.
-        b".bitmap" | b".rev" | b".mtimes" => return Verdict::Junk,
+        b".bitmap" | b".rev" | b".mtimes" => return LandingVerdict::Junk,
         // Exists while a pack is transferred.
-        b".keep" => return Verdict::Junk,
-        _ => return Verdict::Unknown,
+        b".keep" => return LandingVerdict::Junk,
+        _ => return LandingVerdict::Unknown,
     };
-    Verdict::Land(form, Removal::Never)
+    LandingVerdict::Land(form, RemovalScope::Never)
 }
 
-fn reference(rest: &[&[u8]]) -> Verdict {
+fn reference(rest: &[&[u8]]) -> LandingVerdict {
     match rest {
-        [] => Verdict::Unknown,
+        [] => LandingVerdict::Unknown,
         // These are directories.
         [b"heads" | b"tags" | b"remotes" | b"notes" | b"bisect" | b"worktree" | b"rewritten"] => {
-            Verdict::Unknown
+            LandingVerdict::Unknown
         }
         // A reference here substitutes another object for the requested one, like a graft.
-        [first, ..] if is_replacing(first) => Verdict::Keep,
-        _ if !reference_name(rest) => Verdict::Keep,
+        [first, ..] if is_replacing(first) => LandingVerdict::Keep,
+        _ if !reference_name(rest) => LandingVerdict::Keep,
         // Git removes an empty directory of references, except on the first level.
-        [_] => Verdict::Land(Form::Ref, Removal::File),
-        _ => Verdict::Land(Form::Ref, Removal::Tree),
+        [_] => LandingVerdict::Land(ContentForm::Ref, RemovalScope::File),
+        _ => LandingVerdict::Land(ContentForm::Ref, RemovalScope::Tree),
     }
 }
 
-fn worktree(rest: &[&[u8]]) -> Verdict {
+fn worktree(rest: &[&[u8]]) -> LandingVerdict {
     match rest {
-        [b"commondir"] => Verdict::Land(Form::Commondir, Removal::Never),
-        [b"gitdir"] => Verdict::Land(Form::Gitdir, Removal::Never),
-        [b"locked"] => Verdict::Land(Form::Text, Removal::File),
-        [b"config.worktree"] => Verdict::Keep,
+        [b"commondir"] => LandingVerdict::Land(ContentForm::Commondir, RemovalScope::Never),
+        [b"gitdir"] => LandingVerdict::Land(ContentForm::Gitdir, RemovalScope::Never),
+        [b"locked"] => LandingVerdict::Land(ContentForm::Text, RemovalScope::File),
+        [b"config.worktree"] => LandingVerdict::Keep,
         _ => either(rest),
     }
 }
@@ -286,7 +286,7 @@ fn hex_digits(text: &[u8]) -> bool {
 
 /// The order of landing: no file may land before the files that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Phase {
+pub(super) enum LandingPhase {
     /// The configuration of a new repository: it defines the object format.
     Config,
     /// Promisor markers, before their packs.
@@ -309,27 +309,27 @@ pub(super) enum Phase {
     Head,
 }
 
-impl Phase {
+impl LandingPhase {
     /// Returns true if the phase brings objects.
     pub(super) fn is_objects(self) -> bool {
         matches!(self, Self::Objects | Self::PackIndexes)
     }
 }
 
-impl Form {
+impl ContentForm {
     /// Returns the phase in which the form lands.
-    pub(super) fn phase(self) -> Phase {
+    pub(super) fn phase(self) -> LandingPhase {
         match self {
-            Self::Config => Phase::Config,
-            Self::Promisor => Phase::Promises,
-            Self::Loose | Self::Pack => Phase::Objects,
-            Self::PackIndex => Phase::PackIndexes,
-            Self::State | Self::Log | Self::Text | Self::Rerere | Self::Ids | Self::Name => Phase::Rest,
-            Self::Commondir | Self::Gitdir => Phase::Rest,
-            Self::PackedRefs => Phase::PackedRefs,
-            Self::Ref => Phase::Refs,
-            Self::Index => Phase::Index,
-            Self::Head => Phase::Head,
+            Self::Config => LandingPhase::Config,
+            Self::Promisor => LandingPhase::Promises,
+            Self::Loose | Self::Pack => LandingPhase::Objects,
+            Self::PackIndex => LandingPhase::PackIndexes,
+            Self::State | Self::Log | Self::Text | Self::Rerere | Self::Ids | Self::Name => LandingPhase::Rest,
+            Self::Commondir | Self::Gitdir => LandingPhase::Rest,
+            Self::PackedRefs => LandingPhase::PackedRefs,
+            Self::Ref => LandingPhase::Refs,
+            Self::Index => LandingPhase::Index,
+            Self::Head => LandingPhase::Head,
         }
     }
 

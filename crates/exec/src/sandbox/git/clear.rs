@@ -6,50 +6,50 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::allowed::{self, Removal, Verdict};
+use super::allowed::{self, RemovalScope, LandingVerdict};
 use super::paths::parts;
-use super::place::{Change, Fault, Host, NAMES, Put};
+use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, NAMES, HostWriteOutcome};
 use super::sys;
 
-impl Host {
+impl HostGitDir {
     /// Removes a file that blocks a directory: a branch `a` that is now `a/b`.
-    pub(super) fn clear_way(&self, parent: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+    pub(super) fn clear_way(&self, parent: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
         let blocks =
             |path: &&Path| self.look(path).is_some_and(|stat| sys::kind(&stat) != FileType::Directory);
-        let Some(path) = parent.ancestors().find(blocks) else { return Ok(Put::Kept) };
+        let Some(path) = parent.ancestors().find(blocks) else { return Ok(HostWriteOutcome::Kept) };
         match allowed::judge(&parts(path)) {
-            Verdict::Land(_, Removal::File | Removal::Tree) => {
-                self.remove(path, &Change { removal: Removal::File, by_others: change.by_others })
+            LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) => {
+                self.remove(path, &ReplaceGuard { removal: RemovalScope::File, by_others: change.by_others })
             }
-            _ => Ok(Put::Kept),
+            _ => Ok(HostWriteOutcome::Kept),
         }
     }
 
     /// Removes a file, or a directory with all its contents.
-    pub(super) fn remove(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+    pub(super) fn remove(&self, path: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
         let (dir, name) = match self.parent(path) {
-            Err(Errno::NOENT) => return Ok(Put::Same),
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
+            Err(Errno::NOENT) => return Ok(HostWriteOutcome::Same),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
-        let Some(stat) = sys::look(dir.as_fd(), &name)? else { return Ok(Put::Same) };
+        let Some(stat) = sys::look(dir.as_fd(), &name)? else { return Ok(HostWriteOutcome::Same) };
         match (sys::kind(&stat), change.removal) {
-            (FileType::RegularFile, Removal::File | Removal::Tree) => {}
-            (FileType::Directory, Removal::Tree) => return self.remove_tree(path, change),
-            _ => return Ok(Put::Kept),
+            (FileType::RegularFile, RemovalScope::File | RemovalScope::Tree) => {}
+            (FileType::Directory, RemovalScope::Tree) => return self.remove_tree(path, change),
+            _ => return Ok(HostWriteOutcome::Kept),
         }
         if (change.by_others)(path, &stat) {
-            return Ok(Put::Conflict);
+            return Ok(HostWriteOutcome::Conflict);
         }
         let _lock = self.lock(dir.as_fd(), &name)?;
         if sys::look(dir.as_fd(), &name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
-            return Ok(Put::Conflict);
+            return Ok(HostWriteOutcome::Conflict);
         }
         rustix::fs::unlinkat(&dir, &name, AtFlags::empty())?;
-        Ok(Put::Removed)
+        Ok(HostWriteOutcome::Removed)
     }
 
-    pub(super) fn remove_tree(&self, path: &Path, change: &Change<'_>) -> Result<Put, Fault> {
+    pub(super) fn remove_tree(&self, path: &Path, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
         let mut all = vec![path.to_owned()];
         let mut next = 0;
         // ends: a tree has finitely many directories, and NAMES is the most
@@ -58,12 +58,12 @@ impl Host {
             match self.look(&path).filter(|stat| sys::kind(stat) == FileType::Directory) {
                 Some(_) => all.extend(self.names(&path).into_iter().map(|name| path.join(name))),
                 None if self.look(&path).is_some_and(|stat| (change.by_others)(&path, &stat)) => {
-                    return Ok(Put::Conflict);
+                    return Ok(HostWriteOutcome::Conflict);
                 }
                 None => {}
             }
             if all.len() > NAMES {
-                return Ok(Put::Kept);
+                return Ok(HostWriteOutcome::Kept);
             }
         }
         for path in all.iter().rev() {
@@ -73,6 +73,6 @@ impl Host {
                 other => other?,
             }
         }
-        Ok(Put::Removed)
+        Ok(HostWriteOutcome::Removed)
     }
 }

@@ -7,7 +7,7 @@ use super::content::reference_name;
 
 /// One `key = value` with its section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct GitConfigEntry {
     section: String,
     subsection: Option<String>,
     key: String,
@@ -16,7 +16,7 @@ struct Entry {
 
 /// A configuration with harmless keys only.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rewritten {
+pub(super) struct RewrittenConfig {
     /// The rewritten text.
     pub(super) text: String,
     /// True if nothing was omitted.
@@ -25,12 +25,12 @@ pub(super) struct Rewritten {
 
 /// Rewrites `text`. `inside` decides which working trees a submodule may have, `near` whether commands can write at a
 /// path.
-pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(&str) -> bool) -> Rewritten {
+pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(&str) -> bool) -> RewrittenConfig {
     let (entries, mut complete) = read(text);
     let mut text = String::new();
     let mut under = None;
-    let is_kept = |entry: &Entry| harmless(entry, &inside) && !names_repository_near(entry, &near);
-    let is_address = |entry: &&Entry| entry.section == "remote" && entry.key == "url" && is_kept(entry);
+    let is_kept = |entry: &GitConfigEntry| harmless(entry, &inside) && !names_repository_near(entry, &near);
+    let is_address = |entry: &&GitConfigEntry| entry.section == "remote" && entry.key == "url" && is_kept(entry);
     let remotes: Vec<String> =
         entries.iter().filter(is_address).filter_map(|entry| entry.subsection.clone()).collect();
     for entry in entries {
@@ -48,7 +48,7 @@ pub(super) fn rewrite(text: &[u8], inside: impl Fn(&str) -> bool, near: impl Fn(
         }
         text.push_str(&format!("\t{} = {}\n", entry.key, entry.value));
     }
-    Rewritten { text, complete }
+    RewrittenConfig { text, complete }
 }
 
 /// Returns the last value of `core.worktree`, the working tree of a submodule.
@@ -63,13 +63,13 @@ pub(super) fn object_format(text: &[u8]) -> Option<String> {
 
 fn value(text: &[u8], section: &str, key: &str) -> Option<String> {
     let (entries, _) = read(text);
-    let named = |entry: &Entry| entry.section == section && entry.subsection.is_none() && entry.key == key;
+    let named = |entry: &GitConfigEntry| entry.section == section && entry.subsection.is_none() && entry.key == key;
     entries.into_iter().rev().find(named).map(|entry| entry.value)
 }
 
 /// Returns the plain entries of `text`, and whether these are all. Quotes, escapes, continued lines, comments after a
 /// value and other complex syntax are omitted.
-fn read(text: &[u8]) -> (Vec<Entry>, bool) {
+fn read(text: &[u8]) -> (Vec<GitConfigEntry>, bool) {
     let Ok(text) = std::str::from_utf8(text) else { return (Vec::new(), false) };
     let mut entries = Vec::new();
     let mut complete = true;
@@ -108,13 +108,13 @@ fn header(line: &str) -> Option<(String, Option<String>)> {
     fits.then(|| (section.to_ascii_lowercase(), subsection.map(str::to_owned)))
 }
 
-fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option<Entry> {
+fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option<GitConfigEntry> {
     let (key, value) = line.split_once('=')?;
     let (key, value) = (key.trim_matches([' ', '\t']), value.trim_matches([' ', '\t']));
     let word = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let plain =
         !value.is_empty() && !value.contains(['"', '\\', '#', ';']) && !value.contains(char::is_control);
-    (word && plain).then(|| Entry {
+    (word && plain).then(|| GitConfigEntry {
         section: section.clone(),
         subsection: subsection.clone(),
         key: key.to_ascii_lowercase(),
@@ -124,14 +124,14 @@ fn entry((section, subsection): &(String, Option<String>), line: &str) -> Option
 
 /// Returns true if a URL refers to a repository that commands may have created: `git push` runs its hooks. A relative
 /// path counts from the user's current directory.
-fn names_repository_near(entry: &Entry, near: &impl Fn(&str) -> bool) -> bool {
+fn names_repository_near(entry: &GitConfigEntry, near: &impl Fn(&str) -> bool) -> bool {
     let value = entry.value.as_str();
     let is_path = !value.split('/').next().is_some_and(|first| first.contains(':'));
     entry.key == "url" && is_path && (!value.starts_with('/') || near(value))
 }
 
 /// Returns true unless the entry refers to a remote that is not in `remotes`. Git takes any other name for a path.
-fn names_known_remote(entry: &Entry, remotes: &[String]) -> bool {
+fn names_known_remote(entry: &GitConfigEntry, remotes: &[String]) -> bool {
     let is_known = |name: &str| remotes.iter().any(|known| known == name);
     match (entry.section.as_str(), entry.key.as_str()) {
         ("remote", _) => entry.subsection.as_deref().is_some_and(is_known),
@@ -141,7 +141,7 @@ fn names_known_remote(entry: &Entry, remotes: &[String]) -> bool {
 }
 
 /// The table of harmless keys.
-fn harmless(entry: &Entry, inside: &impl Fn(&str) -> bool) -> bool {
+fn harmless(entry: &GitConfigEntry, inside: &impl Fn(&str) -> bool) -> bool {
     let value = entry.value.as_str();
     match (entry.section.as_str(), entry.subsection.as_deref(), entry.key.as_str()) {
         ("core", None, "repositoryformatversion") => matches!(value, "0" | "1"),

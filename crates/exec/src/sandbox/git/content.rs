@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::allowed::Form;
-use super::hash::Format;
+use super::allowed::ContentForm;
+use super::hash::ObjectFormat;
 use super::paths::{parts, spelled};
 use super::tracked;
 
@@ -15,14 +15,14 @@ const PACK: u64 = 4 << 30;
 
 /// The method of checking a form's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Check {
+pub(super) enum ContentCheck {
     /// The complete content, in memory.
     Whole,
     /// Its first bytes.
     Start,
 }
 
-impl Form {
+impl ContentForm {
     /// Returns the maximum size.
     pub(super) fn limit(self) -> u64 {
         match self {
@@ -38,12 +38,12 @@ impl Form {
     }
 
     /// Returns the method of checking.
-    pub(super) fn check(self) -> Check {
+    pub(super) fn check(self) -> ContentCheck {
         match self {
-            Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => Check::Whole,
-            Self::Ids | Self::Config | Self::PackedRefs | Self::State | Self::Promisor => Check::Whole,
-            Self::Log | Self::Text | Self::Rerere | Self::Index => Check::Start,
-            Self::Loose | Self::Pack | Self::PackIndex => Check::Start,
+            Self::Ref | Self::Head | Self::Name | Self::Commondir | Self::Gitdir => ContentCheck::Whole,
+            Self::Ids | Self::Config | Self::PackedRefs | Self::State | Self::Promisor => ContentCheck::Whole,
+            Self::Log | Self::Text | Self::Rerere | Self::Index => ContentCheck::Start,
+            Self::Loose | Self::Pack | Self::PackIndex => ContentCheck::Start,
         }
     }
 
@@ -94,7 +94,7 @@ pub(super) fn is_replacing(name: &[u8]) -> bool {
 }
 
 /// Returns true if `text` is a reflog: two ids, the person, time and zone; then a message.
-pub(super) fn is_log(text: &[u8], format: Format) -> bool {
+pub(super) fn is_log(text: &[u8], format: ObjectFormat) -> bool {
     let entry = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b'\t').unwrap_or(line.len());
         let mut words = line[..end].splitn(3, |byte| *byte == b' ');

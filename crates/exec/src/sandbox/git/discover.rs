@@ -20,7 +20,7 @@ const POINTER: u64 = 8 * 1024;
 
 /// The git directories that were discovered.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Discovered {
+pub(crate) struct DiscoveredRepositories {
     /// The writable git directories, none inside another.
     pub(crate) repositories: Vec<Repository>,
     /// Files and links named `.git`, which must be read-only.
@@ -40,8 +40,8 @@ pub(crate) struct Discovered {
 pub(crate) fn repositories<'a>(
     trees: impl IntoIterator<Item = &'a PathBuf>,
     writable: &[PathBuf],
-) -> Discovered {
-    let mut found = Discovered::default();
+) -> DiscoveredRepositories {
+    let mut found = DiscoveredRepositories::default();
     for tree in trees {
         let Ok(dir) = sys::root(tree) else { continue };
         if found.see(tree, dir.as_fd(), writable).is_break() {
@@ -49,7 +49,7 @@ pub(crate) fn repositories<'a>(
             break;
         }
     }
-    let Discovered { repositories, closed, bare, .. } = &mut found;
+    let DiscoveredRepositories { repositories, closed, bare, .. } = &mut found;
     let is_known = |at: &PathBuf| {
         closed.iter().chain(repositories.iter().map(|known| &known.at)).any(|known| at.starts_with(known))
     };
@@ -89,7 +89,7 @@ pub(super) fn own_directory(Repository { at, root }: &Repository) -> Option<Path
     (own != *at).then_some(own)
 }
 
-impl Discovered {
+impl DiscoveredRepositories {
     /// Records the `.git` of the directory `tree`.
     fn see(&mut self, tree: &Path, dir: BorrowedFd<'_>, writable: &[PathBuf]) -> ControlFlow<()> {
         if is_git(tree) {

@@ -11,21 +11,21 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::place::{Fault, Mark};
+use super::place::{HostWriteFault, LandedMark};
 use super::sys;
-use super::upper::Body;
+use super::upper::LandingContent;
 
 /// The maximum time to wait for another git's lock.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A file under a temporary name until it is renamed. Dropping it removes the file.
-pub(super) struct Draft<'a> {
+pub(super) struct GitTempFile<'a> {
     dir: BorrowedFd<'a>,
     name: Option<OsString>,
     pub(super) file: File,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> GitTempFile<'a> {
     /// Creates a file with the name `name`, which must not exist.
     pub(super) fn new(dir: BorrowedFd<'a>, name: OsString, mode: Mode) -> rustix::io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -34,7 +34,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Renames the file to `name`, and returns its mark.
-    pub(super) fn place(mut self, name: &OsStr, how: RenameFlags) -> Result<Mark, Fault> {
+    pub(super) fn place(mut self, name: &OsStr, how: RenameFlags) -> Result<LandedMark, HostWriteFault> {
         let Some(draft) = self.name.clone() else { return Err(Errno::INVAL.into()) };
         match rustix::fs::renameat_with(self.dir, &draft, self.dir, name, how) {
             // A file system without `RENAME_NOREPLACE`. At worst, an object is replaced by an equal one.
@@ -43,11 +43,11 @@ impl<'a> Draft<'a> {
         }
         self.name = None;
         // Of the open file: another process may have replaced the name already.
-        Ok(Mark::of(&rustix::fs::fstat(&self.file)?))
+        Ok(LandedMark::of(&rustix::fs::fstat(&self.file)?))
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for GitTempFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             let _ = rustix::fs::unlinkat(self.dir, name, AtFlags::empty());
@@ -56,15 +56,15 @@ impl Drop for Draft<'_> {
 }
 
 /// Takes git's lock of the file `name`.
-pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<Draft<'a>, Fault> {
+pub(super) fn lock<'a>(dir: BorrowedFd<'a>, name: &OsStr) -> Result<GitTempFile<'a>, HostWriteFault> {
     const PAUSE: Duration = Duration::from_millis(10);
     let mut lock = name.to_owned();
     lock.push(".lock");
     let begun = Instant::now();
     loop {
-        match Draft::new(dir, lock.clone(), Mode::from_bits_truncate(0o644)) {
+        match GitTempFile::new(dir, lock.clone(), Mode::from_bits_truncate(0o644)) {
             Err(Errno::EXIST) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-            Err(Errno::EXIST) => return Err(Fault::Locked),
+            Err(Errno::EXIST) => return Err(HostWriteFault::Locked),
             other => return Ok(other?),
         }
     }
@@ -79,19 +79,19 @@ pub(super) fn unique() -> OsString {
 }
 
 /// Writes the content.
-pub(super) fn write(to: &mut File, body: &Body) -> std::io::Result<()> {
+pub(super) fn write(to: &mut File, body: &LandingContent) -> std::io::Result<()> {
     match body {
-        Body::Bytes(bytes) => to.write_all(bytes),
-        Body::File(file, size) => std::io::copy(&mut { file }.take(*size), to).map(drop),
+        LandingContent::Bytes(bytes) => to.write_all(bytes),
+        LandingContent::File(file, size) => std::io::copy(&mut { file }.take(*size), to).map(drop),
     }
 }
 
 /// Returns true if the host's file has this content.
-pub(super) fn same(host: &File, body: &Body) -> bool {
+pub(super) fn same(host: &File, body: &LandingContent) -> bool {
     const PIECE: usize = 64 * 1024;
     let length = match body {
-        Body::Bytes(bytes) => bytes.len() as u64,
-        Body::File(_, size) => *size,
+        LandingContent::Bytes(bytes) => bytes.len() as u64,
+        LandingContent::File(_, size) => *size,
     };
     if rustix::fs::fstat(host).map_or(true, |stat| sys::size(&stat) != length) {
         return false;
@@ -102,14 +102,14 @@ pub(super) fn same(host: &File, body: &Body) -> bool {
     while at < length {
         let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE);
         let read = match body {
-            Body::Bytes(bytes) => {
+            LandingContent::Bytes(bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX);
                 bytes
                     .get(from..from.saturating_add(piece))
                     .map(|bytes| ours[..piece].copy_from_slice(bytes))
                     .is_some()
             }
-            Body::File(file, _) => file.read_exact_at(&mut ours[..piece], at).is_ok(),
+            LandingContent::File(file, _) => file.read_exact_at(&mut ours[..piece], at).is_ok(),
         };
         if !read || host.read_exact_at(&mut theirs[..piece], at).is_err() || ours[..piece] != theirs[..piece]
         {

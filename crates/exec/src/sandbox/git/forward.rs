@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Stat;
 
-use super::allowed::Form;
+use super::allowed::ContentForm;
 use super::content::{hex, lines};
-use super::landing::Landing;
+use super::landing::LayerLanding;
 use super::paths::parts;
-use super::place::{Fault, Mark, Put};
-use super::plan::{Item, Job};
-use super::upper::Body;
+use super::place::{HostWriteFault, LandedMark, HostWriteOutcome};
+use super::plan::{LandingItem, LandingJob};
+use super::upper::LandingContent;
 use super::{index, sys};
 
 /// The maximum size of a reflog that is read.
 const LONGEST: u64 = 16 << 20;
 
 /// Decides whether another process has changed this file of the host in a relevant way.
-pub(super) type Ask<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
+pub(super) type ForeignChangeCheck<'a> = Box<dyn Fn(&Path, &Stat) -> bool + 'a>;
 
 /// Packed references by name: there may be a hundred thousand queries.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(super) struct PackedRefs {
     file: PathBuf,
-    mark: Mark,
+    mark: LandedMark,
     ids: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 /// The entries of a reflog after the last entry of another.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tail<'a> {
+pub(super) struct ReflogTail<'a> {
     /// The first old id and the last new id.
     pub(super) from: &'a [u8],
     pub(super) to: &'a [u8],
@@ -43,7 +43,7 @@ pub(super) struct Tail<'a> {
 
 /// Returns the entries of `sandbox` after the last entry of `host`, or `None` if it does not continue from there
 /// without a gap.
-pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
+pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<ReflogTail<'a>> {
     let last =
         host.split_inclusive(|byte| *byte == b'\n').next_back().filter(|line| line.ends_with(b"\n"))?;
     let (_, from) = step(last)?;
@@ -63,7 +63,7 @@ pub(super) fn tail<'a>(host: &'a [u8], sandbox: &'a [u8]) -> Option<Tail<'a>> {
         }
         to = new;
     }
-    Some(Tail { from, to, text })
+    Some(ReflogTail { from, to, text })
 }
 
 /// Returns the two ids at the start of a reflog entry.
@@ -73,11 +73,11 @@ fn step(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (hex(old) && hex(new)).then_some((old, new))
 }
 
-impl Landing<'_> {
+impl LayerLanding<'_> {
     /// Records the references that the host has moved and that the sandbox has moved on from there.
-    pub(super) fn find_forwards(&mut self, items: &[Item]) {
+    pub(super) fn find_forwards(&mut self, items: &[LandingItem]) {
         for item in items {
-            let Job::Write(Form::Ref, Some(Ok(Body::Bytes(text)))) = &item.job else { continue };
+            let LandingJob::Write(ContentForm::Ref, Some(Ok(LandingContent::Bytes(text)))) = &item.job else { continue };
             let Some(from) = self.moved(&item.path, item.changed) else { continue };
             if self.goes_on(&item.path, &from, text) {
                 self.forwards.insert(item.path.clone(), from);
@@ -99,16 +99,16 @@ impl Landing<'_> {
     /// Returns the current value of the host's reference.
     pub(super) fn value(&self, path: &Path) -> Option<Vec<u8>> {
         if self.host.has(path) {
-            let text = self.host.small(path, Form::Ref.limit())?;
+            let text = self.host.small(path, ContentForm::Ref.limit())?;
             return lines(&text).next().filter(|line| hex(line)).map(<[u8]>::to_vec);
         }
         let (git, name) = split(path)?;
         let file = git.join("packed-refs");
-        let mark = Mark::of(&self.host.look(&file)?);
+        let mark = LandedMark::of(&self.host.look(&file)?);
         let mut packed = self.packed.borrow_mut();
         if packed.as_ref().is_none_or(|packed| packed.file != file || packed.mark != mark) {
             let text = self.host.small(&file, LONGEST)?;
-            *packed = Some(Packed { file, mark, ids: by_name(&text) });
+            *packed = Some(PackedRefs { file, mark, ids: by_name(&text) });
         }
         packed.as_ref()?.ids.get(name.to_str()?.as_bytes()).cloned()
     }
@@ -125,20 +125,20 @@ impl Landing<'_> {
     }
 
     /// Returns true if another process has moved a packed reference, and the sandbox did not continue from there.
-    pub(super) fn is_moved(&self, path: &Path, body: &Body, changed: i128) -> bool {
+    pub(super) fn is_moved(&self, path: &Path, body: &LandingContent, changed: i128) -> bool {
         let Some(value) = self.moved(path, changed) else { return false };
-        let same = matches!(body, Body::Bytes(text) if text.strip_suffix(b"\n").unwrap_or(text) == value);
+        let same = matches!(body, LandingContent::Bytes(text) if text.strip_suffix(b"\n").unwrap_or(text) == value);
         !same && self.forwards.get(path) != Some(&value)
     }
 
     /// Merges a reflog that both sides have changed: appends the sandbox's entries.
-    pub(super) fn add_entries(&self, path: &Path, body: &Body) -> Result<Put, Fault> {
-        let (Some(host), Body::Bytes(sandbox)) = (self.host.small(path, LONGEST), body) else {
-            return Ok(Put::Conflict);
+    pub(super) fn add_entries(&self, path: &Path, body: &LandingContent) -> Result<HostWriteOutcome, HostWriteFault> {
+        let (Some(host), LandingContent::Bytes(sandbox)) = (self.host.small(path, LONGEST), body) else {
+            return Ok(HostWriteOutcome::Conflict);
         };
         match tail(&host, sandbox) {
-            None => Ok(Put::Conflict),
-            Some(tail) if tail.text.is_empty() => Ok(Put::Same),
+            None => Ok(HostWriteOutcome::Conflict),
+            Some(tail) if tail.text.is_empty() => Ok(HostWriteOutcome::Same),
             Some(tail) => self.host.append(path, tail.text),
         }
     }
@@ -147,18 +147,18 @@ impl Landing<'_> {
     /// the time of an earlier run's change.
     pub(super) fn by_others(&self, changed: i128) -> impl Fn(&Path, &Stat) -> bool {
         let since = self.layer.began.min(changed);
-        move |path, stat| sys::changed(stat) > since && self.layer.done.get(path) != Some(&Mark::of(stat))
+        move |path, stat| sys::changed(stat) > since && self.layer.done.get(path) != Some(&LandedMark::of(stat))
     }
 
     /// Returns the check of `by_others`, which also accepts a file if `body` includes the change.
-    pub(super) fn ask<'b>(&'b self, form: Form, body: &'b Body, changed: i128) -> Ask<'b> {
+    pub(super) fn ask<'b>(&'b self, form: ContentForm, body: &'b LandingContent, changed: i128) -> ForeignChangeCheck<'b> {
         let by_others = self.by_others(changed);
         match (form, body) {
-            (Form::Ref, _) => Box::new(move |path, stat| {
+            (ContentForm::Ref, _) => Box::new(move |path, stat| {
                 let from = self.forwards.get(path);
                 by_others(path, stat) && from.is_none_or(|from| self.value(path).as_ref() != Some(from))
             }),
-            (Form::Index, Body::File(new, _)) => Box::new(move |path, stat| {
+            (ContentForm::Index, LandingContent::File(new, _)) => Box::new(move |path, stat| {
                 let now = self.layer.indexes.get(path).zip(self.host.file(path));
                 by_others(path, stat) && !now.is_some_and(|(then, now)| index::includes(then, &now, new))
             }),

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::hash::Format;
-use super::index::{self, Known};
-use super::landing::Landing;
+use super::hash::ObjectFormat;
+use super::index::{self, HostIndexPaths};
+use super::landing::LayerLanding;
 use super::paths::{parts, spelled};
 use super::settings::MAX_CONFIG;
-use super::upper::Body;
+use super::upper::LandingContent;
 use super::{allowed, config, sys};
 
 /// The maximum size of a `.git` file: a path and a few letters.
@@ -26,30 +26,30 @@ const POINTER: u64 = 8 * 1024;
 /// The maximum number of new gitlinks.
 const LINKS: usize = 1_000;
 
-impl Landing<'_> {
+impl LayerLanding<'_> {
     /// Returns the object format of the repository that `path` belongs to, or `None` if it is unclear.
-    pub(super) fn format(&mut self, path: &Path) -> Option<Format> {
+    pub(super) fn format(&mut self, path: &Path) -> Option<ObjectFormat> {
         let git: PathBuf = path.iter().take(allowed::repository(&parts(path))).collect();
         if let Some(known) = self.formats.get(&git) {
             return *known;
         }
         let config = self.host.small(&git.join("config"), MAX_CONFIG);
-        let format = config.and_then(|config| Format::of(&config));
+        let format = config.and_then(|config| ObjectFormat::of(&config));
         self.formats.insert(git, format);
         format
     }
 
     /// Returns the part of the index at `path` that may land, or `None`.
-    pub(super) fn index(&self, path: &Path, body: &Body, format: Format) -> Option<Body> {
-        let Body::File(file, _) = body else { return None };
+    pub(super) fn index(&self, path: &Path, body: &LandingContent, format: ObjectFormat) -> Option<LandingContent> {
+        let LandingContent::File(file, _) = body else { return None };
         let git = path.parent()?;
         let host = self.host.file(path).and_then(|file| index::bytes(&file));
-        let mut known = host.map(|host| Known::of(&host, format)).unwrap_or_default();
+        let mut known = host.map(|host| HostIndexPaths::of(&host, format)).unwrap_or_default();
         known.sparse = self.host.has(&git.join("info/sparse-checkout"));
         let checked = index::check(index::bytes(file)?, format, &known)?;
         let may = |link: &Vec<u8>| self.may_link(git, Path::new(OsStr::from_bytes(link))).is_some();
         let fits = checked.links.len() <= LINKS && checked.links.iter().all(may);
-        fits.then_some(Body::Bytes(checked.bytes))
+        fits.then_some(LandingContent::Bytes(checked.bytes))
     }
 
     /// Checks whether the index of `git` may name another repository at `path`.

@@ -7,12 +7,12 @@ use super::config;
 
 /// The object format of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ObjectFormat {
     Sha1,
     Sha256,
 }
 
-impl Format {
+impl ObjectFormat {
     /// Returns the format of the repository with this configuration, or `None` if it is ambiguous. Git reads
     /// `extensions.objectformat` in this one file only, and no letter of a key can be escaped.
     pub(super) fn of(config: &[u8]) -> Option<Self> {
@@ -41,7 +41,7 @@ impl Format {
 
     /// Returns the hash of `bytes`.
     pub(super) fn hash(self, bytes: &[u8]) -> Vec<u8> {
-        let mut hash = Hash::new(self);
+        let mut hash = ObjectHasher::new(self);
         hash.add(bytes);
         hash.end()
     }
@@ -49,16 +49,16 @@ impl Format {
 
 /// An incremental hash.
 #[derive(Debug, Clone)]
-pub(super) enum Hash {
+pub(super) enum ObjectHasher {
     Sha1(Sha1),
     Sha256(Sha256),
 }
 
-impl Hash {
-    pub(super) fn new(format: Format) -> Self {
+impl ObjectHasher {
+    pub(super) fn new(format: ObjectFormat) -> Self {
         match format {
-            Format::Sha1 => Self::Sha1(Sha1::new()),
-            Format::Sha256 => Self::Sha256(Sha256::new()),
+            ObjectFormat::Sha1 => Self::Sha1(Sha1::new()),
+            ObjectFormat::Sha256 => Self::Sha256(Sha256::new()),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::hash::Format;
+use super::hash::ObjectFormat;
 use super::tracked;
 
 /// The maximum size of an index.
@@ -31,7 +31,7 @@ const DIRECTORY: u32 = 0o40_000;
 
 /// One entry.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct IndexEntry<'a> {
     pub(super) path: &'a [u8],
     mode: u32,
     /// The offset of its flags.
@@ -42,7 +42,7 @@ pub(super) struct Entry<'a> {
 
 /// Paths of the host's index with properties that a sandbox may not add.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct HostIndexPaths {
     /// Other repositories (gitlinks).
     pub(super) links: HashSet<Vec<u8>>,
     /// Entries that git is told to assume unchanged or to skip.
@@ -54,15 +54,15 @@ pub(super) struct Known {
 
 /// An index reduced to its entries.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct CheckedIndex {
     pub(super) bytes: Vec<u8>,
     /// Paths of gitlinks that the host's index does not have.
     pub(super) links: Vec<Vec<u8>>,
 }
 
-impl Known {
+impl HostIndexPaths {
     /// Reads the host's index. Returns the default if it is malformed.
-    pub(super) fn of(index: &[u8], format: Format) -> Self {
+    pub(super) fn of(index: &[u8], format: ObjectFormat) -> Self {
         let mut known = Self::default();
         let read = walk(index, format, |entry| {
             let path = || entry.path.to_vec();
@@ -83,7 +83,7 @@ impl Known {
 
 /// Validates `index` and reduces it to the part that may land. Returns `None` if it is malformed, or contains an
 /// entry that must not land.
-pub(super) fn check(mut index: Vec<u8>, format: Format, known: &Known) -> Option<Checked> {
+pub(super) fn check(mut index: Vec<u8>, format: ObjectFormat, known: &HostIndexPaths) -> Option<CheckedIndex> {
     let mut links = Vec::new();
     let mut changed = Vec::new();
     let (end, sparse) = walk(&index, format, |entry| {
@@ -109,14 +109,14 @@ pub(super) fn check(mut index: Vec<u8>, format: Format, known: &Known) -> Option
     }
     let sum = format.hash(&index);
     index.extend(sum);
-    Some(Checked { bytes: index, links })
+    Some(CheckedIndex { bytes: index, links })
 }
 
 /// Calls `each` with every entry. Returns the end of the entries, and whether the index is sparse.
 fn walk(
     index: &[u8],
-    format: Format,
-    mut each: impl FnMut(Entry<'_>) -> Option<()>,
+    format: ObjectFormat,
+    mut each: impl FnMut(IndexEntry<'_>) -> Option<()>,
 ) -> Option<(usize, bool)> {
     let id = format.bytes();
     let body = index.get(..index.len().checked_sub(id)?)?;
@@ -131,7 +131,7 @@ fn walk(
     let mut directories = false;
     // ends: every entry takes bytes of `body`
     for _ in 0..count {
-        let entry = Head::read(body, at, (id, version))?;
+        let entry = IndexEntryHeader::read(body, at, (id, version))?;
         let kept;
         (kept, at) = entry.name(body, at, &mut path, version == 4)?;
         // An unmerged path may have several entries.
@@ -145,14 +145,14 @@ fn walk(
         if !tracked::is_plain(plain.get(kept.known..)?) {
             return None;
         }
-        each(Entry { path: &path, mode: entry.mode, at: entry.at, flags: entry.flags, more: entry.more })?;
+        each(IndexEntry { path: &path, mode: entry.mode, at: entry.at, flags: entry.flags, more: entry.more })?;
     }
     let sparse = extensions(body, at)?;
     (sparse || !directories).then_some((at, sparse))
 }
 
 /// The header of an entry, before its path.
-struct Head {
+struct IndexEntryHeader {
     mode: u32,
     at: usize,
     flags: u16,
@@ -161,7 +161,7 @@ struct Head {
 }
 
 /// The relation of a path to the previous one.
-struct Kept {
+struct PathRelation {
     /// The path sorts after the previous one.
     after: bool,
     same: bool,
@@ -169,7 +169,7 @@ struct Kept {
     known: usize,
 }
 
-impl Head {
+impl IndexEntryHeader {
     fn read(body: &[u8], start: usize, (id, version): (usize, u32)) -> Option<Self> {
         let mode = number(body, start + MODE)?;
         if !matches!(mode, 0o100_644 | 0o100_755 | 0o120_000 | DIRECTORY | GITLINK) {
@@ -185,7 +185,7 @@ impl Head {
     }
 
     /// Sets `path` to the path of this entry, and returns the offset of the next one.
-    fn name(&self, body: &[u8], start: usize, path: &mut Vec<u8>, short: bool) -> Option<(Kept, usize)> {
+    fn name(&self, body: &[u8], start: usize, path: &mut Vec<u8>, short: bool) -> Option<(PathRelation, usize)> {
         let (drop, from) = if short { varint(body, self.path)? } else { (path.len(), self.path) };
         let keep = path.len().checked_sub(drop)?;
         let rest = body.get(from..)?;
@@ -203,7 +203,7 @@ impl Head {
         }
         let end = from + length;
         let next = if short { end + 1 } else { start + (end - start) / 8 * 8 + 8 };
-        let kept = Kept { after: order.is_gt(), same: order.is_eq(), known };
+        let kept = PathRelation { after: order.is_gt(), same: order.is_eq(), known };
         body.get(end..next)?.iter().all(|byte| *byte == 0).then_some((kept, next))
     }
 }
@@ -277,11 +277,11 @@ pub(super) fn bytes(file: &File) -> Option<Vec<u8>> {
 }
 
 /// Mode, id and flags by path and stage.
-type Entries<'a> = HashMap<(&'a [u8], u8), (&'a [u8], &'a [u8])>;
+type IndexEntryMap<'a> = HashMap<(&'a [u8], u8), (&'a [u8], &'a [u8])>;
 
 /// Returns the entries of an index whose object ids have `id` bytes, without cached file metadata. Returns `None` if
 /// it is malformed, or if some entries are stored elsewhere.
-fn entries(index: &[u8], id: usize) -> Option<Entries<'_>> {
+fn entries(index: &[u8], id: usize) -> Option<IndexEntryMap<'_>> {
     let version = number(index, 4).filter(|_| index.starts_with(b"DIRC"))?;
     // Version 4 compresses paths, which is not worth the effort.
     let count = number(index, 8).filter(|_| matches!(version, 2 | 3))?;

@@ -5,36 +5,36 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::allowed::{self, Form, Phase, Removal, Verdict, in_store};
+use super::allowed::{self, ContentForm, LandingPhase, RemovalScope, LandingVerdict, in_store};
 use super::config;
 use super::content::{
     is_head, is_ids, is_log, is_name_or_id, is_packed, is_reference, is_rerere, is_tree_inside,
 };
 use super::draft::write;
-use super::forward::Packed;
-use super::hash::Format;
-use super::layer::{Layer, Report};
+use super::forward::PackedRefs;
+use super::hash::ObjectFormat;
+use super::layer::{GitLayer, LandingReport};
 use super::objects::INFLATED;
-use super::operation::Group;
+use super::operation::OperationScope;
 use super::paths::{parts, shown, spelled};
-use super::place::{Change, Fault, Host, Mark, Put};
-use super::plan::{Item, Job, Plan};
-use super::upper::{Body, Unread, Upper};
+use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, LandedMark, HostWriteOutcome};
+use super::plan::{LandingItem, LandingJob, LandingPlan};
+use super::upper::{LandingContent, UnreadReason, UpperDir};
 
 /// One landing in progress.
-pub(super) struct Landing<'a> {
-    pub(super) layer: &'a mut Layer,
-    pub(super) host: &'a Host,
-    pub(super) upper: &'a Upper,
-    pub(super) report: Report,
+pub(super) struct LayerLanding<'a> {
+    pub(super) layer: &'a mut GitLayer,
+    pub(super) host: &'a HostGitDir,
+    pub(super) upper: &'a UpperDir,
+    pub(super) report: LandingReport,
     /// Operations in progress that do not land, and the files that they block.
-    pub(super) held: Vec<Group>,
+    pub(super) held: Vec<OperationScope>,
     /// References that another process has moved and the sandbox moved on from, with the host's value.
     pub(super) forwards: HashMap<PathBuf, Vec<u8>>,
     /// Cache of the host's packed references that were read last.
-    pub(super) packed: RefCell<Option<Packed>>,
+    pub(super) packed: RefCell<Option<PackedRefs>>,
     /// Object formats by repository, relative to the git directory.
-    pub(super) formats: HashMap<PathBuf, Option<Format>>,
+    pub(super) formats: HashMap<PathBuf, Option<ObjectFormat>>,
     /// The remaining budget of inflated bytes.
     pub(super) room: u64,
     /// True if not all objects landed.
@@ -44,18 +44,18 @@ pub(super) struct Landing<'a> {
 }
 
 /// The outcome for one file.
-pub(super) enum End {
+pub(super) enum LandOutcome {
     /// The outcome of the write.
-    Put(Put),
+    Put(HostWriteOutcome),
     /// Only a part landed, so the file also stays in the upper directory.
-    Partly(Mark),
+    Partly(LandedMark),
     /// The file no longer exists.
     Gone,
 }
 
-impl<'a> Landing<'a> {
+impl<'a> LayerLanding<'a> {
     /// Creates a landing from `upper` to `host`.
-    pub(super) fn new(layer: &'a mut Layer, host: &'a Host, upper: &'a Upper) -> Self {
+    pub(super) fn new(layer: &'a mut GitLayer, host: &'a HostGitDir, upper: &'a UpperDir) -> Self {
         let (report, held, forwards, formats, packed) = Default::default();
         let room = INFLATED;
         let (incomplete, unpacked) = (false, false);
@@ -63,7 +63,7 @@ impl<'a> Landing<'a> {
     }
 
     /// Lands all items of `plan` in order.
-    pub(super) fn carry_out(&mut self, plan: &mut Plan) {
+    pub(super) fn carry_out(&mut self, plan: &mut LandingPlan) {
         if plan.cut {
             // An incompletely read upper directory stays unchanged, including its overlay marks.
             (plan.dropped, plan.directories) = Default::default();
@@ -75,7 +75,7 @@ impl<'a> Landing<'a> {
         plan.unread.iter().for_each(|path| self.report.fault(format!("{} cannot be read", shown(path))));
         self.incomplete = plan.unread.iter().any(|path| in_store(&parts(path)));
         self.make_wanted(plan);
-        let objects = plan.items.partition_point(|item| item.phase() <= Phase::PackIndexes);
+        let objects = plan.items.partition_point(|item| item.phase() <= LandingPhase::PackIndexes);
         plan.items.drain(..objects).for_each(|item| self.one(item));
         if self.incomplete {
             // An old reference is better than one to a missing object.
@@ -92,7 +92,7 @@ impl<'a> Landing<'a> {
                 None => self.one(item),
                 Some(group) if group.contested => {
                     let (rescue, phase) = (rescue(&item), item.phase());
-                    self.note(item.path, phase, Put::Conflict, rescue.as_deref());
+                    self.note(item.path, phase, HostWriteOutcome::Conflict, rescue.as_deref());
                 }
                 Some(_) => {}
             }
@@ -100,8 +100,8 @@ impl<'a> Landing<'a> {
     }
 
     /// Creates the directories that a new repository needs.
-    fn make_wanted(&self, plan: &Plan) {
-        let head = |item: &Item| matches!(item.job, Job::Write(Form::Head, _));
+    fn make_wanted(&self, plan: &LandingPlan) {
+        let head = |item: &LandingItem| matches!(item.job, LandingJob::Write(ContentForm::Head, _));
         let heads: HashSet<&Path> =
             plan.items.iter().filter(|item| head(item)).map(|item| item.path.as_path()).collect();
         for path in &plan.wanted {
@@ -112,70 +112,70 @@ impl<'a> Landing<'a> {
         }
     }
 
-    fn one(&mut self, item: Item) {
+    fn one(&mut self, item: LandingItem) {
         let (path, phase) = (item.path.clone(), item.phase());
         let rescue = rescue(&item);
         let end = match item.job {
             // Not worth opening.
-            Job::Write(form, _) if form.is_forever() && self.host.has(&path) => Ok(End::Put(Put::Same)),
-            Job::Write(form, body) => {
+            LandingJob::Write(form, _) if form.is_forever() && self.host.has(&path) => Ok(LandOutcome::Put(HostWriteOutcome::Same)),
+            LandingJob::Write(form, body) => {
                 let body = body.unwrap_or_else(|| self.upper.body(&path, form));
                 match body {
                     Ok(body) => self.write(&item.path, form, body, (item.removal, item.changed)),
-                    Err(Unread::Gone) => Ok(End::Gone),
-                    Err(Unread::Unfit) => Ok(End::Put(Put::Kept)),
-                    Err(Unread::Fault(errno)) => Err(errno.into()),
+                    Err(UnreadReason::Gone) => Ok(LandOutcome::Gone),
+                    Err(UnreadReason::Unfit) => Ok(LandOutcome::Put(HostWriteOutcome::Kept)),
+                    Err(UnreadReason::Fault(errno)) => Err(errno.into()),
                 }
             }
-            Job::Remove => self.remove(&path, item.removal, item.changed),
+            LandingJob::Remove => self.remove(&path, item.removal, item.changed),
         };
-        let stuck = !matches!(end, Ok(End::Put(Put::Landed(_) | Put::Same) | End::Gone));
-        self.unpacked |= phase == Phase::PackedRefs && stuck;
+        let stuck = !matches!(end, Ok(LandOutcome::Put(HostWriteOutcome::Landed(_) | HostWriteOutcome::Same) | LandOutcome::Gone));
+        self.unpacked |= phase == LandingPhase::PackedRefs && stuck;
         match end {
-            Ok(End::Gone) => {}
-            Ok(End::Partly(mark)) => {
+            Ok(LandOutcome::Gone) => {}
+            Ok(LandOutcome::Partly(mark)) => {
                 self.report.landed += 1;
                 self.report.keep(path.clone());
                 self.layer.done.insert(path, mark);
             }
-            Ok(End::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
+            Ok(LandOutcome::Put(put)) => self.note(path, phase, put, rescue.as_deref()),
             Err(fault) => {
                 self.incomplete |= phase.is_objects();
                 self.report.fault(match fault {
-                    Fault::Locked => format!("{} is locked by another git", shown(&path)),
-                    Fault::Io(error) => format!("{}: {error}", shown(&path)),
+                    HostWriteFault::Locked => format!("{} is locked by another git", shown(&path)),
+                    HostWriteFault::Io(error) => format!("{}: {error}", shown(&path)),
                 });
             }
         }
     }
 
-    fn note(&mut self, path: PathBuf, phase: Phase, put: Put, rescue: Option<&str>) {
+    fn note(&mut self, path: PathBuf, phase: LandingPhase, put: HostWriteOutcome, rescue: Option<&str>) {
         match put {
-            Put::Landed(mark) => {
+            HostWriteOutcome::Landed(mark) => {
                 self.report.landed += 1;
-                if phase == Phase::Index
+                if phase == LandingPhase::Index
                     && let Some(file) = self.host.file(&path)
                 {
                     self.layer.indexes.insert(path.clone(), file);
                 }
                 // An object is never replaced, so its origin is never checked.
-                if phase > Phase::PackIndexes {
+                if phase > LandingPhase::PackIndexes {
                     self.layer.done.insert(path.clone(), mark);
                 }
             }
-            Put::Removed => {
+            HostWriteOutcome::Removed => {
                 self.report.landed += 1;
                 self.layer.forget(&path);
             }
-            Put::Same => {}
-            Put::Conflict => {
+            HostWriteOutcome::Same => {}
+            HostWriteOutcome::Conflict => {
                 // A conflict of a reflog is reported with its reference. The last text in an editor is no loss.
-                let log = matches!(allowed::judge(&parts(&path)), Verdict::Land(Form::Log, _));
+                let log = matches!(allowed::judge(&parts(&path)), LandingVerdict::Land(ContentForm::Log, _));
                 if !log && !shown(&path).ends_with("_EDITMSG") {
                     self.report.conflict(told(&path, rescue));
                 }
             }
-            Put::Kept => {
+            HostWriteOutcome::Kept => {
                 self.incomplete |= phase.is_objects();
                 self.report.keep(path);
                 return;
@@ -187,77 +187,77 @@ impl<'a> Landing<'a> {
     fn write(
         &mut self,
         path: &Path,
-        form: Form,
-        body: Body,
-        (removal, changed): (Removal, i128),
-    ) -> Result<End, Fault> {
+        form: ContentForm,
+        body: LandingContent,
+        (removal, changed): (RemovalScope, i128),
+    ) -> Result<LandOutcome, HostWriteFault> {
         match form {
-            Form::Config => return self.config(path, body),
-            Form::Index => return self.stage(path, &body, changed),
-            Form::Loose | Form::Pack | Form::PackIndex => return self.object(path, form, &body),
+            ContentForm::Config => return self.config(path, body),
+            ContentForm::Index => return self.stage(path, &body, changed),
+            ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => return self.object(path, form, &body),
             _ => {}
         }
-        let format = if form == Form::Log { self.format(path) } else { None };
+        let format = if form == ContentForm::Log { self.format(path) } else { None };
         let Some(bytes) = body.whole().filter(|bytes| self.fits((path, form), bytes, format)) else {
-            return Ok(End::Put(Put::Kept));
+            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
         };
-        let body = Body::Bytes(bytes);
+        let body = LandingContent::Bytes(bytes);
         let put = if form.is_forever() {
             self.host.add(path, |to| write(to, &body))?
-        } else if form == Form::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
-            Put::Conflict
+        } else if form == ContentForm::Ref && !self.host.has(path) && self.is_moved(path, &body, changed) {
+            HostWriteOutcome::Conflict
         } else {
             let by_others = self.ask(form, &body, changed);
-            let asked = Change { removal, by_others: &*by_others };
+            let asked = ReplaceGuard { removal, by_others: &*by_others };
             let put = self.host.replace(path, &body, &asked)?;
             drop(by_others);
-            if put == Put::Conflict && form == Form::Log { self.add_entries(path, &body)? } else { put }
+            if put == HostWriteOutcome::Conflict && form == ContentForm::Log { self.add_entries(path, &body)? } else { put }
         };
-        Ok(End::Put(put))
+        Ok(LandOutcome::Put(put))
     }
 
     /// Lands an index, without data that git can compute itself.
-    fn stage(&mut self, path: &Path, body: &Body, changed: i128) -> Result<End, Fault> {
+    fn stage(&mut self, path: &Path, body: &LandingContent, changed: i128) -> Result<LandOutcome, HostWriteFault> {
         let checked = self.format(path).and_then(|format| self.index(path, body, format));
-        let Some(checked) = checked else { return Ok(End::Put(Put::Kept)) };
-        let by_others = self.ask(Form::Index, body, changed);
-        let asked = Change { removal: Removal::Never, by_others: &*by_others };
-        Ok(End::Put(self.host.replace(path, &checked, &asked)?))
+        let Some(checked) = checked else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
+        let by_others = self.ask(ContentForm::Index, body, changed);
+        let asked = ReplaceGuard { removal: RemovalScope::Never, by_others: &*by_others };
+        Ok(LandOutcome::Put(self.host.replace(path, &checked, &asked)?))
     }
 
-    fn fits(&self, (path, form): (&Path, Form), bytes: &[u8], format: Option<Format>) -> bool {
+    fn fits(&self, (path, form): (&Path, ContentForm), bytes: &[u8], format: Option<ObjectFormat>) -> bool {
         let at = || self.layer.repository.at.join(path.parent().unwrap_or(path));
         let inside = |text: &[u8]| is_tree_inside(text, &at(), &self.layer.repository.root);
         match form {
-            Form::Ref => is_reference(bytes),
-            Form::Head => is_head(bytes),
-            Form::Log => self.is_history(path, bytes, format),
-            Form::Text => !bytes.contains(&0),
-            Form::Rerere => is_rerere(bytes),
-            Form::Ids => is_ids(bytes),
-            Form::Name => is_name_or_id(bytes),
-            Form::PackedRefs => is_packed(bytes),
-            Form::Commondir => bytes == b"../..\n",
+            ContentForm::Ref => is_reference(bytes),
+            ContentForm::Head => is_head(bytes),
+            ContentForm::Log => self.is_history(path, bytes, format),
+            ContentForm::Text => !bytes.contains(&0),
+            ContentForm::Rerere => is_rerere(bytes),
+            ContentForm::Ids => is_ids(bytes),
+            ContentForm::Name => is_name_or_id(bytes),
+            ContentForm::PackedRefs => is_packed(bytes),
+            ContentForm::Commondir => bytes == b"../..\n",
             // The sandbox must not touch a worktree that lies elsewhere.
-            Form::Gitdir => {
+            ContentForm::Gitdir => {
                 inside(bytes) && self.host.small(path, form.limit()).is_none_or(|old| inside(&old))
             }
-            Form::Promisor => self.is_promise(path, bytes),
-            Form::Config | Form::Loose | Form::Pack | Form::PackIndex => false,
-            Form::Index | Form::State => false,
+            ContentForm::Promisor => self.is_promise(path, bytes),
+            ContentForm::Config | ContentForm::Loose | ContentForm::Pack | ContentForm::PackIndex => false,
+            ContentForm::Index | ContentForm::State => false,
         }
     }
 
     /// Returns true if this may be a reflog. Entries that the host already has are accepted.
-    fn is_history(&self, path: &Path, bytes: &[u8], format: Option<Format>) -> bool {
-        let old = self.host.small(path, Form::Log.limit()).unwrap_or_default();
+    fn is_history(&self, path: &Path, bytes: &[u8], format: Option<ObjectFormat>) -> bool {
+        let old = self.host.small(path, ContentForm::Log.limit()).unwrap_or_default();
         let new = bytes.strip_prefix(old.as_slice()).filter(|_| old.ends_with(b"\n")).unwrap_or(bytes);
         format.is_some_and(|format| is_log(new, format))
     }
 
     /// Lands the harmless part of a configuration, only where the host has none.
-    fn config(&self, path: &Path, body: Body) -> Result<End, Fault> {
-        let Body::Bytes(text) = body else { return Ok(End::Put(Put::Kept)) };
+    fn config(&self, path: &Path, body: LandingContent) -> Result<LandOutcome, HostWriteFault> {
+        let LandingContent::Bytes(text) = body else { return Ok(LandOutcome::Put(HostWriteOutcome::Kept)) };
         let git = path.parent().filter(|git| !git.as_os_str().is_empty());
         let root = &self.layer.repository.root;
         let inside = |tree: &str| {
@@ -270,54 +270,54 @@ impl<'a> Landing<'a> {
         let near = |path: &str| spelled(root, Path::new(path)).is_none_or(|path| path.starts_with(root));
         let rewritten = config::rewrite(&text, inside, near);
         let known = self.host.look(path);
-        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&Mark::of(&stat)));
+        let ours = known.is_none_or(|stat| self.layer.done.get(path) == Some(&LandedMark::of(&stat)));
         if known.is_some() && !ours {
             let same = rewritten.complete
                 && self
                     .host
-                    .small(path, Form::Config.limit())
+                    .small(path, ContentForm::Config.limit())
                     .is_some_and(|old| old == text || old == rewritten.text.as_bytes());
-            return Ok(End::Put(if same { Put::Same } else { Put::Kept }));
+            return Ok(LandOutcome::Put(if same { HostWriteOutcome::Same } else { HostWriteOutcome::Kept }));
         }
         // Existing objects were read in the format of the previous configuration.
-        let old = known.and_then(|_| self.host.small(path, Form::Config.limit()));
-        let format = Format::of(rewritten.text.as_bytes());
-        if format.is_none() || old.is_some_and(|old| Format::of(&old) != format) {
-            return Ok(End::Put(Put::Kept));
+        let old = known.and_then(|_| self.host.small(path, ContentForm::Config.limit()));
+        let format = ObjectFormat::of(rewritten.text.as_bytes());
+        if format.is_none() || old.is_some_and(|old| ObjectFormat::of(&old) != format) {
+            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
         }
-        let change = Change {
-            removal: Removal::Never,
-            by_others: &|_, stat| self.layer.done.get(path) != Some(&Mark::of(stat)),
+        let change = ReplaceGuard {
+            removal: RemovalScope::Never,
+            by_others: &|_, stat| self.layer.done.get(path) != Some(&LandedMark::of(stat)),
         };
-        match self.host.replace(path, &Body::Bytes(rewritten.text.into_bytes()), &change)? {
-            Put::Landed(mark) if !rewritten.complete => Ok(End::Partly(mark)),
-            Put::Same if !rewritten.complete => Ok(End::Put(Put::Kept)),
-            put => Ok(End::Put(put)),
+        match self.host.replace(path, &LandingContent::Bytes(rewritten.text.into_bytes()), &change)? {
+            HostWriteOutcome::Landed(mark) if !rewritten.complete => Ok(LandOutcome::Partly(mark)),
+            HostWriteOutcome::Same if !rewritten.complete => Ok(LandOutcome::Put(HostWriteOutcome::Kept)),
+            put => Ok(LandOutcome::Put(put)),
         }
     }
 
-    fn remove(&self, path: &Path, removal: Removal, changed: i128) -> Result<End, Fault> {
+    fn remove(&self, path: &Path, removal: RemovalScope, changed: i128) -> Result<LandOutcome, HostWriteFault> {
         let names = parts(path);
         // The value may be in the packed references that did not land.
         if self.unpacked && names.contains(&b"refs".as_slice()) && !names.contains(&b"logs".as_slice()) {
-            return Ok(End::Put(Put::Conflict));
+            return Ok(LandOutcome::Put(HostWriteOutcome::Conflict));
         }
         if let [b"worktrees", _] = &names[allowed::repository(&names)..] {
-            let tree = self.host.small(&path.join("gitdir"), Form::Gitdir.limit());
+            let tree = self.host.small(&path.join("gitdir"), ContentForm::Gitdir.limit());
             let at = self.layer.repository.at.join(path);
             let inside = tree.is_some_and(|tree| is_tree_inside(&tree, &at, &self.layer.repository.root));
             if self.host.has(path) && !inside {
-                return Ok(End::Put(Put::Kept));
+                return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
             }
         }
         let by_others = self.by_others(changed);
-        Ok(End::Put(self.host.remove(path, &Change { removal, by_others: &by_others })?))
+        Ok(LandOutcome::Put(self.host.remove(path, &ReplaceGuard { removal, by_others: &by_others })?))
     }
 }
 
 /// Returns the sandbox's id of a reference, with which its commit is found again after a conflict.
-fn rescue(item: &Item) -> Option<String> {
-    let Job::Write(Form::Ref | Form::Head, Some(Ok(Body::Bytes(bytes)))) = &item.job else { return None };
+fn rescue(item: &LandingItem) -> Option<String> {
+    let LandingJob::Write(ContentForm::Ref | ContentForm::Head, Some(Ok(LandingContent::Bytes(bytes)))) = &item.job else { return None };
     let text = std::str::from_utf8(bytes).ok().filter(|_| is_ids(bytes))?;
     Some(text.trim().to_owned())
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::Repository;
-use super::allowed::{self, Removal, Verdict};
-use super::landing::Landing;
+use super::allowed::{self, RemovalScope, LandingVerdict};
+use super::landing::LayerLanding;
 use super::paths::{parts, shown};
-use super::place::{Host, Mark};
-use super::plan::{Item, Job, Plan};
-use super::upper::Upper;
+use super::place::{HostGitDir, LandedMark};
+use super::plan::{LandingItem, LandingJob, LandingPlan};
+use super::upper::UpperDir;
 
 /// The maximum number of names reported of a kind.
 const TOLD: usize = 16;
@@ -24,17 +24,17 @@ const BEHIND: i128 = 20_000_000;
 
 /// The changes of a run in one git directory, and the state of their landing.
 #[derive(Debug)]
-pub(crate) struct Layer {
+pub(crate) struct GitLayer {
     pub(super) repository: Repository,
     upper: PathBuf,
     /// The start of the run, in nanoseconds.
     pub(super) began: i128,
     /// Files that landed, with their mark: a different mark means that another process changed the file.
-    pub(super) done: BTreeMap<PathBuf, Mark>,
+    pub(super) done: BTreeMap<PathBuf, LandedMark>,
     /// The indexes at the start of the run. Git replaces an index, so an open one stays unchanged.
     pub(super) indexes: HashMap<PathBuf, File>,
     /// The upper directory when it was last found empty, with its change times.
-    empty: Option<(Upper, [i128; 2])>,
+    empty: Option<(UpperDir, [i128; 2])>,
 }
 
 /// The age of a change after which a later one certainly has another time, in nanoseconds.
@@ -46,7 +46,7 @@ fn now() -> i128 {
 
 /// The result of landing a run's changes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Landed {
+pub(crate) struct LandedChanges {
     /// The number of files written or removed on the host.
     pub(crate) landed: usize,
     /// Names below the git directory that stay in the sandbox, sorted, at most 16.
@@ -59,11 +59,11 @@ pub(crate) struct Landed {
     pub(crate) faults: Vec<String>,
 }
 
-impl Layer {
+impl GitLayer {
     /// Creates a layer over `repository` for a run that is about to start.
     pub(crate) fn new(repository: Repository, upper: PathBuf) -> Self {
         let began = now();
-        let indexes = Host::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
+        let indexes = HostGitDir::open(&repository.at).map(|host| indexes(&host)).unwrap_or_default();
         Self { repository, upper, began, done: BTreeMap::new(), indexes, empty: None }
     }
 
@@ -76,7 +76,7 @@ impl Layer {
         if self.empty.as_ref().is_some_and(|(upper, times)| upper.times() == Ok(*times)) {
             return false;
         }
-        let Ok(upper) = Upper::open(&self.upper) else { return true };
+        let Ok(upper) = UpperDir::open(&self.upper) else { return true };
         let (times, empty) = (upper.times(), upper.is_empty() == Ok(true));
         // A change within the same clock tick as the last one would leave no trace.
         let settled = |times: &[i128; 2]| empty && times.iter().all(|time| time + SETTLED < now());
@@ -85,8 +85,8 @@ impl Layer {
     }
 
     /// Lands the allowed changes while the run may continue: nothing is removed from the upper directory.
-    pub(crate) fn land(&mut self) -> Landed {
-        self.bring(Host::seen, |_, _, _| {})
+    pub(crate) fn land(&mut self) -> LandedChanges {
+        self.bring(HostGitDir::seen, |_, _, _| {})
     }
 
     /// Lands the allowed changes after the run, when the upper directory is no longer mounted. Landed files are
@@ -94,7 +94,7 @@ impl Layer {
     ///
     /// Conflicting files are removed too: the next run would not know of the conflict, and would land them over the
     /// host's.
-    pub(crate) fn finish(mut self) -> Landed {
+    pub(crate) fn finish(mut self) -> LandedChanges {
         self.bring(
             |host| host,
             |upper, plan, settled| {
@@ -110,28 +110,28 @@ impl Layer {
 
     fn bring(
         &mut self,
-        to: impl FnOnce(Host) -> Host,
-        sweep: impl FnOnce(&Upper, &Plan, &[PathBuf]),
-    ) -> Landed {
+        to: impl FnOnce(HostGitDir) -> HostGitDir,
+        sweep: impl FnOnce(&UpperDir, &LandingPlan, &[PathBuf]),
+    ) -> LandedChanges {
         let failed =
-            |what: &str, error| Landed { faults: vec![format!("{what}: {error}")], ..Landed::default() };
-        let upper = match Upper::open(&self.upper) {
+            |what: &str, error| LandedChanges { faults: vec![format!("{what}: {error}")], ..LandedChanges::default() };
+        let upper = match UpperDir::open(&self.upper) {
             Ok(upper) => upper,
             Err(errno) => return failed("the changes cannot be read", errno),
         };
         match upper.is_empty() {
-            Ok(true) if self.done.is_empty() => return Landed::default(),
+            Ok(true) if self.done.is_empty() => return LandedChanges::default(),
             Ok(_) => {}
             Err(errno) => return failed("the changes cannot be read", errno),
         }
-        let host = match Host::open(&self.repository.at) {
+        let host = match HostGitDir::open(&self.repository.at) {
             Ok(host) => to(host),
             Err(errno) => return failed("the git directory cannot be opened", errno),
         };
-        let mut plan = Plan::read(&upper, &host);
+        let mut plan = LandingPlan::read(&upper, &host);
         plan.items.extend(self.vanished(&upper));
-        plan.items.sort_by_key(Item::phase);
-        let mut landing = Landing::new(self, &host, &upper);
+        plan.items.sort_by_key(LandingItem::phase);
+        let mut landing = LayerLanding::new(self, &host, &upper);
         landing.carry_out(&mut plan);
         let mut report = landing.report;
         sweep(&upper, &plan, &report.settled);
@@ -156,25 +156,25 @@ impl Layer {
 
     /// Returns removals of files that an earlier landing brought to the host and the run has removed since. In a new
     /// directory, a removal leaves no whiteout.
-    fn vanished(&self, upper: &Upper) -> Vec<Item> {
+    fn vanished(&self, upper: &UpperDir) -> Vec<LandingItem> {
         let mut gone = HashSet::new();
         for path in self.done.keys().filter(|path| upper.lacks(path)) {
             let tree: PathBuf = path.iter().take(2).collect();
             let work = path.parent().filter(|dir| allowed::is_operation(&parts(dir)));
             if path.starts_with("worktrees") && upper.lacks(&tree) {
-                gone.insert((tree, Removal::Tree));
+                gone.insert((tree, RemovalScope::Tree));
             } else if let Some(work) = work.filter(|work| upper.lacks(work)) {
-                gone.insert((work.to_owned(), Removal::Tree));
-            } else if let Verdict::Land(_, Removal::File | Removal::Tree) = allowed::judge(&parts(path)) {
-                gone.insert((path.clone(), Removal::File));
+                gone.insert((work.to_owned(), RemovalScope::Tree));
+            } else if let LandingVerdict::Land(_, RemovalScope::File | RemovalScope::Tree) = allowed::judge(&parts(path)) {
+                gone.insert((path.clone(), RemovalScope::File));
             }
         }
-        let item = |(path, removal)| Item { path, removal, changed: i128::MAX, job: Job::Remove };
+        let item = |(path, removal)| LandingItem { path, removal, changed: i128::MAX, job: LandingJob::Remove };
         gone.into_iter().map(item).collect()
     }
 }
 
-impl Landed {
+impl LandedChanges {
     /// Adds the result of another layer, or a later one of the same layer.
     pub(crate) fn add(&mut self, other: Self) {
         self.landed += other.landed;
@@ -215,7 +215,7 @@ impl Landed {
     }
 }
 
-fn indexes(host: &Host) -> HashMap<PathBuf, File> {
+fn indexes(host: &HostGitDir) -> HashMap<PathBuf, File> {
     let linked = host.names(Path::new("worktrees")).into_iter().take(INDEXES);
     let linked = linked.map(|name| Path::new("worktrees").join(name).join("index"));
     std::iter::once(PathBuf::from("index"))
@@ -226,7 +226,7 @@ fn indexes(host: &Host) -> HashMap<PathBuf, File> {
 
 /// The collected outcomes of a landing.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct LandingReport {
     pub(super) landed: usize,
     kept: BTreeSet<PathBuf>,
     /// The number of further kept files.
@@ -237,7 +237,7 @@ pub(super) struct Report {
     pub(super) settled: Vec<PathBuf>,
 }
 
-impl Report {
+impl LandingReport {
     /// Records a file that stays in the sandbox.
     pub(super) fn keep(&mut self, path: PathBuf) {
         if self.kept.len() < NOTED {
@@ -267,8 +267,8 @@ impl Report {
         }
     }
 
-    fn told(self) -> Landed {
-        Landed {
+    fn told(self) -> LandedChanges {
+        LandedChanges {
             landed: self.landed,
             more_kept_back: self.kept.len().saturating_sub(TOLD) + self.more,
             kept_back: self.kept.iter().take(TOLD).map(|path| shown(path)).collect(),

@@ -6,7 +6,7 @@
 use std::io::{BufReader, Read, Result, Write};
 use std::ops::ControlFlow;
 
-use super::hash::{Format, Hash};
+use super::hash::{ObjectFormat, ObjectHasher};
 use super::inflate::{Inflater, wrong};
 
 /// The maximum length of an object header: the kind, a length, a zero.
@@ -17,11 +17,11 @@ const HEADER: usize = 32;
 pub(super) fn copy(
     from: impl Read,
     to: &mut impl Write,
-    (id, format): (&[u8], Format),
+    (id, format): (&[u8], ObjectFormat),
     room: &mut u64,
 ) -> Result<()> {
-    let mut from = BufReader::new(Tee { from, to });
-    let (mut hash, mut start, mut length) = (Hash::new(format), Vec::new(), 0_u64);
+    let mut from = BufReader::new(TeeReader { from, to });
+    let (mut hash, mut start, mut length) = (ObjectHasher::new(format), Vec::new(), 0_u64);
     Inflater::new().run(&mut from, |piece| {
         if start.len() < HEADER {
             start.extend(piece.iter().take(HEADER - start.len()));
@@ -54,12 +54,12 @@ fn whole(start: &[u8]) -> Option<u64> {
 }
 
 /// Reader that copies all bytes to a writer.
-struct Tee<'a, R, W> {
+struct TeeReader<'a, R, W> {
     from: R,
     to: &'a mut W,
 }
 
-impl<R: Read, W: Write> Read for Tee<'_, R, W> {
+impl<R: Read, W: Write> Read for TeeReader<'_, R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let got = self.from.read(buffer)?;
         self.to.write_all(&buffer[..got])?;

@@ -57,11 +57,11 @@ mod words;
 mod tests;
 
 #[cfg(test)]
-use discover::Discovered;
+use discover::DiscoveredRepositories;
 pub(crate) use discover::{common_directory, is_git, outer_repositories, repositories};
-pub(crate) use layer::{Landed, Layer};
-pub(crate) use obeyed::{GitObeyed, obeyed};
-pub(crate) use stray::{Strays, recover};
+pub(crate) use layer::{LandedChanges, GitLayer};
+pub(crate) use obeyed::{GitInputs, obeyed};
+pub(crate) use stray::{PlantedFileWatch, recover};
 
 /// A git directory that commands may use, and its working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -64,7 +64,7 @@ const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/att
 
 /// The files of one repository.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct GitObeyed {
+pub(crate) struct GitInputs {
     /// Configuration, hooks, and programs that the configuration names.
     pub(crate) configuration: Vec<(PathBuf, WhenMissing)>,
     /// Symlinks on the way to the configuration: replacing one would redirect git.
@@ -82,9 +82,9 @@ pub(crate) struct GitObeyed {
 }
 
 /// Finds the files that git obeys in `repository`, for a user with this `home`.
-pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed {
+pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs {
     let Repository { at, root } = repository;
-    let mut found = GitObeyed::default();
+    let mut found = GitInputs::default();
     let own = discover::own_directory(repository);
     let settings = GitSettings::of(at, own.as_deref(), home);
     found.unread.clone_from(&settings.unread);
@@ -114,7 +114,7 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitObeyed 
     found
 }
 
-impl GitObeyed {
+impl GitInputs {
     /// Returns true if all files that were read are unchanged.
     pub(crate) fn is_current(&self) -> bool {
         self.read.iter().all(|(file, before)| FileStamp::of(file) == *before)

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::hash::Format;
+use super::hash::ObjectFormat;
 use super::inflate::Inflater;
 use super::{delta, sys};
 
@@ -27,7 +27,7 @@ const FAN_END: u64 = 8 + 256 * 4;
 /// The objects of one repository.
 pub(super) struct ObjectStore {
     git: OwnedFd,
-    format: Format,
+    format: ObjectFormat,
     packs: Vec<StoredPack>,
     inflater: RefCell<Inflater>,
 }
@@ -40,7 +40,7 @@ struct StoredPack {
 
 /// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StoredKind {
+pub(super) enum StoredObjectKind {
     Commit,
     Tree,
     Tag,
@@ -48,14 +48,14 @@ pub(super) enum StoredKind {
 
 /// The start of a pack entry.
 enum PackedEntry {
-    Whole(Option<StoredKind>),
+    Whole(Option<StoredObjectKind>),
     Before(u64),
     Named(Vec<u8>),
 }
 
 impl ObjectStore {
     /// Opens the objects of the git directory `git`.
-    pub(super) fn open(git: OwnedFd, format: Format) -> Self {
+    pub(super) fn open(git: OwnedFd, format: ObjectFormat) -> Self {
         let mut names = Vec::new();
         if let Ok(directory) = sys::beneath(git.as_fd(), Path::new("objects/pack"), sys::LIST) {
             let _seen = sys::list(directory.as_fd(), |name, _| {
@@ -74,26 +74,26 @@ impl ObjectStore {
     }
 
     /// Returns the object with this id, unless it is a blob.
-    pub(super) fn read(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+    pub(super) fn read(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         self.loose(id).or_else(|| self.packed(id))
     }
 
-    fn loose(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+    fn loose(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = format!("objects/{}/{}", digits.get(..2)?, digits.get(2..)?);
         let file = File::from(sys::beneath(self.git.as_fd(), Path::new(&path), sys::READ).ok()?);
         let whole = self.inflated(&mut BufReader::new(file))?;
         let end = whole.iter().position(|&byte| byte == 0)?;
         let kind = match whole[..end].split(|&byte| byte == b' ').next()? {
-            b"commit" => StoredKind::Commit,
-            b"tree" => StoredKind::Tree,
-            b"tag" => StoredKind::Tag,
+            b"commit" => StoredObjectKind::Commit,
+            b"tree" => StoredObjectKind::Tree,
+            b"tag" => StoredObjectKind::Tag,
             _ => return None,
         };
         Some((kind, whole[end + 1..].to_vec()))
     }
 
-    fn packed(&self, id: &[u8]) -> Option<(StoredKind, Vec<u8>)> {
+    fn packed(&self, id: &[u8]) -> Option<(StoredObjectKind, Vec<u8>)> {
         let (mut pack, mut at) = self.find(id)?;
         let mut changes: Vec<Vec<u8>> = Vec::new();
         // ends: only so many deltas are followed
@@ -173,7 +173,7 @@ impl StoredPack {
 }
 
 /// Reads the header of the entry at `at`.
-fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
+fn entry(from: &mut impl Read, at: u64, format: ObjectFormat) -> Option<PackedEntry> {
     let mut next = || {
         let mut byte = [0];
         from.read_exact(&mut byte).ok().map(|()| byte[0])
@@ -188,9 +188,9 @@ fn entry(from: &mut impl Read, at: u64, format: Format) -> Option<PackedEntry> {
         byte = next()?;
     }
     Some(match first >> 4 & 7 {
-        1 => PackedEntry::Whole(Some(StoredKind::Commit)),
-        2 => PackedEntry::Whole(Some(StoredKind::Tree)),
-        4 => PackedEntry::Whole(Some(StoredKind::Tag)),
+        1 => PackedEntry::Whole(Some(StoredObjectKind::Commit)),
+        2 => PackedEntry::Whole(Some(StoredObjectKind::Tree)),
+        4 => PackedEntry::Whole(Some(StoredObjectKind::Tag)),
         6 => {
             let mut byte = next()?;
             let mut distance = u64::from(byte & 0x7f);

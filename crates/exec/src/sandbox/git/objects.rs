@@ -5,45 +5,45 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::allowed::Form;
-use super::hash::{self, Format};
-use super::landing::{End, Landing};
+use super::allowed::ContentForm;
+use super::hash::{self, ObjectFormat};
+use super::landing::{LandOutcome, LayerLanding};
 use super::paths::parts;
-use super::place::{Fault, Put};
-use super::upper::Body;
+use super::place::{HostWriteFault, HostWriteOutcome};
+use super::upper::LandingContent;
 use super::{loose, pack, packindex};
 
 /// The budget of inflated bytes for one landing, and for one pack. Objects beyond it land next time, or not.
 pub(super) const INFLATED: u64 = 4 << 30;
 const PACKED: u64 = 2 << 30;
 
-impl Landing<'_> {
+impl LayerLanding<'_> {
     /// Lands an object, or a pack with its index.
-    pub(super) fn object(&mut self, path: &Path, form: Form, body: &Body) -> Result<End, Fault> {
-        let (Body::File(file, size), Some(format)) = (body, self.format(path)) else {
-            return Ok(End::Put(Put::Kept));
+    pub(super) fn object(&mut self, path: &Path, form: ContentForm, body: &LandingContent) -> Result<LandOutcome, HostWriteFault> {
+        let (LandingContent::File(file, size), Some(format)) = (body, self.format(path)) else {
+            return Ok(LandOutcome::Put(HostWriteOutcome::Kept));
         };
         match form {
-            Form::Loose => self.loose(path, (file, *size), format).map(End::Put),
-            Form::Pack => self.pack(path, (file, *size), format),
-            _ => self.pack_index(path, format).map(End::Put),
+            ContentForm::Loose => self.loose(path, (file, *size), format).map(LandOutcome::Put),
+            ContentForm::Pack => self.pack(path, (file, *size), format),
+            _ => self.pack_index(path, format).map(LandOutcome::Put),
         }
     }
 
-    fn loose(&mut self, path: &Path, (file, size): (&File, u64), format: Format) -> Result<Put, Fault> {
+    fn loose(&mut self, path: &Path, (file, size): (&File, u64), format: ObjectFormat) -> Result<HostWriteOutcome, HostWriteFault> {
         let names = parts(path);
-        let [.., first, rest] = names.as_slice() else { return Ok(Put::Kept) };
+        let [.., first, rest] = names.as_slice() else { return Ok(HostWriteOutcome::Kept) };
         let Some(id) = hash::id(&[*first, *rest].concat()).filter(|id| id.len() == format.bytes()) else {
-            return Ok(Put::Kept);
+            return Ok(HostWriteOutcome::Kept);
         };
         self.host.add(path, |to| loose::copy(file.take(size), to, (&id, format), &mut self.room))
     }
 
     /// Lands a pack. Without an index, git is still writing the pack.
-    fn pack(&mut self, path: &Path, (file, size): (&File, u64), format: Format) -> Result<End, Fault> {
+    fn pack(&mut self, path: &Path, (file, size): (&File, u64), format: ObjectFormat) -> Result<LandOutcome, HostWriteFault> {
         let beside = path.with_extension("idx");
         let Some(index) = self.upper.small(&beside, packindex::LONGEST) else {
-            return Ok(if self.upper.lacks(&beside) { End::Gone } else { End::Put(Put::Kept) });
+            return Ok(if self.upper.lacks(&beside) { LandOutcome::Gone } else { LandOutcome::Put(HostWriteOutcome::Kept) });
         };
         let mut room = self.room.min(PACKED);
         let before = room;
@@ -53,17 +53,17 @@ impl Landing<'_> {
         });
         self.room -= before - room;
         let put = put?;
-        if matches!(put, Put::Landed(_)) {
+        if matches!(put, HostWriteOutcome::Landed(_)) {
             self.host.add(&beside, |to| std::io::Write::write_all(to, &index))?;
         }
-        Ok(End::Put(put))
+        Ok(LandOutcome::Put(put))
     }
 
     /// Lands the index of a pack that the host has.
-    fn pack_index(&mut self, path: &Path, format: Format) -> Result<Put, Fault> {
+    fn pack_index(&mut self, path: &Path, format: ObjectFormat) -> Result<HostWriteOutcome, HostWriteFault> {
         let pack = self.host.file(&path.with_extension("pack"));
         let index = self.upper.small(path, packindex::LONGEST);
-        let (Some(pack), Some(index)) = (pack, index) else { return Ok(Put::Kept) };
+        let (Some(pack), Some(index)) = (pack, index) else { return Ok(HostWriteOutcome::Kept) };
         let size = super::sys::size(&rustix::fs::fstat(&pack)?);
         let mut room = self.room.min(PACKED);
         let before = room;

@@ -4,21 +4,21 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::content::lines;
-use super::landing::Landing;
+use super::landing::LayerLanding;
 use super::paths::{parts, shown};
-use super::place::{Change, Fault, Host, Put};
-use super::plan::{Item, Job, Plan};
-use super::upper::{Body, Kind, Opaque, Room, Unread, Upper};
+use super::place::{ReplaceGuard, HostWriteFault, HostGitDir, HostWriteOutcome};
+use super::plan::{LandingItem, LandingJob, LandingPlan};
+use super::upper::{LandingContent, UpperEntryKind, OpaqueMark, ListingBudget, UnreadReason, UpperDir};
 use super::{allowed, draft, steps};
 
 /// The maximum number of files, and the maximum total length of their names.
-const FILES: Room = Room { entries: 10_000, letters: 1 << 20 };
+const FILES: ListingBudget = ListingBudget { entries: 10_000, letters: 1 << 20 };
 /// The maximum total size of the files.
 pub(super) const MEMORY: usize = 32 << 20;
 
 /// The changes of the upper directory to an operation in progress.
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct InProgressOperation {
     dir: PathBuf,
     writes: Vec<(PathBuf, Vec<u8>)>,
     removals: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub(super) struct Operation {
 
 /// The files that belong to an operation besides its directory: without them, it would be half done.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct OperationScope {
     /// The git directory, possibly of a linked worktree, and the one with the branches.
     git: PathBuf,
     common: PathBuf,
@@ -44,11 +44,11 @@ pub(super) struct Group {
     pub(super) contested: bool,
 }
 
-impl Operation {
+impl InProgressOperation {
     /// Reads `dir`. Returns `None` if it is unchanged. `hidden`: the host's contents are deleted. `room` is the
     /// remaining memory budget.
     pub(super) fn read(
-        (upper, host): (&Upper, &Host),
+        (upper, host): (&UpperDir, &HostGitDir),
         dir: PathBuf,
         hidden: bool,
         room: &mut usize,
@@ -80,21 +80,21 @@ impl Operation {
         Some(found)
     }
 
-    fn take(&mut self, upper: &Upper, path: PathBuf, kind: &Kind, room: &mut usize) {
+    fn take(&mut self, upper: &UpperDir, path: PathBuf, kind: &UpperEntryKind, room: &mut usize) {
         let names = parts(&path);
         let [.., dir, name] = names.as_slice() else { return };
         let changed = match kind {
             _ if name.ends_with(b".lock") => return self.swept.push(path),
-            Kind::Whiteout(changed) | Kind::File(changed) => *changed,
-            Kind::Directory | Kind::Other => return self.refuse(&path, "is no plain file"),
+            UpperEntryKind::Whiteout(changed) | UpperEntryKind::File(changed) => *changed,
+            UpperEntryKind::Directory | UpperEntryKind::Other => return self.refuse(&path, "is no plain file"),
         };
         self.changed = (self.changed.0.min(changed), self.changed.1.max(changed));
-        if matches!(kind, Kind::Whiteout(_)) {
+        if matches!(kind, UpperEntryKind::Whiteout(_)) {
             self.removals.push(path.clone());
             return self.swept.push(path);
         }
-        match upper.body(&path, allowed::Form::State) {
-            Ok(Body::Bytes(text)) if text.len() <= *room => {
+        match upper.body(&path, allowed::ContentForm::State) {
+            Ok(LandingContent::Bytes(text)) if text.len() <= *room => {
                 *room -= text.len();
                 if let Err(wrong) = steps::check(dir, name, &text) {
                     self.refuse(&path, wrong);
@@ -103,9 +103,9 @@ impl Operation {
                 self.writes.push((path, text));
             }
             Ok(_) => self.refuse(&path, "is too large"),
-            Err(Unread::Gone) => {}
-            Err(Unread::Unfit) => self.refuse(&path, "is no plain file"),
-            Err(Unread::Fault(_)) => self.refuse(&path, "cannot be read"),
+            Err(UnreadReason::Gone) => {}
+            Err(UnreadReason::Unfit) => self.refuse(&path, "is no plain file"),
+            Err(UnreadReason::Fault(_)) => self.refuse(&path, "cannot be read"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Operation {
     }
 
     /// Checks whether host and sandbox together have all files that git needs.
-    fn complete(&mut self, host: &Host, hidden: bool) {
+    fn complete(&mut self, host: &HostGitDir, hidden: bool) {
         let needed = steps::needed(parts(&self.dir).last().copied().unwrap_or_default());
         let lacks = |name: &&str| {
             let path = self.dir.join(name);
@@ -131,8 +131,8 @@ impl Operation {
     }
 }
 
-impl Group {
-    fn new(upper: &Upper, host: &Host, dir: &Path) -> Self {
+impl OperationScope {
+    fn new(upper: &UpperDir, host: &HostGitDir, dir: &Path) -> Self {
         let git = dir.parent().unwrap_or(Path::new("")).to_owned();
         let linked = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
         let common = linked.unwrap_or(&git).to_owned();
@@ -147,7 +147,7 @@ impl Group {
     }
 
     /// Returns true if this item must wait until the operation lands.
-    pub(super) fn holds(&self, item: &Item) -> bool {
+    pub(super) fn holds(&self, item: &LandingItem) -> bool {
         let own = item.path.strip_prefix(&self.git).is_ok_and(|below| match parts(below).as_slice() {
             [b"HEAD" | b"ORIG_HEAD" | b"index" | b"AUTO_MERGE" | b"SQUASH_MSG"] | [b"logs", b"HEAD"] => true,
             [b"CHERRY_PICK_HEAD" | b"REVERT_HEAD" | b"REBASE_HEAD"] => true,
@@ -159,21 +159,21 @@ impl Group {
             let name = below.strip_prefix("logs").unwrap_or(below);
             // A branch that is packed now must be visible exactly once.
             let packed = below == Path::new("packed-refs")
-                || below.starts_with("refs") && matches!(item.job, Job::Remove);
+                || below.starts_with("refs") && matches!(item.job, LandingJob::Remove);
             packed || self.branches.contains(name)
         })
     }
 }
 
-impl Landing<'_> {
+impl LayerLanding<'_> {
     /// Lands the operations of `plan` that may land, and records the files that the others block. A git directory may
     /// have two, a pick in a rebase: they share HEAD and index, so they land together or not at all.
-    pub(super) fn operations(&mut self, plan: &mut Plan) {
+    pub(super) fn operations(&mut self, plan: &mut LandingPlan) {
         let all = std::mem::take(&mut plan.operations);
         let mut contested = HashSet::new();
         let mut wrong = HashMap::new();
         for operation in &all {
-            let group = Group::new(self.upper, self.host, &operation.dir);
+            let group = OperationScope::new(self.upper, self.host, &operation.dir);
             match &operation.wrong {
                 Some(why) => {
                     wrong.entry(group.git).or_insert_with(|| why.clone());
@@ -185,7 +185,7 @@ impl Landing<'_> {
             }
         }
         for operation in all {
-            let mut group = Group::new(self.upper, self.host, &operation.dir);
+            let mut group = OperationScope::new(self.upper, self.host, &operation.dir);
             let known = wrong.get(&group.git).cloned();
             if known.is_none() && contested.contains(&group.git) {
                 self.report.conflict(shown(&operation.dir));
@@ -196,12 +196,12 @@ impl Landing<'_> {
                 continue;
             }
             self.report.settled.extend(operation.swept);
-            plan.directories.push((operation.dir, Opaque::Clear));
+            plan.directories.push((operation.dir, OpaqueMark::Clear));
         }
     }
 
     /// Reports that an operation stays in the sandbox, unless an earlier run has reported it.
-    fn hold(&mut self, group: Group, operation: &Operation, why: &str, items: &[Item]) {
+    fn hold(&mut self, group: OperationScope, operation: &InProgressOperation, why: &str, items: &[LandingItem]) {
         let newest = items.iter().filter(|item| group.holds(item)).map(|item| item.changed);
         let newest = newest.fold(operation.changed.1, i128::max);
         let told =
@@ -213,11 +213,11 @@ impl Landing<'_> {
     }
 
     /// Returns true if another process continued the operation, or replaced it.
-    fn is_contested(&self, operation: &Operation, group: &Group, items: &[Item]) -> bool {
+    fn is_contested(&self, operation: &InProgressOperation, group: &OperationScope, items: &[LandingItem]) -> bool {
         let by_others = self.by_others(operation.changed.0);
         let others = |path: &Path| self.host.look(path).is_some_and(|stat| by_others(path, &stat));
         let files = self.host.names(&operation.dir);
-        let decides = |item: &&Item| {
+        let decides = |item: &&LandingItem| {
             let name = item.path.strip_prefix(&group.git).unwrap_or(&item.path);
             let branch =
                 item.path.strip_prefix(&group.common).is_ok_and(|name| group.branches.contains(name));
@@ -229,43 +229,43 @@ impl Landing<'_> {
     }
 
     /// Returns true if the host has a newer, different version of this item.
-    fn is_overtaken(&self, item: &Item) -> bool {
-        let Job::Write(form, Some(Ok(body))) = &item.job else { return false };
+    fn is_overtaken(&self, item: &LandingItem) -> bool {
+        let LandingJob::Write(form, Some(Ok(body))) = &item.job else { return false };
         let by_others = self.ask(*form, body, item.changed);
         self.host.look(&item.path).is_some_and(|stat| by_others(&item.path, &stat))
             && !self.host.file(&item.path).is_some_and(|file| draft::same(&file, body))
     }
 
-    fn land(&mut self, operation: &Operation) -> Result<(), String> {
+    fn land(&mut self, operation: &InProgressOperation) -> Result<(), String> {
         let by_others = self.by_others(operation.changed.0);
         let mut ends = Vec::new();
         for (path, text) in &operation.writes {
-            let change = Change { removal: allowed::Removal::Never, by_others: &by_others };
-            ends.push((path, self.host.replace(path, &Body::Bytes(text.clone()), &change)));
+            let change = ReplaceGuard { removal: allowed::RemovalScope::Never, by_others: &by_others };
+            ends.push((path, self.host.replace(path, &LandingContent::Bytes(text.clone()), &change)));
         }
         for path in &operation.removals {
-            let change = Change { removal: allowed::Removal::File, by_others: &by_others };
+            let change = ReplaceGuard { removal: allowed::RemovalScope::File, by_others: &by_others };
             ends.push((path, self.host.remove(path, &change)));
         }
         drop(by_others);
         let mut failed = None;
         for (path, end) in ends {
             let wrong = match end {
-                Ok(Put::Landed(mark)) => {
+                Ok(HostWriteOutcome::Landed(mark)) => {
                     self.report.landed += 1;
                     self.layer.done.insert(path.clone(), mark);
                     continue;
                 }
-                Ok(Put::Removed) => {
+                Ok(HostWriteOutcome::Removed) => {
                     self.report.landed += 1;
                     self.layer.done.remove(path);
                     continue;
                 }
-                Ok(Put::Same) => continue,
-                Ok(Put::Conflict) => "has just been changed outside".to_owned(),
-                Ok(Put::Kept) => "is no plain file outside".to_owned(),
-                Err(Fault::Locked) => "is locked by another git".to_owned(),
-                Err(Fault::Io(error)) => format!("cannot be written: {error}"),
+                Ok(HostWriteOutcome::Same) => continue,
+                Ok(HostWriteOutcome::Conflict) => "has just been changed outside".to_owned(),
+                Ok(HostWriteOutcome::Kept) => "is no plain file outside".to_owned(),
+                Err(HostWriteFault::Locked) => "is locked by another git".to_owned(),
+                Err(HostWriteFault::Io(error)) => format!("cannot be written: {error}"),
             };
             failed.get_or_insert_with(|| format!("{} {wrong}", shown(path)));
         }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
 use super::delta;
-use super::hash::{Format, Hash};
+use super::hash::{ObjectFormat, ObjectHasher};
 use super::inflate::{Inflater, wrong};
 use super::packindex::PackIndex;
 
@@ -20,26 +20,26 @@ const NONE: u32 = u32::MAX;
 
 /// Verifies the pack in `file`, of `size` bytes, with its index `index`. `room` is the remaining budget of inflated
 /// bytes. An `InvalidData` error means that it must not land.
-pub(super) fn check(file: &File, size: u64, index: &[u8], format: Format, room: &mut u64) -> Result<()> {
+pub(super) fn check(file: &File, size: u64, index: &[u8], format: ObjectFormat, room: &mut u64) -> Result<()> {
     let index = PackIndex::read(index, format).ok_or_else(wrong)?;
     let end = size.checked_sub(format.bytes() as u64).ok_or_else(wrong)?;
     let order = index.in_order();
-    let links = Links::new(order.len());
-    let from = BufReader::new(Source { file, at: 0, end, hash: Some(Hash::new(format)) });
-    let mut reading = Reading { file, index, order, links, format, room, from, inflater: Inflater::new() };
+    let links = DeltaTree::new(order.len());
+    let from = BufReader::new(HashingReader { file, at: 0, end, hash: Some(ObjectHasher::new(format)) });
+    let mut reading = PackVerifier { file, index, order, links, format, room, from, inflater: Inflater::new() };
     reading.first()?;
     reading.second()
 }
 
 /// The kinds of the objects, and the tree of deltas, by number in the pack.
-struct Links {
-    kinds: Vec<Kind>,
+struct DeltaTree {
+    kinds: Vec<PackObjectKind>,
     first: Vec<u32>,
     next: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PackObjectKind {
     Commit,
     Tree,
     Blob,
@@ -47,32 +47,32 @@ enum Kind {
     Delta,
 }
 
-impl Links {
+impl DeltaTree {
     fn new(count: usize) -> Self {
         Self { kinds: Vec::with_capacity(count), first: vec![NONE; count], next: vec![NONE; count] }
     }
 }
 
-struct Reading<'a> {
+struct PackVerifier<'a> {
     file: &'a File,
     index: PackIndex<'a>,
     order: Vec<(u64, usize)>,
-    links: Links,
-    format: Format,
+    links: DeltaTree,
+    format: ObjectFormat,
     room: &'a mut u64,
-    from: BufReader<Source<'a>>,
+    from: BufReader<HashingReader<'a>>,
     inflater: Inflater,
 }
 
 /// The header of an object.
-struct Head {
-    kind: Kind,
+struct PackEntryHeader {
+    kind: PackObjectKind,
     size: u64,
     /// The base of a delta, by its number in the pack.
     base: Option<usize>,
 }
 
-impl Reading<'_> {
+impl PackVerifier<'_> {
     /// First pass: reads everything once, and hashes complete objects.
     fn first(&mut self) -> Result<()> {
         let mut start = [0; 12];
@@ -100,13 +100,13 @@ impl Reading<'_> {
         if position(&self.from) != end || !self.from.fill_buf()?.is_empty() {
             return Err(wrong());
         }
-        let sum = self.from.get_mut().hash.take().map(Hash::end);
+        let sum = self.from.get_mut().hash.take().map(ObjectHasher::end);
         let mut told = vec![0; self.format.bytes()];
         self.file.read_exact_at(&mut told, end)?;
         if sum.as_ref() == Some(&told) && self.index.pack == told { Ok(()) } else { Err(wrong()) }
     }
 
-    fn head(&mut self, number: usize) -> Result<Head> {
+    fn head(&mut self, number: usize) -> Result<PackEntryHeader> {
         let mut byte = one(&mut self.from)?;
         let code = byte >> 4 & 7;
         let (mut size, mut shift) = (u64::from(byte & 0x0f), 4);
@@ -117,11 +117,11 @@ impl Reading<'_> {
             shift += 7;
         }
         let kind = match code {
-            1 => Kind::Commit,
-            2 => Kind::Tree,
-            3 => Kind::Blob,
-            4 => Kind::Tag,
-            6 | 7 => Kind::Delta,
+            1 => PackObjectKind::Commit,
+            2 => PackObjectKind::Tree,
+            3 => PackObjectKind::Blob,
+            4 => PackObjectKind::Tag,
+            6 | 7 => PackObjectKind::Delta,
             _ => return Err(wrong()),
         };
         let base = match code {
@@ -140,7 +140,7 @@ impl Reading<'_> {
             }
             _ => None,
         };
-        if byte & 0x80 != 0 && shift >= 57 { Err(wrong()) } else { Ok(Head { kind, size, base }) }
+        if byte & 0x80 != 0 && shift >= 57 { Err(wrong()) } else { Ok(PackEntryHeader { kind, size, base }) }
     }
 
     /// Reads the distance from this object back to its base.
@@ -157,7 +157,7 @@ impl Reading<'_> {
     }
 
     /// Hashes a complete object.
-    fn whole(&mut self, number: usize, head: &Head) -> Result<()> {
+    fn whole(&mut self, number: usize, head: &PackEntryHeader) -> Result<()> {
         let mut hash = begun(self.format, head.kind, head.size);
         let (mut length, room) = (0_u64, &mut *self.room);
         self.inflater.run(&mut self.from, |piece| {
@@ -185,10 +185,10 @@ impl Reading<'_> {
 
     /// Second pass: builds the deltas and hashes the results.
     fn second(&mut self) -> Result<()> {
-        let mut left = self.links.kinds.iter().filter(|kind| **kind == Kind::Delta).count();
+        let mut left = self.links.kinds.iter().filter(|kind| **kind == PackObjectKind::Delta).count();
         for root in 0..self.order.len() {
             let kind = self.links.kinds[root];
-            if kind == Kind::Delta || self.links.first[root] == NONE {
+            if kind == PackObjectKind::Delta || self.links.first[root] == NONE {
                 continue;
             }
             let base = self.inflated(root)?;
@@ -220,7 +220,7 @@ impl Reading<'_> {
 
     /// Returns the content of an object, or of a delta.
     fn inflated(&mut self, number: usize) -> Result<Vec<u8>> {
-        let source = Source { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
+        let source = HashingReader { at: self.order[number].0, hash: None, ..*self.from.get_ref() };
         self.from = BufReader::with_capacity(4096, source);
         let head = self.head(number)?;
         let size = usize::try_from(head.size).ok().filter(|size| *size <= MEMORY).ok_or_else(wrong)?;
@@ -244,15 +244,15 @@ fn spend(room: &mut u64, length: usize) -> ControlFlow<()> {
 }
 
 /// Starts the hash of an object with its header.
-fn begun(format: Format, kind: Kind, size: u64) -> Hash {
+fn begun(format: ObjectFormat, kind: PackObjectKind, size: u64) -> ObjectHasher {
     let name = match kind {
-        Kind::Commit => "commit",
-        Kind::Tree => "tree",
-        Kind::Blob => "blob",
-        Kind::Tag => "tag",
-        Kind::Delta => "",
+        PackObjectKind::Commit => "commit",
+        PackObjectKind::Tree => "tree",
+        PackObjectKind::Blob => "blob",
+        PackObjectKind::Tag => "tag",
+        PackObjectKind::Delta => "",
     };
-    let mut hash = Hash::new(format);
+    let mut hash = ObjectHasher::new(format);
     hash.add(format!("{name} {size}\0").as_bytes());
     hash
 }
@@ -264,14 +264,14 @@ fn one(from: &mut impl Read) -> Result<u8> {
 }
 
 /// Reads a file from an offset on, and hashes the bytes.
-struct Source<'a> {
+struct HashingReader<'a> {
     file: &'a File,
     at: u64,
     end: u64,
-    hash: Option<Hash>,
+    hash: Option<ObjectHasher>,
 }
 
-impl Read for Source<'_> {
+impl Read for HashingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let most = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX).min(buffer.len());
         let got = self.file.read_at(&mut buffer[..most], self.at)?;
@@ -284,6 +284,6 @@ impl Read for Source<'_> {
 }
 
 /// Returns the position of `from` in the pack.
-fn position(from: &BufReader<Source<'_>>) -> u64 {
+fn position(from: &BufReader<HashingReader<'_>>) -> u64 {
     from.get_ref().at - from.buffer().len() as u64
 }

@@ -1,6 +1,6 @@
 //! Index of a pack: the ids of its objects and their offsets.
 
-use super::hash::Format;
+use super::hash::ObjectFormat;
 
 /// The maximum number of objects in a pack.
 pub(super) const OBJECTS: usize = 400_000;
@@ -23,7 +23,7 @@ pub(super) struct PackIndex<'a> {
 
 impl<'a> PackIndex<'a> {
     /// Parses `bytes`, an index of version 2.
-    pub(super) fn read(bytes: &'a [u8], format: Format) -> Option<Self> {
+    pub(super) fn read(bytes: &'a [u8], format: ObjectFormat) -> Option<Self> {
         let id = format.bytes();
         let body = bytes.get(..bytes.len().checked_sub(id)?)?;
         if !bytes.starts_with(b"\xfftOc\0\0\0\x02") || bytes[body.len()..] != format.hash(body) {

@@ -11,11 +11,11 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::allowed::Removal;
-use super::draft::{Draft, lock, same, unique, write};
+use super::allowed::RemovalScope;
+use super::draft::{GitTempFile, lock, same, unique, write};
 use super::paths::parts;
 use super::sys;
-use super::upper::Body;
+use super::upper::LandingContent;
 
 /// The maximum number of names read from a host directory, and the maximum number removed at once.
 pub(super) const NAMES: usize = 20_000;
@@ -23,16 +23,16 @@ const DIRECTORY: OFlags = sys::PEEK.union(OFlags::DIRECTORY);
 
 /// The host's git directory.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct HostGitDir {
     dir: OwnedFd,
     is_seen: bool,
 }
 
 /// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Put {
+pub(super) enum HostWriteOutcome {
     /// The file is on the host now, with this mark.
-    Landed(Mark),
+    Landed(LandedMark),
     /// The host's file is removed.
     Removed,
     /// The host already has the same content.
@@ -45,20 +45,20 @@ pub(super) enum Put {
 
 /// The reason why a file could not be written.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum HostWriteFault {
     /// Another git holds the lock.
     Locked,
     /// A system call failed.
     Io(std::io::Error),
 }
 
-impl From<Errno> for Fault {
+impl From<Errno> for HostWriteFault {
     fn from(errno: Errno) -> Self {
         Self::Io(errno.into())
     }
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for HostWriteFault {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
@@ -66,9 +66,9 @@ impl From<std::io::Error> for Fault {
 
 /// The identity of a landed file: device, inode, time of its last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark(u64, u64, i128);
+pub(super) struct LandedMark(u64, u64, i128);
 
-impl Mark {
+impl LandedMark {
     #[expect(clippy::useless_conversion, reason = "the fields differ from one architecture to the next")]
     pub(super) fn of(stat: &Stat) -> Self {
         Self(u64::from(stat.st_dev), u64::from(stat.st_ino), sys::changed(stat))
@@ -76,14 +76,14 @@ impl Mark {
 }
 
 /// The conditions for replacing or removing a host file.
-pub(super) struct Change<'a> {
+pub(super) struct ReplaceGuard<'a> {
     /// The scope of removals that make room.
-    pub(super) removal: Removal,
+    pub(super) removal: RemovalScope,
     /// Returns true if another process has changed this file of the host.
     pub(super) by_others: &'a dyn Fn(&Path, &Stat) -> bool,
 }
 
-impl Host {
+impl HostGitDir {
     /// Opens the git directory `at`, which must be free of links.
     pub(super) fn open(at: &Path) -> rustix::io::Result<Self> {
         Ok(Self { dir: sys::root(at)?, is_seen: false })
@@ -97,14 +97,14 @@ impl Host {
 
     /// Takes the lock of `name`. A run's overlay caches every name that it sees. So if a run sees the directory, this
     /// only checks that no other process holds the lock.
-    pub(super) fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<Draft<'a>>, Fault> {
+    pub(super) fn lock<'a>(&self, dir: BorrowedFd<'a>, name: &OsStr) -> Result<Option<GitTempFile<'a>>, HostWriteFault> {
         if !self.is_seen {
             return lock(dir, name).map(Some);
         }
         let mut lock = name.to_owned();
         lock.push(".lock");
         match sys::look(dir, &lock)? {
-            Some(_) => Err(Fault::Locked),
+            Some(_) => Err(HostWriteFault::Locked),
             None => Ok(None),
         }
     }
@@ -172,18 +172,18 @@ impl Host {
         &self,
         path: &Path,
         fill: impl FnOnce(&mut File) -> std::io::Result<()>,
-    ) -> Result<Put, Fault> {
+    ) -> Result<HostWriteOutcome, HostWriteFault> {
         use std::io::ErrorKind::{AlreadyExists, InvalidData, UnexpectedEof};
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(HostWriteOutcome::Kept) };
         let is_new = !self.has(parent);
         let dir = match self.make(parent) {
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Put::Kept),
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
         if sys::look(dir.as_fd(), name)?.is_some() {
-            return Ok(Put::Same);
+            return Ok(HostWriteOutcome::Same);
         }
-        let mut draft = Draft::new(dir.as_fd(), unique(), Mode::from_bits_truncate(0o444))?;
+        let mut draft = GitTempFile::new(dir.as_fd(), unique(), Mode::from_bits_truncate(0o444))?;
         if let Err(error) = fill(&mut draft.file) {
             drop(draft);
             if is_new {
@@ -191,36 +191,36 @@ impl Host {
                 let _ = rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR);
             }
             let wrong = matches!(error.kind(), InvalidData | UnexpectedEof);
-            return if wrong { Ok(Put::Kept) } else { Err(error.into()) };
+            return if wrong { Ok(HostWriteOutcome::Kept) } else { Err(error.into()) };
         }
         if parent.ends_with("pack") {
             rustix::fs::fdatasync(&draft.file)?;
         }
         match draft.place(name, RenameFlags::NOREPLACE) {
-            Err(Fault::Io(error)) if error.kind() == AlreadyExists => Ok(Put::Same),
-            other => Ok(Put::Landed(other?)),
+            Err(HostWriteFault::Io(error)) if error.kind() == AlreadyExists => Ok(HostWriteOutcome::Same),
+            other => Ok(HostWriteOutcome::Landed(other?)),
         }
     }
 
     /// Replaces a file as git does: while a lock is held, a new file is renamed over it.
-    pub(super) fn replace(&self, path: &Path, body: &Body, change: &Change<'_>) -> Result<Put, Fault> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Put::Kept) };
+    pub(super) fn replace(&self, path: &Path, body: &LandingContent, change: &ReplaceGuard<'_>) -> Result<HostWriteOutcome, HostWriteFault> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(HostWriteOutcome::Kept) };
         let dir = match self.make(parent) {
             Err(Errno::NOTDIR) => match self.clear_way(parent, change)? {
-                Put::Removed => self.make(parent)?,
+                HostWriteOutcome::Removed => self.make(parent)?,
                 other => return Ok(other),
             },
-            Err(Errno::LOOP) => return Ok(Put::Kept),
+            Err(Errno::LOOP) => return Ok(HostWriteOutcome::Kept),
             other => other?,
         };
         match self.judge_present(dir.as_fd(), path, body, change)? {
-            Some(Put::Removed) | None => {}
+            Some(HostWriteOutcome::Removed) | None => {}
             Some(put) => return Ok(put),
         }
         // Git does not take a file with this suffix for a reference.
         let mut hidden = unique();
         hidden.push(".lock");
-        let mut draft = Draft::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
+        let mut draft = GitTempFile::new(dir.as_fd(), hidden, Mode::from_bits_truncate(0o644))?;
         write(&mut draft.file, body)?;
         if parts(path).contains(&b"refs".as_slice()) || name == "packed-refs" {
             rustix::fs::fdatasync(&draft.file)?;
@@ -228,20 +228,20 @@ impl Host {
         let _lock = self.lock(dir.as_fd(), name)?;
         // Under the lock, no other git changes the file.
         if sys::look(dir.as_fd(), name)?.is_some_and(|stat| (change.by_others)(path, &stat)) {
-            return Ok(Put::Conflict);
+            return Ok(HostWriteOutcome::Conflict);
         }
-        Ok(Put::Landed(draft.place(name, RenameFlags::empty())?))
+        Ok(HostWriteOutcome::Landed(draft.place(name, RenameFlags::empty())?))
     }
 
     /// Appends to a file in place, as git does with a reflog.
-    pub(super) fn append(&self, path: &Path, text: &[u8]) -> Result<Put, Fault> {
+    pub(super) fn append(&self, path: &Path, text: &[u8]) -> Result<HostWriteOutcome, HostWriteFault> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(sys::beneath(self.dir.as_fd(), path, flags)?);
         if sys::kind(&rustix::fs::fstat(&file)?) != FileType::RegularFile {
-            return Ok(Put::Kept);
+            return Ok(HostWriteOutcome::Kept);
         }
         file.write_all(text)?;
-        Ok(Put::Landed(Mark::of(&rustix::fs::fstat(&file)?)))
+        Ok(HostWriteOutcome::Landed(LandedMark::of(&rustix::fs::fstat(&file)?)))
     }
 
     /// Judges the file that `body` would replace. Returns `None` if it may be replaced.
@@ -249,16 +249,16 @@ impl Host {
         &self,
         dir: BorrowedFd<'_>,
         path: &Path,
-        body: &Body,
-        change: &Change<'_>,
-    ) -> Result<Option<Put>, Fault> {
-        let Some(name) = path.file_name() else { return Ok(Some(Put::Kept)) };
+        body: &LandingContent,
+        change: &ReplaceGuard<'_>,
+    ) -> Result<Option<HostWriteOutcome>, HostWriteFault> {
+        let Some(name) = path.file_name() else { return Ok(Some(HostWriteOutcome::Kept)) };
         let Some(stat) = sys::look(dir, name)? else { return Ok(None) };
         Ok(match sys::kind(&stat) {
-            FileType::RegularFile if self.file(path).is_some_and(|file| same(&file, body)) => Some(Put::Same),
-            FileType::RegularFile => (change.by_others)(path, &stat).then_some(Put::Conflict),
-            FileType::Directory if change.removal == Removal::Tree => Some(self.remove_tree(path, change)?),
-            _ => Some(Put::Kept),
+            FileType::RegularFile if self.file(path).is_some_and(|file| same(&file, body)) => Some(HostWriteOutcome::Same),
+            FileType::RegularFile => (change.by_others)(path, &stat).then_some(HostWriteOutcome::Conflict),
+            FileType::Directory if change.removal == RemovalScope::Tree => Some(self.remove_tree(path, change)?),
+            _ => Some(HostWriteOutcome::Kept),
         })
     }
 }

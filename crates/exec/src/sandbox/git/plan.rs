@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::allowed::{self, Form, Phase, Removal, Verdict};
-use super::content::Check;
-use super::layer::Report;
-use super::operation::{self, Operation};
+use super::allowed::{self, ContentForm, LandingPhase, RemovalScope, LandingVerdict};
+use super::content::ContentCheck;
+use super::layer::LandingReport;
+use super::operation::{self, InProgressOperation};
 use super::paths::parts;
-use super::place::Host;
-use super::upper::{Body, Kind, Listing, Opaque, Room, Unread, Upper};
+use super::place::HostGitDir;
+use super::upper::{LandingContent, UpperEntryKind, UpperListing, OpaqueMark, ListingBudget, UnreadReason, UpperDir};
 
 /// The maximum number of entries, and the maximum total length of their paths: some 50 MB of memory.
-const MOST: Room = Room { entries: 150_000, letters: 12 << 20 };
+const MOST: ListingBudget = ListingBudget { entries: 150_000, letters: 12 << 20 };
 /// The maximum number of operations in progress.
 const OPERATIONS: usize = 32;
 /// The maximum depth of the upper directory: nested submodules, with long branch names.
@@ -28,66 +28,66 @@ const HELD: usize = 128;
 
 /// One change to make on the host.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct LandingItem {
     pub(super) path: PathBuf,
-    pub(super) removal: Removal,
+    pub(super) removal: RemovalScope,
     /// The time of the sandbox's change.
     pub(super) changed: i128,
-    pub(super) job: Job,
+    pub(super) job: LandingJob,
 }
 
 /// The action of an item.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(super) enum LandingJob {
     /// Write a file of this form, with its content if it was read already.
-    Write(Form, Option<Result<Body, Unread>>),
+    Write(ContentForm, Option<Result<LandingContent, UnreadReason>>),
     /// Remove the host's file.
     Remove,
 }
 
-impl Item {
+impl LandingItem {
     /// Returns the phase in which the item lands.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> LandingPhase {
         match &self.job {
-            Job::Write(form, _) => form.phase(),
-            Job::Remove => Phase::Removals,
+            LandingJob::Write(form, _) => form.phase(),
+            LandingJob::Remove => LandingPhase::Removals,
         }
     }
 }
 
 /// The changes that an upper directory asks for.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct LandingPlan {
     /// The changes in the order of landing.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<LandingItem>,
     /// The files that stay in the sandbox and are reported.
-    pub(super) kept: Report,
+    pub(super) kept: LandingReport,
     /// The files that are meaningless for the host, and need not stay.
     pub(super) dropped: Vec<PathBuf>,
     /// Directories that git requires even if they are empty.
     pub(super) wanted: Vec<PathBuf>,
     /// The directories of the upper directory that were read, outer ones first.
-    pub(super) directories: Vec<(PathBuf, Opaque)>,
+    pub(super) directories: Vec<(PathBuf, OpaqueMark)>,
     /// True if the limits cut the reading short.
     pub(super) cut: bool,
     /// The paths that could not be read.
     pub(super) unread: Vec<PathBuf>,
     /// Operations in progress that were started or continued.
-    pub(super) operations: Vec<Operation>,
-    begun: Vec<Task>,
-    stores: VecDeque<Task>,
-    room: Room,
+    pub(super) operations: Vec<InProgressOperation>,
+    begun: Vec<PendingUpperDir>,
+    stores: VecDeque<PendingUpperDir>,
+    room: ListingBudget,
 }
 
 #[derive(Debug)]
-struct Task {
+struct PendingUpperDir {
     path: PathBuf,
-    below: Below,
+    below: HostDirFate,
 }
 
 /// The effect of the ancestors on the host's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Below {
+enum HostDirFate {
     /// It shows through.
     Shown,
     /// It is hidden, but its content stays on the host.
@@ -96,23 +96,23 @@ enum Below {
     Replaced,
 }
 
-impl Plan {
+impl LandingPlan {
     /// Reads `upper` while a command may write to it. References are read before objects, because git writes them in
     /// the opposite order. So every object that a read reference needs is found afterwards.
-    pub(super) fn read(upper: &Upper, host: &Host) -> Self {
+    pub(super) fn read(upper: &UpperDir, host: &HostGitDir) -> Self {
         let mut plan = Self::empty();
-        plan.walk(VecDeque::from([Task { path: PathBuf::new(), below: Below::Shown }]), upper, host);
+        plan.walk(VecDeque::from([PendingUpperDir { path: PathBuf::new(), below: HostDirFate::Shown }]), upper, host);
         plan.expect_packed(upper);
         plan.hold(upper);
         let begun = std::mem::take(&mut plan.begun);
         plan.cut |= begun.len() > OPERATIONS;
         let mut room = operation::MEMORY;
         let read =
-            |task: Task| Operation::read((upper, host), task.path, task.below != Below::Shown, &mut room);
+            |task: PendingUpperDir| InProgressOperation::read((upper, host), task.path, task.below != HostDirFate::Shown, &mut room);
         plan.operations = begun.into_iter().take(OPERATIONS).filter_map(read).collect();
         let stores = std::mem::take(&mut plan.stores);
         plan.walk(stores, upper, host);
-        plan.items.sort_by_key(Item::phase);
+        plan.items.sort_by_key(LandingItem::phase);
         plan
     }
 
@@ -123,7 +123,7 @@ impl Plan {
         Self { items, kept, dropped, wanted, directories, cut, unread, operations, begun, stores, room: MOST }
     }
 
-    fn walk(&mut self, mut waiting: VecDeque<Task>, upper: &Upper, host: &Host) {
+    fn walk(&mut self, mut waiting: VecDeque<PendingUpperDir>, upper: &UpperDir, host: &HostGitDir) {
         // ends: at most as many directories are put in as there are entries
         while let Some(task) = waiting.pop_front() {
             let listing = match upper.list(&task.path, self.room) {
@@ -146,10 +146,10 @@ impl Plan {
             for (name, kind) in listing.entries {
                 let path = task.path.join(name);
                 match kind {
-                    Kind::Directory => self.enter(Task { path, below }, &mut waiting),
-                    Kind::File(changed) => self.file(path, changed, (upper, host)),
-                    Kind::Whiteout(changed) => self.gone(path, changed, host),
-                    Kind::Other => self.odd(path),
+                    UpperEntryKind::Directory => self.enter(PendingUpperDir { path, below }, &mut waiting),
+                    UpperEntryKind::File(changed) => self.file(path, changed, (upper, host)),
+                    UpperEntryKind::Whiteout(changed) => self.gone(path, changed, host),
+                    UpperEntryKind::Other => self.odd(path),
                 }
             }
         }
@@ -161,86 +161,86 @@ impl Plan {
             return;
         }
         let verdict = allowed::judge(&parts);
-        let opaque = if verdict == Verdict::Keep { Opaque::Stays } else { Opaque::Clear };
+        let opaque = if verdict == LandingVerdict::Keep { OpaqueMark::Stays } else { OpaqueMark::Clear };
         if allowed::wanted(&parts) {
             self.wanted.push(path.to_owned());
         }
         self.directories.push((path.to_owned(), opaque));
     }
 
-    fn enter(&mut self, task: Task, waiting: &mut VecDeque<Task>) {
+    fn enter(&mut self, task: PendingUpperDir, waiting: &mut VecDeque<PendingUpperDir>) {
         let parts = parts(&task.path);
         match allowed::judge(&parts) {
-            Verdict::State if allowed::is_operation(&parts) => self.begun.push(task),
-            Verdict::State | Verdict::Junk => {}
+            LandingVerdict::InProgress if allowed::is_operation(&parts) => self.begun.push(task),
+            LandingVerdict::InProgress | LandingVerdict::Junk => {}
             _ if parts.len() > DEPTH => self.kept.keep(task.path),
             _ if allowed::is_store(&parts) => self.stores.push_back(task),
             _ => waiting.push_back(task),
         }
     }
 
-    fn file(&mut self, path: PathBuf, changed: i128, (upper, host): (&Upper, &Host)) {
+    fn file(&mut self, path: PathBuf, changed: i128, (upper, host): (&UpperDir, &HostGitDir)) {
         match allowed::judge(&parts(&path)) {
-            Verdict::Land(form, removal) => {
-                self.items.push(Item { path, removal, changed, job: Job::Write(form, None) });
+            LandingVerdict::Land(form, removal) => {
+                self.items.push(LandingItem { path, removal, changed, job: LandingJob::Write(form, None) });
             }
-            Verdict::Junk => self.dropped.push(path),
-            Verdict::State | Verdict::Private => {}
-            Verdict::Template if !host.has(&path) => {}
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Template if !host.has(&path) => {}
             // As after a second `git init`.
-            Verdict::Template | Verdict::Keep
+            LandingVerdict::Template | LandingVerdict::Keep
                 if host.small(&path, SMALL).is_some_and(|text| upper.small(&path, SMALL) == Some(text)) => {}
-            Verdict::Template | Verdict::Keep | Verdict::Unknown | Verdict::Worktree => self.kept.keep(path),
+            LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown | LandingVerdict::Worktree => self.kept.keep(path),
         }
     }
 
     /// Handles a link, a pipe or a device.
     fn odd(&mut self, path: PathBuf) {
         match allowed::judge(&parts(&path)) {
-            Verdict::Junk => self.dropped.push(path),
-            Verdict::State | Verdict::Private => {}
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
             _ => self.kept.keep(path),
         }
     }
 
     /// Handles a file of the host that the sandbox has deleted.
-    fn gone(&mut self, path: PathBuf, changed: i128, host: &Host) {
+    fn gone(&mut self, path: PathBuf, changed: i128, host: &HostGitDir) {
         let parts = parts(&path);
-        let remove = |path, removal| Item { path, removal, changed, job: Job::Remove };
+        let remove = |path, removal| LandingItem { path, removal, changed, job: LandingJob::Remove };
         match allowed::judge(&parts) {
             // Other references may need an object, so objects stay on the host, and the next command sees them again.
-            Verdict::Land(..) | Verdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
-            Verdict::Land(_, Removal::Never) => self.kept.keep(path),
-            Verdict::Land(_, removal) => self.items.push(remove(path, removal)),
-            Verdict::Worktree if parts.len() == allowed::repository(&parts) + 1 => {
+            LandingVerdict::Land(..) | LandingVerdict::Unknown if allowed::in_store(&parts) => self.dropped.push(path),
+            LandingVerdict::Land(_, RemovalScope::Never) => self.kept.keep(path),
+            LandingVerdict::Land(_, removal) => self.items.push(remove(path, removal)),
+            LandingVerdict::Worktree if parts.len() == allowed::repository(&parts) + 1 => {
                 let names = host.names(&path);
-                self.items.extend(names.iter().map(|name| remove(path.join(name), Removal::Tree)));
+                self.items.extend(names.iter().map(|name| remove(path.join(name), RemovalScope::Tree)));
                 self.dropped.push(path);
             }
-            Verdict::Worktree => self.items.push(remove(path, Removal::Tree)),
-            Verdict::State if allowed::is_operation(&parts) => self.items.push(remove(path, Removal::Tree)),
-            Verdict::State | Verdict::Private => {}
-            Verdict::Junk => self.dropped.push(path),
-            Verdict::Template | Verdict::Keep | Verdict::Unknown => self.kept.keep(path),
+            LandingVerdict::Worktree => self.items.push(remove(path, RemovalScope::Tree)),
+            LandingVerdict::InProgress if allowed::is_operation(&parts) => self.items.push(remove(path, RemovalScope::Tree)),
+            LandingVerdict::InProgress | LandingVerdict::Private => {}
+            LandingVerdict::Junk => self.dropped.push(path),
+            LandingVerdict::Template | LandingVerdict::Keep | LandingVerdict::Unknown => self.kept.keep(path),
         }
     }
 
     /// Counts the host's contents of an opaque directory as deleted. Returns the effect on its subdirectories.
-    fn hidden(&mut self, task: &Task, listing: &Listing, host: &Host) -> Below {
+    fn hidden(&mut self, task: &PendingUpperDir, listing: &UpperListing, host: &HostGitDir) -> HostDirFate {
         let names = parts(&task.path);
         let below = match task.below {
-            _ if allowed::in_store(&names) => Below::Shown,
-            Below::Shown if !listing.opaque => Below::Shown,
-            Below::Shown | Below::Replaced if allowed::is_replaceable(&names) => Below::Replaced,
-            Below::Shown | Below::Replaced | Below::Hidden => Below::Hidden,
+            _ if allowed::in_store(&names) => HostDirFate::Shown,
+            HostDirFate::Shown if !listing.opaque => HostDirFate::Shown,
+            HostDirFate::Shown | HostDirFate::Replaced if allowed::is_replaceable(&names) => HostDirFate::Replaced,
+            HostDirFate::Shown | HostDirFate::Replaced | HostDirFate::Hidden => HostDirFate::Hidden,
         };
-        if below == Below::Shown {
+        if below == HostDirFate::Shown {
             return below;
         }
         let here: HashSet<_> = listing.entries.iter().map(|(name, _)| name).collect();
         let mut missing = host.names(&task.path);
         missing.retain(|name| !here.contains(name));
-        if below == Below::Replaced {
+        if below == HostDirFate::Replaced {
             missing.into_iter().for_each(|name| self.gone(task.path.join(name), listing.changed, host));
         } else if !missing.is_empty() {
             self.kept.keep(task.path.clone());
@@ -250,10 +250,10 @@ impl Plan {
 
     /// Adds a missed `packed-refs`. Packing references writes that file, then deletes the packed ones. The walk may
     /// have seen only the deletions.
-    fn expect_packed(&mut self, upper: &Upper) {
+    fn expect_packed(&mut self, upper: &UpperDir) {
         let known: HashSet<&Path> = self.items.iter().map(|item| item.path.as_path()).collect();
         let mut missing = HashSet::new();
-        for item in self.items.iter().filter(|item| matches!(item.job, Job::Remove)) {
+        for item in self.items.iter().filter(|item| matches!(item.job, LandingJob::Remove)) {
             for above in
                 item.path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "refs"))
             {
@@ -264,27 +264,27 @@ impl Plan {
             }
         }
         self.items.extend(missing.into_iter().filter_map(|path| match allowed::judge(&parts(&path)) {
-            Verdict::Land(form, removal) => {
-                Some(Item { path, removal, changed: i128::MAX, job: Job::Write(form, None) })
+            LandingVerdict::Land(form, removal) => {
+                Some(LandingItem { path, removal, changed: i128::MAX, job: LandingJob::Write(form, None) })
             }
             _ => None,
         }));
     }
 
     /// Reads small files, and opens files that are replaced as a whole or only grow.
-    fn hold(&mut self, upper: &Upper) {
+    fn hold(&mut self, upper: &UpperDir) {
         let (mut memory, mut held) = (0, 0);
         for item in &mut self.items {
-            let Job::Write(form, body) = &mut item.job else { continue };
+            let LandingJob::Write(form, body) = &mut item.job else { continue };
             let hold = match form.check() {
-                Check::Whole => memory < MEMORY,
-                Check::Start => matches!(form, Form::Index | Form::Log) && held < HELD,
+                ContentCheck::Whole => memory < MEMORY,
+                ContentCheck::Start => matches!(form, ContentForm::Index | ContentForm::Log) && held < HELD,
             };
             if hold {
                 let read = upper.body(&item.path, *form);
                 match &read {
-                    Ok(Body::Bytes(bytes)) => memory += bytes.len(),
-                    Ok(Body::File(..)) => held += 1,
+                    Ok(LandingContent::Bytes(bytes)) => memory += bytes.len(),
+                    Ok(LandingContent::File(..)) => held += 1,
                     Err(_) => {}
                 }
                 *body = Some(read);

@@ -1,6 +1,6 @@
 //! Roles of the words of a command: its program, the script of an interpreter, the value of an option.
 
-use super::shell_words::{ShellWord, assignment};
+use super::shell_words::{UnexpandedWord, assignment};
 
 /// Programs whose first argument is a script.
 const INTERPRETERS: &[&str] = &[
@@ -89,7 +89,7 @@ impl RoleReader {
     }
 
     /// Returns the role of `word`, the next one after `before`.
-    pub(super) fn role(&mut self, word: &ShellWord, before: &[u8]) -> WordRole {
+    pub(super) fn role(&mut self, word: &UnexpandedWord, before: &[u8]) -> WordRole {
         if word.is_first {
             let place = match self.place {
                 ScriptPlace::Script => ScriptPlace::Later,

@@ -9,7 +9,7 @@ const MAX_CHAIN: usize = 4;
 
 /// One word; an expansion stays as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ShellWord {
+pub(super) struct UnexpandedWord {
     pub(super) text: Vec<u8>,
     /// True if the word begins a simple command.
     pub(super) is_first: bool,
@@ -18,10 +18,10 @@ pub(super) struct ShellWord {
 }
 
 /// Splits a text into words. Comments and the `#!` of a first line are left out.
-pub(super) fn words(text: &[u8]) -> Vec<ShellWord> {
+pub(super) fn words(text: &[u8]) -> Vec<UnexpandedWord> {
     let text = text.strip_prefix(b"#!").unwrap_or(text);
     let (mut words, mut quote, mut escaped, mut is_comment) = (Vec::new(), None, false, false);
-    let mut word = ShellWord { is_first: true, ..ShellWord::default() };
+    let mut word = UnexpandedWord { is_first: true, ..UnexpandedWord::default() };
     for &byte in text {
         match (byte, quote) {
             (b'\n', _) if is_comment => is_comment = false,
@@ -37,7 +37,7 @@ pub(super) fn words(text: &[u8]) -> Vec<ShellWord> {
             (byte, Some(open)) if byte == open => quote = None,
             (byte, None) if byte.is_ascii_whitespace() || b";|&<>()`".contains(&byte) => {
                 let is_first = word.is_first && word.text.is_empty() || b";|&()`\n".contains(&byte);
-                let next = ShellWord { text: Vec::new(), is_first, is_behind: b")`".contains(&byte) };
+                let next = UnexpandedWord { text: Vec::new(), is_first, is_behind: b")`".contains(&byte) };
                 words.push(std::mem::replace(&mut word, next));
             }
             (byte, _) => word.text.push(byte),
@@ -70,8 +70,8 @@ pub(super) struct ShellVariables(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl ShellVariables {
     /// Records the assignments and the loops (`for NAME in …`) of `words`.
-    pub(super) fn take_in(&mut self, words: &[ShellWord]) {
-        for (at, ShellWord { text, .. }) in words.iter().enumerate() {
+    pub(super) fn take_in(&mut self, words: &[UnexpandedWord]) {
+        for (at, UnexpandedWord { text, .. }) in words.iter().enumerate() {
             if let Some((name, value)) = assignment(text) {
                 self.0.push((name.to_vec(), value.to_vec()));
             }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Vec<String> {
-        let show = |word: ShellWord| {
+        let show = |word: UnexpandedWord| {
             let marks = if word.is_first { "^" } else { "" }.to_owned();
             marks + if word.is_behind { ")" } else { "" } + &String::from_utf8_lossy(&word.text)
         };

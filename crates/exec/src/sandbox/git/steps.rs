@@ -6,9 +6,9 @@
 use super::content::{hex, is_name, lines};
 
 /// A fault of a file, as a clause that follows its name.
-pub(super) type Wrong = &'static str;
+pub(super) type ContentFault = &'static str;
 
-const STRANGE: Wrong = "is not as git writes it";
+const STRANGE: ContentFault = "is not as git writes it";
 const STRATEGIES: &[&[u8]] = &[b"ort", b"recursive", b"resolve", b"octopus", b"ours", b"subtree"];
 const MERGING: &[&[u8]] = &[
     b"ours",
@@ -31,7 +31,7 @@ const MERGING: &[&[u8]] = &[
 ];
 
 /// Checks the file `name` in the directory `dir` of an operation in progress.
-pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), Wrong> {
+pub(super) fn check(dir: &[u8], name: &[u8], text: &[u8]) -> Result<(), ContentFault> {
     let fits = match dir {
         b"rebase-merge" => merging(name, text),
         b"rebase-apply" => applying(name, text),
@@ -55,11 +55,11 @@ pub(super) fn needed(dir: &[u8]) -> &'static [&'static str] {
     }
 }
 
-fn sure(fits: bool) -> Result<(), Wrong> {
+fn sure(fits: bool) -> Result<(), ContentFault> {
     if fits { Ok(()) } else { Err(STRANGE) }
 }
 
-fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), ContentFault>> {
     let fits = match name {
         b"git-rebase-todo" | b"git-rebase-todo.backup" | b"done" | b"dropped" => return Some(todo(text)),
         b"stopped-sha" | b"amend" | b"squash-onto" => is_id(text),
@@ -86,7 +86,7 @@ fn merging(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
     Some(sure(fits))
 }
 
-fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), ContentFault>> {
     let fits = match name {
         // The mails, and the files made from the current one.
         _ if name.len() >= 4 && name.iter().all(u8::is_ascii_digit) => true,
@@ -106,7 +106,7 @@ fn applying(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
 }
 
 /// Checks files that both kinds of rebase have.
-fn rebasing(name: &[u8], text: &[u8]) -> Option<Result<(), Wrong>> {
+fn rebasing(name: &[u8], text: &[u8]) -> Option<Result<(), ContentFault>> {
     let fits = match name {
         b"onto" | b"orig-head" | b"autostash" => is_id(text),
         b"head-name" => line(text).is_some_and(|name| name == b"detached HEAD" || is_branch(name)),
@@ -216,13 +216,13 @@ fn is_quoted(word: &[u8]) -> bool {
     true
 }
 
-fn todo(text: &[u8]) -> Result<(), Wrong> {
+fn todo(text: &[u8]) -> Result<(), ContentFault> {
     lines(text).try_for_each(step)
 }
 
 /// Checks one line of the todo list. Git skips leading blanks, then reads the command; the rest belongs to this line.
 /// A zero byte ends the text for git, and a carriage return may end the line.
-fn step(line: &[u8]) -> Result<(), Wrong> {
+fn step(line: &[u8]) -> Result<(), ContentFault> {
     if line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
         return Err(STRANGE);
     }

@@ -16,10 +16,10 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statat, statx};
 use rustix::io::Errno;
 
-use super::hash::Format;
-use super::index::{self, Known};
+use super::hash::ObjectFormat;
+use super::index::{self, HostIndexPaths};
 use super::settings::MAX_CONFIG;
-use super::tip_links::TipLinks;
+use super::tip_links::TipGitlinks;
 use super::{Repository, discover, sys};
 use crate::sandbox::overlap::is_made;
 use crate::sandbox::plan::to_path;
@@ -37,11 +37,11 @@ const TREES_AFTER_RUN: usize = 50_000;
 
 /// The locations where commands of a session could plant files that a program of the user's obeys.
 #[derive(Debug, Default)]
-pub(crate) struct Strays {
+pub(crate) struct PlantedFileWatch {
     repositories: Vec<Repository>,
-    places: Mutex<Vec<Stray>>,
+    places: Mutex<Vec<PlantLocation>>,
     /// The gitlinks of each of `repositories`.
-    links: Mutex<Vec<TipLinks>>,
+    links: Mutex<Vec<TipGitlinks>>,
     /// The start of the session, in nanoseconds.
     began: i128,
     /// The working trees that had a repository at the start of the session.
@@ -52,7 +52,7 @@ pub(crate) struct Strays {
     said: Mutex<BTreeSet<String>>,
 }
 
-impl Strays {
+impl PlantedFileWatch {
     /// Collects the locations: `roots` outside any repository, missing submodules, and missing `configuration` with
     /// the user action that makes it take effect. `left` is reported with the first run.
     pub(crate) fn new<'a>(
@@ -61,15 +61,15 @@ impl Strays {
         configuration: Vec<(PathBuf, String)>,
         left: Vec<String>,
     ) -> Self {
-        let roots = roots.cloned().filter_map(Stray::of_root);
+        let roots = roots.cloned().filter_map(PlantLocation::of_root);
         let modules = repositories.iter().flat_map(empty_modules);
-        let missing = configuration.into_iter().map(|(at, when)| Stray::Configuration { at, when });
+        let missing = configuration.into_iter().map(|(at, when)| PlantLocation::Configuration { at, when });
         let places = roots.chain(modules).chain(missing).collect();
         let strays = Self {
             repositories: repositories.to_vec(),
             places: Mutex::new(places),
             left: Mutex::new(left),
-            links: Mutex::new(repositories.iter().map(|_| TipLinks::default()).collect()),
+            links: Mutex::new(repositories.iter().map(|_| TipGitlinks::default()).collect()),
             began: UNIX_EPOCH.elapsed().map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0)),
             ..Self::default()
         };
@@ -98,7 +98,7 @@ impl Strays {
         }
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let open = places.iter().filter(|place| !place.is_in(accepted));
-        told.extend(open.filter_map(Stray::defuse));
+        told.extend(open.filter_map(PlantLocation::defuse));
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         told.retain(|sentence| said.insert(sentence.clone()));
         told
@@ -119,15 +119,15 @@ impl Strays {
                 let is_open = |at: &PathBuf| self.is_open(at);
                 let places = links.found.iter().map(|link| root.join(link));
                 let of = &repository.at;
-                new.extend(places.clone().filter(is_open).map(|at| Stray::Module { at, of: of.clone() }));
+                new.extend(places.clone().filter(is_open).map(|at| PlantLocation::Module { at, of: of.clone() }));
                 let older = places.skip(known).filter(|at| !self.is_open(at) && !leads_to_modules(at, of));
                 told.extend(older.map(|at| older_repository(&at)));
             }
         }
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let modules = places.iter().filter(|place| matches!(place, Stray::Module { .. })).count();
+        let modules = places.iter().filter(|place| matches!(place, PlantLocation::Module { .. })).count();
         let room = MAX_MODULES.saturating_sub(modules);
-        let new: Vec<Stray> = new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
+        let new: Vec<PlantLocation> = new.into_iter().filter(|place| !places.contains(place)).take(room).collect();
         places.extend(new);
         told.into_iter().collect()
     }
@@ -152,7 +152,7 @@ impl Strays {
     /// Encodes the locations, for [`recover`].
     pub(crate) fn written(&self) -> Vec<u8> {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.iter().flat_map(Stray::written).collect()
+        places.iter().flat_map(PlantLocation::written).collect()
     }
 }
 
@@ -166,10 +166,10 @@ pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<
         let (at, of) = (to_path(at.to_vec()), to_path(rest.to_vec()));
         let when = String::from_utf8_lossy(rest).into_owned();
         let place = match kind {
-            b"root" => Stray::Root(at),
-            b"bare" => Stray::Bare(at),
-            b"module" => Stray::Module { at, of },
-            b"configuration" if made_then(&at) => Stray::Configuration { at, when },
+            b"root" => PlantLocation::Root(at),
+            b"bare" => PlantLocation::Bare(at),
+            b"module" => PlantLocation::Module { at, of },
+            b"configuration" if made_then(&at) => PlantLocation::Configuration { at, when },
             _ => continue,
         };
         told.extend(place.defuse());
@@ -179,7 +179,7 @@ pub(crate) fn recover(written: &[u8], made_then: impl Fn(&Path) -> bool) -> Vec<
 
 /// A location that held nothing to obey when the session began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stray {
+enum PlantLocation {
     /// A root outside any repository: it could become one itself.
     Root(PathBuf),
     /// A root that is a git directory itself: it could be redirected to another one.
@@ -220,20 +220,20 @@ impl Repository {
 }
 
 /// Returns the paths of submodules of `repository` without a git directory.
-fn empty_modules(Repository { at, root }: &Repository) -> Vec<Stray> {
+fn empty_modules(Repository { at, root }: &Repository) -> Vec<PlantLocation> {
     let Ok(git) = sys::root(at) else { return Vec::new() };
     let read = |name: &str, most| sys::small(git.as_fd(), Path::new(name), most);
-    let Some(format) = read("config", MAX_CONFIG).and_then(|config| Format::of(&config)) else {
+    let Some(format) = read("config", MAX_CONFIG).and_then(|config| ObjectFormat::of(&config)) else {
         return Vec::new();
     };
     let index = read("index", index::LARGEST).unwrap_or_default();
-    let links = Known::of(&index, format).links.into_iter().take(MAX_MODULES);
+    let links = HostIndexPaths::of(&index, format).links.into_iter().take(MAX_MODULES);
     let places = links.map(|path| root.join(to_path(path)));
     let has_none = |place: &PathBuf| !sys::is_there(&place.join(".git"));
-    places.filter(has_none).map(|place| Stray::Module { at: place, of: at.clone() }).collect()
+    places.filter(has_none).map(|place| PlantLocation::Module { at: place, of: at.clone() }).collect()
 }
 
-impl Stray {
+impl PlantLocation {
     fn of_root(root: PathBuf) -> Option<Self> {
         if !discover::is_git(&root) {
             return Some(Self::Root(root));

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::hash::{self, Format};
-use super::object_store::{ObjectStore, StoredKind};
+use super::hash::{self, ObjectFormat};
+use super::object_store::{ObjectStore, StoredObjectKind};
 use super::settings::MAX_CONFIG;
 use super::{Repository, sys};
 
@@ -31,26 +31,26 @@ const REFERENCE: u64 = 1024;
 
 /// The gitlinks of one repository, found tree by tree.
 #[derive(Debug, Default)]
-pub(super) struct TipLinks {
+pub(super) struct TipGitlinks {
     /// Ids of references, and trees with their paths, that were read.
     tips: HashSet<Vec<u8>>,
-    trees: HashSet<TreeAt>,
+    trees: HashSet<TreeAtPath>,
     /// Trees that are still to be read.
-    waiting: VecDeque<TreeAt>,
+    waiting: VecDeque<TreeAtPath>,
     /// The paths of gitlinks below the working tree.
     pub(super) found: Vec<PathBuf>,
 }
 
 /// A tree: its path below the top, and its id.
-type TreeAt = (PathBuf, Vec<u8>);
+type TreeAtPath = (PathBuf, Vec<u8>);
 
-impl TipLinks {
+impl TipGitlinks {
     /// Reads the new references of `repository`, and at most `budget` trees. Returns true if these were all of the
     /// new ones.
     pub(super) fn look(&mut self, repository: &Repository, budget: &mut usize) -> bool {
         let Ok(git) = sys::root(&repository.at) else { return true };
         let config = sys::small(git.as_fd(), Path::new("config"), MAX_CONFIG);
-        let Some(format) = config.and_then(|config| Format::of(&config)) else { return true };
+        let Some(format) = config.and_then(|config| ObjectFormat::of(&config)) else { return true };
         let mut new = tips(git.as_fd(), format);
         new.retain(|id| self.tips.insert(id.clone()));
         if new.is_empty() && self.waiting.is_empty() {
@@ -71,10 +71,10 @@ impl TipLinks {
     fn walk(
         &mut self,
         store: &ObjectStore,
-        format: Format,
-        mut trees: VecDeque<TreeAt>,
+        format: ObjectFormat,
+        mut trees: VecDeque<TreeAtPath>,
         budget: &mut usize,
-    ) -> VecDeque<TreeAt> {
+    ) -> VecDeque<TreeAtPath> {
         // ends: each tree is read once for each path, and only so many are
         while *budget > 0
             && let Some(next) = trees.pop_front()
@@ -91,14 +91,14 @@ impl TipLinks {
     fn tree(
         &mut self,
         store: &ObjectStore,
-        (path, id): &TreeAt,
-        format: Format,
-        next: &mut VecDeque<TreeAt>,
+        (path, id): &TreeAtPath,
+        format: ObjectFormat,
+        next: &mut VecDeque<TreeAtPath>,
     ) {
-        let Some((StoredKind::Tree, content)) = store.read(id) else { return };
+        let Some((StoredObjectKind::Tree, content)) = store.read(id) else { return };
         let mut rest = content.as_slice();
         // ends: each turn takes an entry
-        while let Some((entry, after)) = TreeEntry::first(rest, format) {
+        while let Some((entry, after)) = GitTreeEntry::first(rest, format) {
             rest = after;
             // A name with a `/` would lead elsewhere; git rejects it.
             if entry.name.is_empty() || entry.name.contains(&b'/') || entry.name == b".." {
@@ -117,15 +117,15 @@ impl TipLinks {
 }
 
 /// An entry of a tree.
-struct TreeEntry<'a> {
+struct GitTreeEntry<'a> {
     mode: u32,
     name: &'a [u8],
     id: &'a [u8],
 }
 
-impl<'a> TreeEntry<'a> {
+impl<'a> GitTreeEntry<'a> {
     /// Parses the first entry of `tree`, and returns the rest of the tree.
-    fn first(tree: &'a [u8], format: Format) -> Option<(Self, &'a [u8])> {
+    fn first(tree: &'a [u8], format: ObjectFormat) -> Option<(Self, &'a [u8])> {
         let space = tree.iter().position(|&byte| byte == b' ')?;
         let end = tree.iter().position(|&byte| byte == 0).filter(|end| *end > space)?;
         let (id, rest) = tree[end + 1..].split_at_checked(format.bytes())?;
@@ -144,16 +144,16 @@ fn tree_of(store: &ObjectStore, id: &[u8]) -> Option<Vec<u8>> {
         let (kind, content) = store.read(&id)?;
         let line = content.split(|&byte| byte == b'\n').next()?;
         match kind {
-            StoredKind::Commit => return hash::id(line.strip_prefix(b"tree ")?),
-            StoredKind::Tag => id = hash::id(line.strip_prefix(b"object ")?)?,
-            StoredKind::Tree => return Some(id),
+            StoredObjectKind::Commit => return hash::id(line.strip_prefix(b"tree ")?),
+            StoredObjectKind::Tag => id = hash::id(line.strip_prefix(b"object ")?)?,
+            StoredObjectKind::Tree => return Some(id),
         }
     }
     None
 }
 
 /// Returns the ids of all references.
-fn tips(git: BorrowedFd<'_>, format: Format) -> Vec<Vec<u8>> {
+fn tips(git: BorrowedFd<'_>, format: ObjectFormat) -> Vec<Vec<u8>> {
     let mut tips = Vec::new();
     let mut add = |text: &[u8]| {
         let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();

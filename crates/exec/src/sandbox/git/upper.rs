@@ -11,8 +11,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 use rustix::io::{Errno, Result};
 
-use super::allowed::Form;
-use super::content::Check;
+use super::allowed::ContentForm;
+use super::content::ContentCheck;
 use super::sys;
 
 const OPAQUE: &str = "user.overlay.opaque";
@@ -22,13 +22,13 @@ const SPARSE: u64 = 64 << 10;
 
 /// The upper directory.
 #[derive(Debug)]
-pub(super) struct Upper {
+pub(super) struct UpperDir {
     dir: OwnedFd,
 }
 
 /// The meaning of a name in the upper directory.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum UpperEntryKind {
     /// A regular file, with its change time.
     File(i128),
     /// A deletion of the host's file, with its time.
@@ -41,9 +41,9 @@ pub(super) enum Kind {
 
 /// The entries of a directory.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct UpperListing {
     /// Sorted by name.
-    pub(super) entries: Vec<(OsString, Kind)>,
+    pub(super) entries: Vec<(OsString, UpperEntryKind)>,
     /// True if nothing of the host's directory shows through.
     pub(super) opaque: bool,
     /// The change time of the directory.
@@ -56,21 +56,21 @@ pub(super) struct Listing {
 
 /// The maximum number of entries, and the maximum total length of their paths.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct ListingBudget {
     pub(super) entries: usize,
     pub(super) letters: usize,
 }
 
 /// The content of a file.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum LandingContent {
     /// The complete content.
     Bytes(Vec<u8>),
     /// The open file, and its size when it was opened.
     File(File, u64),
 }
 
-impl Body {
+impl LandingContent {
     /// Reads the complete content. Returns `None` if the file has shrunk, or cannot be read.
     pub(super) fn whole(self) -> Option<Vec<u8>> {
         match self {
@@ -86,7 +86,7 @@ impl Body {
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum UnreadReason {
     /// The file no longer exists.
     Gone,
     /// The file may not land.
@@ -95,7 +95,7 @@ pub(super) enum Unread {
     Fault(Errno),
 }
 
-impl Upper {
+impl UpperDir {
     /// Opens the directory `path`, which must be free of links.
     pub(super) fn open(path: &Path) -> Result<Self> {
         Ok(Self { dir: sys::root(path)? })
@@ -128,7 +128,7 @@ impl Upper {
     }
 
     /// Lists the entries of `path`, up to the limits of `room`.
-    pub(super) fn list(&self, path: &Path, room: Room) -> Result<Listing> {
+    pub(super) fn list(&self, path: &Path, room: ListingBudget) -> Result<UpperListing> {
         let dir = sys::beneath(self.dir.as_fd(), path, sys::LIST)?;
         let changed = sys::changed(&rustix::fs::fstat(&dir)?);
         let (mut names, mut letters, mut cut) = (Vec::new(), 0, false);
@@ -146,7 +146,7 @@ impl Upper {
             names.into_iter().filter_map(|name| kind(dir.as_fd(), &name).map(|kind| (name, kind))).collect();
         // "x" only means that it contains whiteouts of the other kind.
         let opaque = marked(dir.as_fd(), OPAQUE).is_some_and(|value| value == b'y');
-        Ok(Listing { entries, opaque, changed, letters, cut })
+        Ok(UpperListing { entries, opaque, changed, letters, cut })
     }
 
     /// Returns true if the name does not exist.
@@ -164,7 +164,7 @@ impl Upper {
     pub(super) fn holds(&self, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
         sys::beneath(self.dir.as_fd(), parent, sys::LIST)
-            .is_ok_and(|dir| matches!(kind(dir.as_fd(), name), Some(Kind::File(_))))
+            .is_ok_and(|dir| matches!(kind(dir.as_fd(), name), Some(UpperEntryKind::File(_))))
     }
 
     /// Reads a small file.
@@ -173,33 +173,33 @@ impl Upper {
     }
 
     /// Reads or opens a file of this form.
-    pub(super) fn body(&self, path: &Path, form: Form) -> std::result::Result<Body, Unread> {
+    pub(super) fn body(&self, path: &Path, form: ContentForm) -> std::result::Result<LandingContent, UnreadReason> {
         let file = match sys::beneath(self.dir.as_fd(), path, sys::READ) {
             Ok(file) => File::from(file),
-            Err(Errno::NOENT) => return Err(Unread::Gone),
-            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(Unread::Unfit),
-            Err(errno) => return Err(Unread::Fault(errno)),
+            Err(Errno::NOENT) => return Err(UnreadReason::Gone),
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::NXIO | Errno::XDEV) => return Err(UnreadReason::Unfit),
+            Err(errno) => return Err(UnreadReason::Fault(errno)),
         };
-        let stat = rustix::fs::fstat(&file).map_err(Unread::Fault)?;
+        let stat = rustix::fs::fstat(&file).map_err(UnreadReason::Fault)?;
         let size = sys::size(&stat);
         // It may have been deleted since it was listed.
         if size == 0 && marked(file.as_fd(), WHITEOUT).is_some() {
-            return Err(Unread::Gone);
+            return Err(UnreadReason::Gone);
         }
         if !fits(&stat, form) {
-            return Err(Unread::Unfit);
+            return Err(UnreadReason::Unfit);
         }
-        let fault = |error: std::io::Error| Unread::Fault(Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        let fault = |error: std::io::Error| UnreadReason::Fault(Errno::from_io_error(&error).unwrap_or(Errno::IO));
         match form.check() {
-            Check::Whole => {
+            ContentCheck::Whole => {
                 let mut bytes = Vec::new();
                 file.take(form.limit()).read_to_end(&mut bytes).map_err(fault)?;
-                Ok(Body::Bytes(bytes))
+                Ok(LandingContent::Bytes(bytes))
             }
-            Check::Start => {
+            ContentCheck::Start => {
                 let mut start = [0; 4];
                 let got = file.read_at(&mut start, 0).map_err(fault)?;
-                if form.begins(&start[..got]) { Ok(Body::File(file, size)) } else { Err(Unread::Unfit) }
+                if form.begins(&start[..got]) { Ok(LandingContent::File(file, size)) } else { Err(UnreadReason::Unfit) }
             }
         }
     }
@@ -210,9 +210,9 @@ impl Upper {
     }
 
     /// Removes a directory if it is empty, otherwise lets the host's show through it again.
-    pub(super) fn let_through(&self, path: &Path, opaque: Opaque) {
+    pub(super) fn let_through(&self, path: &Path, opaque: OpaqueMark) {
         self.unlink(path, AtFlags::REMOVEDIR);
-        if opaque == Opaque::Clear
+        if opaque == OpaqueMark::Clear
             && let Ok(dir) = sys::beneath(self.dir.as_fd(), path, sys::LIST)
         {
             let _ = rustix::fs::fremovexattr(&dir, OPAQUE);
@@ -238,24 +238,24 @@ fn not_there(errno: Errno) -> Result<bool> {
 
 /// The treatment of the opaque mark that hides the host's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opaque {
+pub(super) enum OpaqueMark {
     /// The mark is removed.
     Clear,
     /// The mark stays.
     Stays,
 }
 
-fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<Kind> {
+fn kind(dir: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<UpperEntryKind> {
     // `None`: the file was removed meanwhile.
     let stat = sys::look(dir, name).ok().flatten()?;
     Some(match sys::kind(&stat) {
-        FileType::Directory => Kind::Directory,
-        FileType::CharacterDevice if stat.st_rdev == 0 => Kind::Whiteout(sys::changed(&stat)),
+        FileType::Directory => UpperEntryKind::Directory,
+        FileType::CharacterDevice if stat.st_rdev == 0 => UpperEntryKind::Whiteout(sys::changed(&stat)),
         FileType::RegularFile if stat.st_size == 0 && is_whiteout(dir, name) => {
-            Kind::Whiteout(sys::changed(&stat))
+            UpperEntryKind::Whiteout(sys::changed(&stat))
         }
-        FileType::RegularFile => Kind::File(sys::changed(&stat)),
-        _ => Kind::Other,
+        FileType::RegularFile => UpperEntryKind::File(sys::changed(&stat)),
+        _ => UpperEntryKind::Other,
     })
 }
 
@@ -270,7 +270,7 @@ fn marked(file: BorrowedFd<'_>, mark: &str) -> Option<u8> {
     Some(value[0])
 }
 
-fn fits(stat: &Stat, form: Form) -> bool {
+fn fits(stat: &Stat, form: ContentForm) -> bool {
     let size = sys::size(stat);
     let written = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
     sys::kind(stat) == FileType::RegularFile

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::roles::{DirectoryUse, RoleReader, ScriptPlace, WordRole, is_inline};
 use super::settings::{expand, turns};
-use super::shell_words::{ShellVariables, ShellWord, WordPiece, assignment, pieces, words};
+use super::shell_words::{ShellVariables, UnexpandedWord, WordPiece, assignment, pieces, words};
 use super::wildcard;
 use crate::sandbox::look::is_of_others;
 
@@ -128,7 +128,7 @@ impl CommandReader<'_> {
             }
             if modules.is_empty() && self.found.files.len() < MAX_NAMED {
                 for text in variables.spellings(&word.text) {
-                    self.word(&ShellWord { text, ..word.clone() }, role, &bases);
+                    self.word(&UnexpandedWord { text, ..word.clone() }, role, &bases);
                 }
                 self.joined(&word.text, &mut above, &bases);
             }
@@ -137,7 +137,7 @@ impl CommandReader<'_> {
     }
 
     /// Returns the directories that the command may be in: it may `cd`.
-    fn entered(&self, words: &[ShellWord], bases: &[PathBuf]) -> Vec<PathBuf> {
+    fn entered(&self, words: &[UnexpandedWord], bases: &[PathBuf]) -> Vec<PathBuf> {
         let mut all = bases.to_vec();
         for pair in words.windows(2).filter(|pair| pair[0].text == b"cd") {
             all.extend(bases.iter().filter_map(|base| {
@@ -149,7 +149,7 @@ impl CommandReader<'_> {
     }
 
     /// Records a word, its parts, and the directory that it names.
-    fn word(&mut self, word: &ShellWord, role: WordRole, bases: &[PathBuf]) {
+    fn word(&mut self, word: &UnexpandedWord, role: WordRole, bases: &[PathBuf]) {
         let (text, is_behind) = (word.text.as_slice(), word.is_behind);
         let has = |mark| text.contains(&mark);
         let missing = match (self.of, role.place) {
@@ -244,7 +244,7 @@ impl CommandReader<'_> {
     }
 
     /// Records the directories of a `PATH=`, and the programs that would be run in them.
-    fn search_path(&mut self, directories: &[u8], words: &[ShellWord], bases: &[PathBuf]) {
+    fn search_path(&mut self, directories: &[u8], words: &[UnexpandedWord], bases: &[PathBuf]) {
         let mut roles = RoleReader::new();
         let programs: Vec<&[u8]> =
             words.iter().filter(|word| roles.role(word, b"").is_program).map(|word| &word.text[..]).collect();

@@ -38,7 +38,7 @@ pub(super) fn reset(stream: TcpStream) {
 }
 
 fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Result<()> {
-    let (mut out, mut back) = (Way::new(), Way::new());
+    let (mut out, mut back) = (ForwardDirection::new(), ForwardDirection::new());
     let mut by: Option<Instant> = None;
     // ends: when both have ended; each round waits until one of them can go on
     while !(out.over && (back.over || by.is_some())) {
@@ -63,14 +63,14 @@ fn both_ways(inner: &TcpStream, outer: &TcpStream, channel: &OwnedFd) -> io::Res
 }
 
 /// One direction of a connection.
-struct Way {
+struct ForwardDirection {
     buffer: Vec<u8>,
     /// The range that was read and not written yet.
     held: Range<usize>,
     over: bool,
 }
 
-impl Way {
+impl ForwardDirection {
     fn new() -> Self {
         Self { buffer: vec![0; BUFFER], held: 0..0, over: false }
     }

@@ -5,30 +5,30 @@ use std::time::Duration;
 
 use policy::Hosts;
 
-use crate::sandbox::Refusal;
+use crate::sandbox::KernelRefusal;
 
 /// The maximum number of addresses to try, and the timeout of each.
 const MAX_TRIED: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The reason why there is no connection.
-pub(super) enum Missed {
+pub(super) enum DialFault {
     /// No host answers, or there is no such name.
-    Nobody,
+    Unreachable,
     /// The name resolves to a forbidden address.
-    Refused(Refusal),
+    Refused(KernelRefusal),
 }
 
 /// Resolves `host` now, and connects to the first address that answers.
-pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, Missed> {
-    let found = (host, port).to_socket_addrs().map_err(|_| Missed::Nobody)?;
+pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, DialFault> {
+    let found = (host, port).to_socket_addrs().map_err(|_| DialFault::Unreachable)?;
     let found = found.take(MAX_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
     let (may, may_not): (Vec<_>, Vec<_>) = found.partition(|at| may_dial(hosts, host, *at));
     let connect = |at: &SocketAddr| TcpStream::connect_timeout(at, PATIENCE).ok();
     match (may.iter().find_map(connect), may_not.first()) {
         (Some(stream), _) => Ok(stream),
-        (None, Some(at)) if may.is_empty() => Err(Missed::Refused(Refusal::Connect(*at))),
-        (None, _) => Err(Missed::Nobody),
+        (None, Some(at)) if may.is_empty() => Err(DialFault::Refused(KernelRefusal::Connect(*at))),
+        (None, _) => Err(DialFault::Unreachable),
     }
 }
 
@@ -67,9 +67,9 @@ mod tests {
         };
         let dialled = |allow: &[&str], host: &str| match dial(&hosts(allow), host, at.port()) {
             Ok(_) => "reached".to_owned(),
-            Err(Missed::Nobody) => "nobody".to_owned(),
-            Err(Missed::Refused(Refusal::Connect(to))) => format!("refused {}", to.ip()),
-            Err(Missed::Refused(other)) => format!("{other:?}"),
+            Err(DialFault::Unreachable) => "nobody".to_owned(),
+            Err(DialFault::Refused(KernelRefusal::Connect(to))) => format!("refused {}", to.ip()),
+            Err(DialFault::Refused(other)) => format!("{other:?}"),
         };
         assert_eq!(dialled(&["127.0.0.1"], "127.0.0.1"), "reached");
         assert_eq!(dialled(&["localhost"], "localhost"), "reached");

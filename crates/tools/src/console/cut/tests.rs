@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use exec::capture::{Capture, Captured, Stream};
+use exec::capture::{Capture, Captured, CapturedStream};
 use exec::spill::Spill;
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const LONG: usize = 3 << 20;
 
 fn captured(bytes: &[u8]) -> Captured {
     let mut capture = Capture::new(None, String::new());
-    capture.push(Stream::Stdout, bytes);
+    capture.push(CapturedStream::Stdout, bytes);
     capture.take()
 }
 
@@ -37,7 +37,7 @@ fn what_fits_is_shown_whole() {
 
 #[test]
 fn a_cut_output_says_where_the_whole_is() {
-    let whole = Kept::Whole("/state/outputs/w/1-call-0.txt".into());
+    let whole = KeptOutput::Whole("/state/outputs/w/1-call-0.txt".into());
     let (text, cut) = Known::Whole(numbered(200)).shorten(160, &whereabouts(&whole));
     assert_snapshot!(text, @r"
     line 1
@@ -54,7 +54,7 @@ fn a_cut_output_says_where_the_whole_is() {
 fn an_output_that_memory_dropped_counts_bytes_alone() {
     let ends = |omitted| Known::Ends { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
     let path = "/state/outputs/w/1-call-0.txt".into();
-    let part = Kept::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
+    let part = KeptOutput::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
     let (text, cut) = ends(1 << 30).shorten(240, &whereabouts(&part));
     assert_snapshot!(text, @r"
     line 1
@@ -71,7 +71,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     the end
     ");
     assert_eq!(cut, Cut { bytes: (1 << 30) + 88, lines: 11 });
-    let nowhere = Kept::Nowhere("the disk is nearly full".to_owned());
+    let nowhere = KeptOutput::Nowhere("the disk is nearly full".to_owned());
     assert_snapshot!(ends(1 << 30).shorten(160, &whereabouts(&nowhere)).0, @r"
     line 1
     line 2
@@ -82,7 +82,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     the end
     ");
     let path = "/state/outputs/w/1-call-0.txt".into();
-    let little = Kept::Part { path, bytes: 70_000, why: "the disk is full".to_owned() };
+    let little = KeptOutput::Part { path, bytes: 70_000, why: "the disk is full".to_owned() };
     assert_snapshot!(whereabouts(&little), @"the first 70000 bytes of it are in `/state/outputs/w/1-call-0.txt` (the disk is full)");
 }
 
@@ -91,10 +91,10 @@ fn only_what_is_cut_is_kept() {
     let workspace = Workspace::new();
     let spill = Arc::new(Spill::new(workspace.path().join("outputs"), Path::new("/work")));
     let mut capture = Capture::new(Some(Arc::clone(&spill)), "call".to_owned());
-    capture.push(Stream::Stdout, b"short\n");
+    capture.push(CapturedStream::Stdout, b"short\n");
     assert_eq!(fit(&mut capture.take(), false, 1000).cut, None);
     assert!(!spill.directory().exists());
-    capture.push(Stream::Stdout, numbered(1000).as_bytes());
+    capture.push(CapturedStream::Stdout, numbered(1000).as_bytes());
     let shown = fit(&mut capture.take(), false, 1000);
     assert!(shown.text.contains(&*spill.directory().to_string_lossy()), "{}", shown.text);
     assert!(shown.text.len() <= 1000 && shown.text.ends_with("line 1000\n"));

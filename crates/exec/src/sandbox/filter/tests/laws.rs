@@ -4,32 +4,32 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
-use super::super::super::bpf::machine::{Told, is_sound, run};
+use super::super::super::bpf::machine::{SeccompCall, is_sound, run};
 use super::super::calls::{LAST, arch};
-use super::super::policy::{Action, Condition, Policy, Rule, Word, policy};
+use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
 use super::super::{FilterRules, filter, value};
 use super::{ALLOW, FULL};
 
 /// Interprets the table directly.
-fn by_table(policy: &Policy, told: &Told) -> Action {
+fn by_table(policy: &FilterTable, told: &SeccompCall) -> SyscallAction {
     if told.number > LAST {
-        return if told.number == u32::MAX { Action::Allow } else { Action::Fail(libc::ENOSYS) };
+        return if told.number == u32::MAX { SyscallAction::Allow } else { SyscallAction::Fail(libc::ENOSYS) };
     }
     let of_call = policy.range((told.number, "")..).next().filter(|(call, _)| call.0 == told.number);
     let rules = of_call.map_or(&[][..], |(_, rules)| rules);
-    let fits = |rule: &&Rule| rule.when.iter().all(|&condition| holds(condition, told));
-    rules.iter().find(fits).map_or(Action::Allow, |rule| rule.then)
+    let fits = |rule: &&SyscallRule| rule.when.iter().all(|&condition| holds(condition, told));
+    rules.iter().find(fits).map_or(SyscallAction::Allow, |rule| rule.then)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a word is one half of an argument")]
-fn holds(condition: Condition, told: &Told) -> bool {
+fn holds(condition: ArgCondition, told: &SeccompCall) -> bool {
     let read = |word| match word {
-        Word::Low(argument) => told.args[usize::from(argument)] as u32,
-        Word::High(argument) => (told.args[usize::from(argument)] >> 32) as u32,
+        ArgWord::Low(argument) => told.args[usize::from(argument)] as u32,
+        ArgWord::High(argument) => (told.args[usize::from(argument)] >> 32) as u32,
     };
     match condition {
-        Condition::Is { word, mask, value } => read(word) & mask == value,
-        Condition::Has { word, bits } => read(word) & bits != 0,
+        ArgCondition::Is { word, mask, value } => read(word) & mask == value,
+        ArgCondition::Has { word, bits } => read(word) & bits != 0,
     }
 }
 
@@ -52,12 +52,12 @@ fn any_argument() -> impl Strategy<Value = u64> {
     })
 }
 
-fn any_calls() -> impl Strategy<Value = Vec<Told>> {
+fn any_calls() -> impl Strategy<Value = Vec<SeccompCall>> {
     let strictest = FilterRules { namespaces: false, landlock: false, root: true, recorded: true, ..FULL };
     let ruled: Vec<u32> = policy(strictest).keys().map(|call| call.0).collect();
     let number = prop_oneof![8 => proptest::sample::select(ruled), 4 => 0..=LAST, 1 => any::<u32>()];
     let call = (number, proptest::array::uniform6(any_argument()));
-    proptest::collection::vec(call.prop_map(|(number, args)| Told { number, arch: arch::NAME, args }), 1..64)
+    proptest::collection::vec(call.prop_map(|(number, args)| SeccompCall { number, arch: arch::NAME, args }), 1..64)
 }
 
 /// Returns `rules` made stricter in one way each.
@@ -124,7 +124,7 @@ fn every_program_is_sound_and_answers_every_number() {
         assert!(is_sound(&program), "{rules:?}");
         assert!(program.len() < 400, "{rules:?}: {} instructions", program.len());
         for number in 0..600 {
-            let told = Told { number, arch: arch::NAME, args: [0; 6] };
+            let told = SeccompCall { number, arch: arch::NAME, args: [0; 6] };
             let answer = run(&program, &told).answer;
             assert_eq!(answer, value(by_table(&policy, &told)), "{number} under {rules:?}");
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::FilterRules;
-use super::super::policy::{Action, Condition, Policy, Rule, Word, policy};
+use super::super::policy::{SyscallAction, ArgCondition, FilterTable, SyscallRule, ArgWord, policy};
 use super::FULL;
 
 /// The snapshots contain the calls of this architecture; others have fewer.
@@ -126,8 +126,8 @@ fn the_strictest_table_has_this_too() {
 }
 
 /// Lists the calls that share the same rules, with those rules.
-fn listing(policy: Policy) -> String {
-    let mut groups: Vec<(Vec<Rule>, Vec<&str>)> = Vec::new();
+fn listing(policy: FilterTable) -> String {
+    let mut groups: Vec<(Vec<SyscallRule>, Vec<&str>)> = Vec::new();
     for ((_, name), rules) in policy {
         let name = name.trim_start_matches("SYS_");
         match groups.iter_mut().find(|(same, _)| *same == rules) {
@@ -140,7 +140,7 @@ fn listing(policy: Policy) -> String {
         for line in names.chunks(8) {
             writeln!(text, "{}", line.join(" ")).unwrap();
         }
-        for Rule { when, then } in rules {
+        for SyscallRule { when, then } in rules {
             let when: Vec<String> = when.into_iter().map(condition).collect();
             writeln!(
                 text,
@@ -154,28 +154,28 @@ fn listing(policy: Policy) -> String {
     text
 }
 
-fn condition(condition: Condition) -> String {
+fn condition(condition: ArgCondition) -> String {
     let name = |word| match word {
-        Word::Low(argument) => format!("arg{argument}"),
-        Word::High(argument) => format!("arg{argument} >> 32"),
+        ArgWord::Low(argument) => format!("arg{argument}"),
+        ArgWord::High(argument) => format!("arg{argument} >> 32"),
     };
     match condition {
-        Condition::Is { word, mask: u32::MAX, value } => format!("{} is {value:#x}", name(word)),
-        Condition::Is { word, mask, value } => format!("{} & {mask:#x} is {value:#x}", name(word)),
-        Condition::Has { word, bits: u32::MAX } => format!("{} is not 0", name(word)),
-        Condition::Has { word, bits } => format!("{} has {bits:#x}", name(word)),
+        ArgCondition::Is { word, mask: u32::MAX, value } => format!("{} is {value:#x}", name(word)),
+        ArgCondition::Is { word, mask, value } => format!("{} & {mask:#x} is {value:#x}", name(word)),
+        ArgCondition::Has { word, bits: u32::MAX } => format!("{} is not 0", name(word)),
+        ArgCondition::Has { word, bits } => format!("{} has {bits:#x}", name(word)),
     }
 }
 
-fn action(action: Action) -> String {
+fn action(action: SyscallAction) -> String {
     match action {
-        Action::Allow => "allow".into(),
-        Action::Tell => "tell".into(),
-        Action::Fail(libc::EPERM) => "EPERM".into(),
-        Action::Fail(libc::ENOSYS) => "ENOSYS".into(),
-        Action::Fail(libc::EOPNOTSUPP) => "EOPNOTSUPP".into(),
-        Action::Fail(libc::EAFNOSUPPORT) => "EAFNOSUPPORT".into(),
-        Action::Fail(libc::EPROTONOSUPPORT) => "EPROTONOSUPPORT".into(),
-        Action::Fail(other) => panic!("an error that the text does not have: {other}"),
+        SyscallAction::Allow => "allow".into(),
+        SyscallAction::Notify => "tell".into(),
+        SyscallAction::Fail(libc::EPERM) => "EPERM".into(),
+        SyscallAction::Fail(libc::ENOSYS) => "ENOSYS".into(),
+        SyscallAction::Fail(libc::EOPNOTSUPP) => "EOPNOTSUPP".into(),
+        SyscallAction::Fail(libc::EAFNOSUPPORT) => "EAFNOSUPPORT".into(),
+        SyscallAction::Fail(libc::EPROTONOSUPPORT) => "EPROTONOSUPPORT".into(),
+        SyscallAction::Fail(other) => panic!("an error that the text does not have: {other}"),
     }
 }

@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::support::{Lab, blob};
-use crate::sandbox::git::Landed;
+use super::support::{GitOverlayLab, blob};
+use crate::sandbox::git::LandedChanges;
 
 const EVIL: &str = "[core]\n\tfsmonitor = touch ran; false\n\thooksPath = evil\n\tsshCommand = touch ran\n";
 
@@ -13,13 +13,13 @@ const EXEC: &str = "an operation is in progress that cannot land (rebase-merge/g
     it goes on in the sandbox only";
 
 /// Asserts that the planted file stays in the sandbox, and is reported under the name `kept`.
-fn stays(kept: &str, plant: impl Fn(&Lab)) {
-    let lab = Lab::with_commit();
+fn stays(kept: &str, plant: impl Fn(&GitOverlayLab)) {
+    let lab = GitOverlayLab::with_commit();
     lab.host("git branch x; git worktree add -q wt -b wt");
     let (layer, before) = (lab.layer(), lab.state());
     plant(&lab);
     let landed = layer.finish();
-    assert_eq!(landed, Landed { kept_back: vec![kept.to_owned()], ..Landed::default() });
+    assert_eq!(landed, LandedChanges { kept_back: vec![kept.to_owned()], ..LandedChanges::default() });
     assert_eq!(lab.state(), before, "{kept}");
     lab.host("git status; git log; git branch -a; cd wt && git status");
     assert!(!lab.tree.join("ran").exists() && !lab.tree.join("wt/ran").exists());
@@ -112,7 +112,7 @@ fn links_pipes_and_devices_stay() {
 
 #[test]
 fn links_on_the_host_are_not_followed() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let id = lab.id();
     lab.host("mv .git/refs ../refs; ln -s ../../refs .git/refs; mv .git/objects ../objects; ln -s ../../objects .git/objects");
     let layer = lab.layer();
@@ -132,7 +132,7 @@ fn links_on_the_host_are_not_followed() {
 
 #[test]
 fn a_submodule_keeps_only_what_is_harmless() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     lab.plant("modules/x/config", format!("[core]\n\tbare = false\n\tworktree = ../../../sub\n{EVIL}"));
     lab.plant("modules/y/config", "[core]\n\tworktree = ../../../../elsewhere\n");
@@ -148,7 +148,7 @@ fn a_submodule_keeps_only_what_is_harmless() {
 
 #[test]
 fn a_deep_or_wide_tree_ends() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     let deep: String = (0..60).map(|number| format!("d{number}/")).collect();
     lab.plant(&format!("refs/heads/{deep}x"), lab.id());
@@ -162,7 +162,7 @@ fn a_deep_or_wide_tree_ends() {
 
 #[test]
 fn many_long_names_are_not_held() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (before, layer) = (lab.state(), lab.layer());
     let deep = format!("{}/", "d".repeat(250)).repeat(12);
     std::fs::create_dir_all(lab.upper.join(&deep)).unwrap();
@@ -172,14 +172,14 @@ fn many_long_names_are_not_held() {
     lab.plant("refs/heads/new", lab.id());
     let landed = layer.finish();
     let told = "there are too many files, or their names are too long: nothing landed";
-    assert_eq!(landed, Landed { faults: vec![told.to_owned()], ..Landed::default() });
+    assert_eq!(landed, LandedChanges { faults: vec![told.to_owned()], ..LandedChanges::default() });
     assert_eq!(lab.state(), before);
     assert!(lab.upper.join("refs/heads/new").exists());
 }
 
 #[test]
 fn of_many_names_few_are_noted() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     for number in 0..1_500 {
         lab.plant(&format!("x/{number}"), "");
@@ -191,7 +191,7 @@ fn of_many_names_few_are_noted() {
 
 #[test]
 fn many_longer_works_do_not_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (before, layer) = (lab.state(), lab.layer());
     for number in 0..40 {
         lab.plant(&format!("worktrees/w{number}/rebase-merge/git-rebase-todo"), "noop\n");
@@ -202,7 +202,7 @@ fn many_longer_works_do_not_land() {
 #[test]
 fn setuid_and_execute_bits_do_not_land() {
     use std::os::unix::fs::PermissionsExt;
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.plant("refs/heads/new", lab.id());
     lab.plant("COMMIT_EDITMSG", "x");
     for name in ["refs/heads/new", "COMMIT_EDITMSG"] {
@@ -218,7 +218,7 @@ fn setuid_and_execute_bits_do_not_land() {
 /// All attacks at once, from inside a real overlay.
 #[test]
 fn an_attack_from_inside_changes_nothing() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (before, layer) = (lab.state(), lab.layer());
     lab.inside(
         "cp -r .git evil; printf '[core]\\n\\tfsmonitor = touch ran\\n' >> evil/config; echo ../evil > .git/commondir

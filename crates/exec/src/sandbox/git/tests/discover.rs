@@ -3,11 +3,11 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::support::Lab;
-use crate::sandbox::git::{Discovered, Repository, is_git, outer_repositories, repositories};
+use super::support::GitOverlayLab;
+use crate::sandbox::git::{DiscoveredRepositories, Repository, is_git, outer_repositories, repositories};
 use crate::sandbox::look::look;
 
-fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
+fn found(lab: &GitOverlayLab, tree: &Path) -> (Vec<String>, Vec<String>) {
     let name = |path: &Path| path.strip_prefix(&lab.base).unwrap().display().to_string();
     let found = discovered(tree);
     assert!(!found.cut);
@@ -16,7 +16,7 @@ fn found(lab: &Lab, tree: &Path) -> (Vec<String>, Vec<String>) {
 }
 
 /// Discovers repositories as a survey does.
-fn discovered(root: &Path) -> Discovered {
+fn discovered(root: &Path) -> DiscoveredRepositories {
     let deny = policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
     let seen = look([root.to_owned()], &[], &deny);
     let mut found = repositories(&seen.trees, &[root.to_owned()]);
@@ -30,7 +30,7 @@ fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
 
 #[test]
 fn repositories_worktrees_and_submodules_are_found() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(
         "git init -q a/b/nested; git init -q 1/2/3/4; git init -q 1/2/3/4/5; git clone -q . ../other
         git submodule add -q ../other lib/sub; git commit -qm sub; git worktree add -q wt; git worktree add -q ../out
@@ -65,14 +65,14 @@ fn repositories_worktrees_and_submodules_are_found() {
 
 #[test]
 fn a_relative_way_back_is_understood() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git worktree add -q ../out; echo ../../../../out/.git > .git/worktrees/out/gitdir; echo gitdir: ../tree/.git/worktrees/out > ../out/.git");
     assert_eq!(found(&lab, &lab.base.join("out")).0, ["tree/.git of out"]);
 }
 
 #[test]
 fn a_pointer_that_lies_is_only_a_pointer() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git worktree add -q ../out; git clone -q . ../mine; rm -rf ../mine/.git; mkdir ../mine/fake");
     let mine = lab.base.join("mine");
     let believed = |pointer: &str| {
@@ -100,7 +100,7 @@ fn a_pointer_that_lies_is_only_a_pointer() {
 
 #[test]
 fn a_git_directory_in_the_root_needs_no_proof() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     for make in [
         "git init -q --separate-git-dir=data one",
         "git init -q one; mv one/.git data; ln -s ../data one/.git",
@@ -118,7 +118,7 @@ fn a_git_directory_in_the_root_needs_no_proof() {
 
 #[test]
 fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
-    let lab = Lab::new();
+    let lab = GitOverlayLab::new();
     lab.host("i=0; while [ $i -lt 40 ]; do mkdir -p a$i/.git; git init -q d$i; i=$((i+1)); done");
     let found = discovered(&lab.tree);
     // 40 that are no repositories, and 8 of the 40 that are: the tree itself has no repository here.
@@ -128,7 +128,7 @@ fn a_repository_too_many_is_closed_and_what_is_none_takes_no_place() {
 
 #[test]
 fn a_git_directory_without_a_working_tree_here_is_found() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git init -q --bare a/remote.git; git init -q --separate-git-dir=gd ../elsewhere; mkdir c; touch c/HEAD");
     let mut bare = discovered(&lab.tree).bare;
     bare.sort();
@@ -140,7 +140,7 @@ fn a_git_directory_without_a_working_tree_here_is_found() {
 
 #[test]
 fn repositories_above_are_found() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("mkdir -p sub/deep; git worktree add -q ../out; mkdir ../out/sub");
     let above = |root: &str| outer_repositories(&lab.base.join(root), |above| above.starts_with(&lab.base));
     let of = |root: &str| vec![Repository { at: lab.git(), root: lab.base.join(root) }];
@@ -151,7 +151,7 @@ fn repositories_above_are_found() {
 
 #[test]
 fn whatever_git_could_take_for_a_repository_is_one() {
-    let lab = Lab::new();
+    let lab = GitOverlayLab::new();
     for (make, expected) in [
         ("mkdir objects refs; touch HEAD", true),
         ("touch objects refs HEAD; chmod +x objects refs", true),

@@ -1,7 +1,7 @@
 //! Tests of references that the host moved during a run.
 
 use super::overlay::clean;
-use super::support::Lab;
+use super::support::GitOverlayLab;
 use crate::sandbox::git::forward::tail;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -39,7 +39,7 @@ fn a_history_goes_on_from_the_last_entry() {
 }
 
 /// The host commits `outside`, then the sandbox, which has not read the repository before, runs `inside`.
-fn both(lab: &Lab, outside: &str, inside: &str) -> crate::sandbox::git::Landed {
+fn both(lab: &GitOverlayLab, outside: &str, inside: &str) -> crate::sandbox::git::LandedChanges {
     let layer = lab.layer();
     let mut running = lab.begin(&format!("pause\n{inside}"));
     lab.host(outside);
@@ -58,7 +58,7 @@ fn a_commit_on_top_of_the_hosts_lands() {
         &format!("{OUTSIDE}; git pack-refs --all"),
         &format!("{OUTSIDE}; git commit -q --amend -m outside --date=2001-01-01"),
     ] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         clean(&both(&lab, outside, INSIDE));
         assert_eq!(
             lab.host("git log --format=%s; git status --porcelain"),
@@ -75,7 +75,7 @@ fn a_commit_on_top_of_the_hosts_lands() {
 
 #[test]
 fn what_the_host_has_staged_stays() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     let running = lab.begin(INSIDE);
     lab.host("echo s > staged; git add staged");
@@ -89,7 +89,7 @@ fn what_the_host_has_staged_stays() {
 #[test]
 fn two_runs_from_one_base_are_told() {
     for pack in ["true", "git pack-refs --all"] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         let layer = lab.layer();
         let running = lab.begin(INSIDE);
         let id = std::fs::read_to_string(lab.upper.join("refs/heads/main")).unwrap().trim().to_owned();
@@ -109,7 +109,7 @@ fn two_runs_from_one_base_are_told() {
 
 #[test]
 fn a_reset_on_the_host_is_not_undone() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("echo 2 > f; git commit -qam two; echo 3 > f; git commit -qam three");
     let layer = lab.layer();
     let running = lab.begin(INSIDE);

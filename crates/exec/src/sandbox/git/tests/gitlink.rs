@@ -1,7 +1,7 @@
 //! Malicious indexes, and other repositories in a working tree.
 
-use super::support::Lab;
-use crate::sandbox::git::Landed;
+use super::support::GitOverlayLab;
+use crate::sandbox::git::LandedChanges;
 
 const KEPT: [&str; 1] = ["index"];
 
@@ -10,8 +10,8 @@ const EVIL: &str =
     "git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch /ran'";
 
 /// Runs `before` on the host, then `script` in the sandbox. Returns the result of landing.
-fn after(before: &str, script: &str) -> (Lab, Landed) {
-    let lab = Lab::with_commit();
+fn after(before: &str, script: &str) -> (GitOverlayLab, LandedChanges) {
+    let lab = GitOverlayLab::with_commit();
     lab.host(before);
     let layer = lab.layer();
     lab.inside(script);
@@ -34,7 +34,7 @@ fn lands(before: &str, script: &str) {
 
 #[test]
 fn no_hook_is_checked_out() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     // Git rejects such a path, so the bytes are changed afterwards: the same length, and a checksum of zeros.
     lab.inside(
@@ -48,7 +48,7 @@ fn no_hook_is_checked_out() {
 
 #[test]
 fn a_lie_about_trees_is_not_committed() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (old, layer) = (lab.host("git rev-parse HEAD^{tree}"), lab.layer());
     // The index says 2, but its tree cache says that nothing has changed.
     lab.inside(
@@ -95,7 +95,7 @@ fn a_repository_of_the_run_is_not_entered() {
 
 #[test]
 fn a_link_in_the_way_of_modules_is_seen() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!(
         "{EVIL}; mkdir .git/modules; mv sub/.git evil; ln -s ../../evil .git/modules/x; rm -r sub"
     ));
@@ -118,7 +118,7 @@ fn other_repositories_that_are_harmless_land() {
 
 #[test]
 fn a_submodule_in_a_worktree_lands() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git clone -q . ../other");
     let layer = lab.layer();
     lab.inside("git worktree add -q wt -b wt; cd wt; git submodule add -q ../../other s; git commit -qm sub");

@@ -4,47 +4,47 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{XattrFlags, setxattr};
 
-use super::support::{Lab, blob, plant};
-use crate::sandbox::git::Landed;
+use super::support::{GitOverlayLab, blob, plant};
+use crate::sandbox::git::LandedChanges;
 
-fn landed(number: usize) -> Landed {
-    Landed { landed: number, ..Landed::default() }
+fn landed(number: usize) -> LandedChanges {
+    LandedChanges { landed: number, ..LandedChanges::default() }
 }
 
 /// Creates a whiteout as an overlay without devices has it.
-fn whiteout(lab: &Lab, path: &str) {
+fn whiteout(lab: &GitOverlayLab, path: &str) {
     lab.plant(path, "");
     setxattr(lab.upper.join(path), "user.overlay.whiteout", b"", XattrFlags::empty()).unwrap();
 }
 
-fn read(lab: &Lab, path: &str) -> String {
+fn read(lab: &GitOverlayLab, path: &str) -> String {
     std::fs::read_to_string(lab.git().join(path)).unwrap()
 }
 
 #[test]
 fn an_empty_upper_directory_is_nothing() {
-    let lab = Lab::with_commit();
-    assert_eq!(lab.layer().finish(), Landed::default());
+    let lab = GitOverlayLab::with_commit();
+    assert_eq!(lab.layer().finish(), LandedChanges::default());
     std::fs::remove_dir(&lab.upper).unwrap();
     assert_eq!(lab.layer().finish().faults.len(), 1);
 }
 
 #[test]
 fn objects_are_never_replaced_nor_removed() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let id = lab.id();
     let object = format!("objects/{}/{}", &id[..2], &id[2..]);
     let before = lab.state();
     lab.plant(&object, b"\x78\x01evil");
     let other = lab.host("git rev-parse HEAD^{tree}");
     whiteout(&lab, &format!("objects/{}/{}", &other[..2], other[2..].trim()));
-    assert_eq!(lab.layer().finish(), Landed::default());
+    assert_eq!(lab.layer().finish(), LandedChanges::default());
     assert_eq!((lab.state(), lab.left()), (before, vec![]));
 }
 
 #[test]
 fn an_object_is_read_only() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (path, content) = blob(b"x");
     lab.plant(&path, content);
     assert_eq!(lab.layer().finish(), landed(1));
@@ -53,35 +53,35 @@ fn an_object_is_read_only() {
 
 #[test]
 fn what_is_the_same_is_no_conflict() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     lab.host("git commit -q --allow-empty -m two");
     lab.plant("refs/heads/main", format!("{}\n", lab.id()));
-    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(layer.finish(), LandedChanges::default());
     assert_eq!(lab.left(), [""; 0]);
 }
 
 #[test]
 fn a_change_of_the_host_wins_also_over_an_earlier_run() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let first = lab.id();
     lab.plant("refs/heads/main", format!("{first}\n"));
     // A leftover of an earlier run is older than the host's change.
     std::thread::sleep(std::time::Duration::from_millis(20));
     lab.host("git commit -q --allow-empty -m two");
     let conflict = format!("refs/heads/main (in the sandbox: {first}; git merge {first} brings it in)");
-    assert_eq!(lab.layer().finish(), Landed { conflicts: vec![conflict], ..Landed::default() });
+    assert_eq!(lab.layer().finish(), LandedChanges { conflicts: vec![conflict], ..LandedChanges::default() });
     assert_ne!(lab.id(), first);
 }
 
 #[test]
 fn what_landed_may_land_again() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let mut layer = lab.layer();
     for text in ["one", "two", "three"] {
         lab.plant("COMMIT_EDITMSG", text);
         assert_eq!(layer.land(), landed(1));
-        assert_eq!((read(&lab, "COMMIT_EDITMSG"), layer.land()), (text.to_owned(), Landed::default()));
+        assert_eq!((read(&lab, "COMMIT_EDITMSG"), layer.land()), (text.to_owned(), LandedChanges::default()));
     }
     for name in ["COMMIT_EDITMSG", "MERGE_MSG"] {
         lab.plant(name, "four");
@@ -96,7 +96,7 @@ fn what_landed_may_land_again() {
 
 #[test]
 fn a_lock_of_another_git_is_respected() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.plant("refs/heads/x", format!("{}\n", lab.id()));
     std::fs::write(lab.git().join("refs/heads/x.lock"), "").unwrap();
     let told = lab.layer().finish();
@@ -108,7 +108,7 @@ fn a_lock_of_another_git_is_respected() {
 
 #[test]
 fn deletions_land_where_they_may() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git branch a; git branch b/c; touch .git/MERGE_HEAD; git pack-refs; echo x > .git/hooks/mine");
     lab.host("git branch d; git branch e/f");
     let layer = lab.layer();
@@ -126,7 +126,7 @@ fn deletions_land_where_they_may() {
 
 #[test]
 fn references_are_not_lost_when_packed_ones_cannot_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git branch a");
     let layer = lab.layer();
     lab.plant("packed-refs", "nonsense");
@@ -141,7 +141,7 @@ fn references_are_not_lost_when_packed_ones_cannot_land() {
 
 #[test]
 fn nothing_refers_to_objects_that_could_not_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     if rustix::process::getuid().is_root() {
         testkit::not_run("nothing_refers_to_objects_that_could_not_land", "root is not stopped by modes");
         return;
@@ -158,24 +158,24 @@ fn nothing_refers_to_objects_that_could_not_land() {
 
 #[test]
 fn what_git_could_work_out_itself_does_not_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let before = lab.state();
     for name in ["info/commit-graph", "info/commit-graphs/commit-graph-chain", "pack/multi-pack-index"] {
         lab.plant(&format!("objects/{name}"), "lies");
     }
-    assert_eq!(lab.layer().finish(), Landed::default());
+    assert_eq!(lab.layer().finish(), LandedChanges::default());
     assert_eq!((lab.state(), lab.left()), (before, vec![]));
 }
 
 #[test]
 fn the_exclude_that_a_run_is_given_is_nobodys_business() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let before = lab.state();
     let (mut layer, given) = (lab.layer(), lab.upper.join("info/exclude"));
     lab.plant("info/exclude", "ours\n");
-    assert!(crate::sandbox::git::upper::Upper::open(&lab.upper).unwrap().is_empty().unwrap());
-    assert_eq!(layer.land(), Landed::default());
-    assert_eq!(layer.finish(), Landed::default());
+    assert!(crate::sandbox::git::upper::UpperDir::open(&lab.upper).unwrap().is_empty().unwrap());
+    assert_eq!(layer.land(), LandedChanges::default());
+    assert_eq!(layer.finish(), LandedChanges::default());
     let layer = lab.layer();
     lab.plant("refs/heads/x", lab.id());
     assert_eq!(layer.finish(), landed(1));
@@ -184,7 +184,7 @@ fn the_exclude_that_a_run_is_given_is_nobodys_business() {
     let layer = lab.layer();
     std::fs::remove_file(&given).unwrap();
     whiteout(&lab, "info/exclude");
-    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(layer.finish(), LandedChanges::default());
     lab.plant("info/attributes", "x");
-    assert!(!crate::sandbox::git::upper::Upper::open(&lab.upper).unwrap().is_empty().unwrap());
+    assert!(!crate::sandbox::git::upper::UpperDir::open(&lab.upper).unwrap().is_empty().unwrap());
 }

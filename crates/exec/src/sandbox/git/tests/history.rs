@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::support::Lab;
+use super::support::GitOverlayLab;
 use crate::sandbox::git::content::{is_head, is_log, is_reference, is_rerere};
 use crate::sandbox::git::forward::tail;
-use crate::sandbox::git::hash::Format;
+use crate::sandbox::git::hash::ObjectFormat;
 
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 #[test]
 fn a_history_is_as_git_writes_it() {
-    let fits = |text: &str| is_log(text.as_bytes(), Format::Sha1);
+    let fits = |text: &str| is_log(text.as_bytes(), ObjectFormat::Sha1);
     for good in [
         String::new(),
         format!("{A} {B} n <a@b> 1 +0000\n"),
@@ -43,7 +43,7 @@ fn a_history_is_as_git_writes_it() {
 
 #[test]
 fn no_git_directory_is_built_from_histories() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (before, layer) = (lab.state(), lab.layer());
     for place in ["logs/refs/heads/x", "modules/x/logs/refs/heads/y", "modules/logs/refs/z"] {
         lab.plant(&format!("{place}/config"), "[core]\n\tfsmonitor = touch ran\n");
@@ -65,7 +65,7 @@ fn no_git_directory_is_built_from_histories() {
 
 #[test]
 fn holes_do_not_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (before, layer) = (lab.state(), lab.layer());
     for name in ["logs/refs/heads/x", "COMMIT_EDITMSG", "refs/heads/x"] {
         lab.plant(name, "");
@@ -90,7 +90,7 @@ fn holes_do_not_land() {
 
 #[test]
 fn a_history_of_the_host_may_be_odd() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("(echo odd; cat .git/logs/HEAD) > log; mv log .git/logs/HEAD");
     let landed = lab.run("git commit -q --allow-empty -m two");
     assert_eq!(landed.kept_back, [""; 0]);

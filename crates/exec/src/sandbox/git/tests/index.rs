@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::support::Lab;
-use crate::sandbox::git::hash::Format;
-use crate::sandbox::git::index::{Known, check};
+use super::support::GitOverlayLab;
+use crate::sandbox::git::hash::ObjectFormat;
+use crate::sandbox::git::index::{HostIndexPaths, check};
 use crate::sandbox::git::tracked::is_plain;
 
 /// Builds an index of version 2 with these modes, flags and paths.
-fn index(format: Format, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
+fn index(format: ObjectFormat, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
     let mut index = b"DIRC\0\0\0\x02".to_vec();
     index.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
     for (mode, flags, path) in entries {
@@ -24,18 +24,18 @@ fn index(format: Format, entries: &[(u32, u16, &[u8])]) -> Vec<u8> {
     sealed(index, format)
 }
 
-fn sealed(mut index: Vec<u8>, format: Format) -> Vec<u8> {
+fn sealed(mut index: Vec<u8>, format: ObjectFormat) -> Vec<u8> {
     let sum = format.hash(&index);
     index.extend(sum);
     index
 }
 
-fn fits(index: &[u8], format: Format) -> bool {
-    check(index.to_vec(), format, &Known::default()).is_some()
+fn fits(index: &[u8], format: ObjectFormat) -> bool {
+    check(index.to_vec(), format, &HostIndexPaths::default()).is_some()
 }
 
 fn one(mode: u32, path: &[u8]) -> bool {
-    fits(&index(Format::Sha1, &[(mode, 0, path)]), Format::Sha1)
+    fits(&index(ObjectFormat::Sha1, &[(mode, 0, path)]), ObjectFormat::Sha1)
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn paths_are_those_that_git_takes() {
 
 #[test]
 fn an_index_is_as_git_writes_it() {
-    let sha1 = |entries: &[(u32, u16, &[u8])]| index(Format::Sha1, entries);
-    let fit = |index: &[u8]| fits(index, Format::Sha1);
+    let sha1 = |entries: &[(u32, u16, &[u8])]| index(ObjectFormat::Sha1, entries);
+    let fit = |index: &[u8]| fits(index, ObjectFormat::Sha1);
     assert!(fit(&sha1(&[])) && fit(&sha1(&[(0o120_000, 0, b"a"), (0o100_755, 0, b"b")])));
     assert!(one(0o160_000, b"a"));
     for mode in [0, 0o100_600, 0o104_755, 0o40_000, 0o100_777, 0o20_000, u32::MAX] {
@@ -93,9 +93,9 @@ fn an_index_is_as_git_writes_it() {
     // The length that git trusts differs from the actual length.
     let mut lies = sha1(&[plain(b"a\0.git")]);
     lies.truncate(lies.len() - 20);
-    assert!(!fit(&sealed(lies, Format::Sha1)));
+    assert!(!fit(&sealed(lies, ObjectFormat::Sha1)));
     let good = sha1(&[plain(b"a")]);
-    assert!(!fit(&good[..good.len() - 1]) && !fits(&good, Format::Sha256));
+    assert!(!fit(&good[..good.len() - 1]) && !fits(&good, ObjectFormat::Sha256));
     let mut wrong = good.clone();
     wrong[50] ^= 1;
     assert!(!fit(&wrong));
@@ -103,21 +103,21 @@ fn an_index_is_as_git_writes_it() {
     let end = unsummed.len();
     unsummed[end - 20..].fill(0);
     assert!(fit(&unsummed), "index.skipHash");
-    let long = index(Format::Sha256, &[plain(b"a")]);
-    assert!(fits(&long, Format::Sha256) && !fits(&long, Format::Sha1));
+    let long = index(ObjectFormat::Sha256, &[plain(b"a")]);
+    assert!(fits(&long, ObjectFormat::Sha256) && !fits(&long, ObjectFormat::Sha1));
 }
 
 #[test]
 fn what_follows_the_entries_does_not_land() {
     let with = |name: &[u8], content: &[u8]| {
-        let mut with = index(Format::Sha1, &[(0o100_644, 0, b"a")]);
+        let mut with = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
         with.truncate(with.len() - 20);
         with.extend(name);
         with.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
         with.extend(content);
-        check(sealed(with, Format::Sha1), Format::Sha1, &Known::default()).map(|checked| checked.bytes)
+        check(sealed(with, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|checked| checked.bytes)
     };
-    let plain = index(Format::Sha1, &[(0o100_644, 0, b"a")]);
+    let plain = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
     for name in [b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"] {
         assert_eq!(with(name, b"lies"), Some(plain.clone()));
     }
@@ -127,12 +127,12 @@ fn what_follows_the_entries_does_not_land() {
 
 #[test]
 fn a_file_cannot_be_hidden() {
-    let hidden = index(Format::Sha1, &[(0o100_644, 0x8000, b"a")]);
-    let shown = index(Format::Sha1, &[(0o100_644, 0, b"a")]);
-    let checked = |known: &Known| check(hidden.clone(), Format::Sha1, known).unwrap().bytes;
-    assert_eq!(checked(&Known::default()), shown);
-    assert_eq!(checked(&Known::of(&hidden, Format::Sha1)), hidden, "the host has it so");
-    let lab = Lab::with_commit();
+    let hidden = index(ObjectFormat::Sha1, &[(0o100_644, 0x8000, b"a")]);
+    let shown = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a")]);
+    let checked = |known: &HostIndexPaths| check(hidden.clone(), ObjectFormat::Sha1, known).unwrap().bytes;
+    assert_eq!(checked(&HostIndexPaths::default()), shown);
+    assert_eq!(checked(&HostIndexPaths::of(&hidden, ObjectFormat::Sha1)), hidden, "the host has it so");
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     lab.inside("git update-index --skip-worktree f");
     assert_eq!(layer.finish().landed, 1);
@@ -144,7 +144,7 @@ fn a_file_cannot_be_hidden() {
 fn what_git_writes_lands() {
     for format in ["sha1", "sha256"] {
         for version in [2, 3, 4] {
-            let lab = Lab::new();
+            let lab = GitOverlayLab::new();
             lab.host(&format!("git init -q --object-format={format} .; git config index.version {version}"));
             let make = "mkdir -p a/b c; echo 1 > a/b/x; echo 2 > a/b/xyz; echo 3 > a/c; echo 4 > c/d; ln -s x l
                 git add .; git update-index --chmod=+x c/d; echo 5 > n; git add -N n; git commit -qm one; echo 6 > o";
@@ -157,7 +157,7 @@ fn what_git_writes_lands() {
 
 #[test]
 fn a_sparse_index_lands_where_the_host_is_sparse() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("mkdir a b; echo 1 > a/x; echo 2 > b/y; git add .; git commit -qm two; git sparse-checkout set --sparse-index a; git config advice.sparseIndexExpanded false");
     let landed = lab.run("echo 3 > a/x; git commit -qam three");
     assert_eq!(landed.kept_back, [""; 0]);
@@ -171,21 +171,21 @@ proptest! {
         let mut index = vec![b'D', b'I', b'R', b'C', 0, 0, 0, version, 0, 0, 0, count];
         index.extend(bytes);
         index.extend([0; 20]);
-        let _ = check(index.clone(), Format::Sha1, &Known::default());
-        let _ = check(index, Format::Sha256, &Known::default());
+        let _ = check(index.clone(), ObjectFormat::Sha1, &HostIndexPaths::default());
+        let _ = check(index, ObjectFormat::Sha256, &HostIndexPaths::default());
     }
 
     /// Law: a valid index with a few changed bytes is rejected, or still contains only plain paths.
     #[test]
     fn a_changed_index_is_still_harmless(changes in prop::collection::vec((0usize..300, any::<u8>()), 0..4), short in any::<bool>()) {
-        let mut index = index(Format::Sha1, &[(0o100_644, 0, b"a"), (0o100_644, 0, b"a/bit"), (0o160_000, 0, b"a/git")]);
+        let mut index = index(ObjectFormat::Sha1, &[(0o100_644, 0, b"a"), (0o100_644, 0, b"a/bit"), (0o160_000, 0, b"a/git")]);
         index.truncate(index.len() - 20);
         index[7] = if short { 4 } else { 2 };
         let length = index.len();
         changes.into_iter().for_each(|(at, byte)| index[at % length] = byte);
-        if let Some(checked) = check(sealed(index, Format::Sha1), Format::Sha1, &Known::default()) {
+        if let Some(checked) = check(sealed(index, ObjectFormat::Sha1), ObjectFormat::Sha1, &HostIndexPaths::default()) {
             prop_assert!(checked.links.iter().all(|link| is_plain(link)));
-            let again = check(checked.bytes.clone(), Format::Sha1, &Known::default()).map(|again| again.bytes);
+            let again = check(checked.bytes.clone(), ObjectFormat::Sha1, &HostIndexPaths::default()).map(|again| again.bytes);
             prop_assert_eq!(again, Some(checked.bytes));
         }
     }

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::sandbox::git::allowed::{Form, Removal, Verdict, in_store, judge, repository, wanted};
+use crate::sandbox::git::allowed::{ContentForm, RemovalScope, LandingVerdict, in_store, judge, repository, wanted};
 use crate::sandbox::git::content::{is_packed, is_reference};
 use crate::sandbox::git::paths::parts;
 
-fn verdict(path: &str) -> Verdict {
+fn verdict(path: &str) -> LandingVerdict {
     judge(&parts(path.as_ref()))
 }
 
@@ -14,71 +14,71 @@ const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
 fn every_name_has_its_verdict() {
-    use Form::*;
-    let never = |form| Verdict::Land(form, Removal::Never);
-    let file = |form| Verdict::Land(form, Removal::File);
-    let tree = |form| Verdict::Land(form, Removal::Tree);
+    use ContentForm::*;
+    let never = |form| LandingVerdict::Land(form, RemovalScope::Never);
+    let file = |form| LandingVerdict::Land(form, RemovalScope::File);
+    let tree = |form| LandingVerdict::Land(form, RemovalScope::Tree);
     for (path, expected) in [
         (format!("objects/ab/{}", &ID[2..]), never(Loose)),
-        (format!("objects/AB/{}", &ID[2..]), Verdict::Unknown),
+        (format!("objects/AB/{}", &ID[2..]), LandingVerdict::Unknown),
         (format!("objects/pack/pack-{ID}.pack"), never(Pack)),
-        (format!("objects/pack/pack-{ID}.rev"), Verdict::Junk),
+        (format!("objects/pack/pack-{ID}.rev"), LandingVerdict::Junk),
         (format!("objects/pack/pack-{ID}.promisor"), never(Promisor)),
         (format!("objects/pack/pack-{ID}.idx"), never(PackIndex)),
-        (format!("objects/pack/pack-{ID}.sh"), Verdict::Unknown),
-        (format!("objects/pack/tmp_pack_{ID}"), Verdict::Junk),
-        ("objects/ab/tmp_obj_xyz".into(), Verdict::Junk),
-        ("objects/incoming-x/ab".into(), Verdict::Junk),
-        ("objects/info/alternates".into(), Verdict::Keep),
-        ("objects/info/commit-graph".into(), Verdict::Junk),
-        ("objects/info/commit-graphs".into(), Verdict::Unknown),
-        ("objects/info/commit-graphs/commit-graph-chain".into(), Verdict::Junk),
-        ("objects/info/commit-graphs/x/y".into(), Verdict::Junk),
-        ("objects/pack/multi-pack-index".into(), Verdict::Junk),
-        (format!("objects/pack/multi-pack-index-{ID}.bitmap"), Verdict::Junk),
-        ("objects/pack/multi-pack-index.d".into(), Verdict::Unknown),
-        ("objects/pack/multi-pack-index.d/chain".into(), Verdict::Junk),
+        (format!("objects/pack/pack-{ID}.sh"), LandingVerdict::Unknown),
+        (format!("objects/pack/tmp_pack_{ID}"), LandingVerdict::Junk),
+        ("objects/ab/tmp_obj_xyz".into(), LandingVerdict::Junk),
+        ("objects/incoming-x/ab".into(), LandingVerdict::Junk),
+        ("objects/info/alternates".into(), LandingVerdict::Keep),
+        ("objects/info/commit-graph".into(), LandingVerdict::Junk),
+        ("objects/info/commit-graphs".into(), LandingVerdict::Unknown),
+        ("objects/info/commit-graphs/commit-graph-chain".into(), LandingVerdict::Junk),
+        ("objects/info/commit-graphs/x/y".into(), LandingVerdict::Junk),
+        ("objects/pack/multi-pack-index".into(), LandingVerdict::Junk),
+        (format!("objects/pack/multi-pack-index-{ID}.bitmap"), LandingVerdict::Junk),
+        ("objects/pack/multi-pack-index.d".into(), LandingVerdict::Unknown),
+        ("objects/pack/multi-pack-index.d/chain".into(), LandingVerdict::Junk),
         ("refs/heads/a".into(), tree(Ref)),
         ("refs/heads/a/b".into(), tree(Ref)),
         ("refs/stash".into(), file(Ref)),
-        ("refs/heads".into(), Verdict::Unknown),
-        ("refs/heads/a.lock".into(), Verdict::Junk),
-        ("refs/heads/a..b".into(), Verdict::Keep),
-        ("refs/replace/x".into(), Verdict::Keep),
+        ("refs/heads".into(), LandingVerdict::Unknown),
+        ("refs/heads/a.lock".into(), LandingVerdict::Junk),
+        ("refs/heads/a..b".into(), LandingVerdict::Keep),
+        ("refs/replace/x".into(), LandingVerdict::Keep),
         ("logs/HEAD".into(), file(Log)),
         ("logs/refs/heads/a".into(), tree(Log)),
         ("HEAD".into(), never(Head)),
         ("index".into(), never(Index)),
-        ("index.lock".into(), Verdict::Junk),
+        ("index.lock".into(), LandingVerdict::Junk),
         ("packed-refs".into(), never(PackedRefs)),
         ("MERGE_MSG".into(), file(Text)),
         ("MERGE_HEAD".into(), file(Ids)),
         ("config".into(), never(Config)),
-        ("hooks/pre-commit".into(), Verdict::Keep),
-        ("hooks/pre-commit.sample".into(), Verdict::Template),
-        ("info/exclude".into(), Verdict::Private),
-        ("info/attributes".into(), Verdict::Keep),
-        ("commondir".into(), Verdict::Keep),
-        ("gitdir".into(), Verdict::Keep),
-        ("rebase-merge/git-rebase-todo".into(), Verdict::State),
-        ("worktrees/w".into(), Verdict::Worktree),
+        ("hooks/pre-commit".into(), LandingVerdict::Keep),
+        ("hooks/pre-commit.sample".into(), LandingVerdict::Template),
+        ("info/exclude".into(), LandingVerdict::Private),
+        ("info/attributes".into(), LandingVerdict::Keep),
+        ("commondir".into(), LandingVerdict::Keep),
+        ("gitdir".into(), LandingVerdict::Keep),
+        ("rebase-merge/git-rebase-todo".into(), LandingVerdict::InProgress),
+        ("worktrees/w".into(), LandingVerdict::Worktree),
         ("worktrees/w/HEAD".into(), never(Head)),
         ("worktrees/w/gitdir".into(), never(Gitdir)),
-        ("worktrees/w/packed-refs".into(), Verdict::Unknown),
-        ("worktrees/w/config".into(), Verdict::Unknown),
-        ("worktrees/w/config.worktree".into(), Verdict::Keep),
-        ("worktrees/w/hooks/x".into(), Verdict::Unknown),
+        ("worktrees/w/packed-refs".into(), LandingVerdict::Unknown),
+        ("worktrees/w/config".into(), LandingVerdict::Unknown),
+        ("worktrees/w/config.worktree".into(), LandingVerdict::Keep),
+        ("worktrees/w/hooks/x".into(), LandingVerdict::Unknown),
         ("worktrees/w/modules/s/HEAD".into(), never(Head)),
         ("modules/s/HEAD".into(), never(Head)),
         ("modules/a/b/HEAD".into(), never(Head)),
         ("modules/a/b/modules/c/refs/heads/x".into(), tree(Ref)),
-        ("modules/a/b/hooks/pre-commit".into(), Verdict::Keep),
-        ("modules/a/hooks/HEAD".into(), Verdict::Keep),
+        ("modules/a/b/hooks/pre-commit".into(), LandingVerdict::Keep),
+        ("modules/a/hooks/HEAD".into(), LandingVerdict::Keep),
         ("modules/a/config".into(), never(Config)),
-        ("modules/HEAD".into(), Verdict::Unknown),
-        ("modules/a/commondir".into(), Verdict::Keep),
-        (".".into(), Verdict::Unknown),
-        ("reftable/tables.list".into(), Verdict::Unknown),
+        ("modules/HEAD".into(), LandingVerdict::Unknown),
+        ("modules/a/commondir".into(), LandingVerdict::Keep),
+        (".".into(), LandingVerdict::Unknown),
+        ("reftable/tables.list".into(), LandingVerdict::Unknown),
     ] {
         assert_eq!(verdict(&path), expected, "{path}");
     }
@@ -113,9 +113,9 @@ fn contents_are_what_git_writes() {
 #[test]
 fn forty_submodules_take_no_time() {
     for name in ["modules/".repeat(60), "modules/worktrees/".repeat(30), "worktrees/w/modules/".repeat(20)] {
-        assert!(matches!(verdict(&name), Verdict::Unknown | Verdict::Worktree));
+        assert!(matches!(verdict(&name), LandingVerdict::Unknown | LandingVerdict::Worktree));
         assert!(!wanted(&parts(name.as_ref())) && !in_store(&parts(name.as_ref())));
-        assert_eq!(verdict(&format!("{name}x/HEAD")), Verdict::Land(Form::Head, Removal::Never));
+        assert_eq!(verdict(&format!("{name}x/HEAD")), LandingVerdict::Land(ContentForm::Head, RemovalScope::Never));
     }
 }
 
@@ -144,8 +144,8 @@ proptest! {
         "objects/info/alternates", "rebase-merge/git-rebase-todo", "rebase-apply/x", "sequencer/todo",
     ])) {
         let path = format!("{before}{name}");
-        let is_reference = matches!(verdict(&path), Verdict::Land(Form::Ref | Form::Log, _));
-        prop_assert!(is_reference || !matches!(verdict(&path), Verdict::Land(..)), "{} {:?}", path, verdict(&path));
+        let is_reference = matches!(verdict(&path), LandingVerdict::Land(ContentForm::Ref | ContentForm::Log, _));
+        prop_assert!(is_reference || !matches!(verdict(&path), LandingVerdict::Land(..)), "{} {:?}", path, verdict(&path));
     }
 
     /// Law: for any submodule name, a file that git would take for configuration is judged as such, or is an id or a
@@ -154,14 +154,14 @@ proptest! {
     fn a_configuration_is_judged_as_one(before in "((modules|worktrees|logs|refs|heads|objects|hooks|info|pack|x|HEAD)/){0,8}", name in prop::sample::select(vec![
         "config", "config.worktree", "commondir", "gitdir", "hooks/pre-commit", "info/attributes", "info/sparse-checkout",
     ])) {
-        use Form::{Commondir, Config, Gitdir, Log, Ref};
+        use ContentForm::{Commondir, Config, Gitdir, Log, Ref};
         let path = format!("{before}{name}");
         let is_worktree = path.contains("worktrees/");
         match verdict(&path) {
-            Verdict::Land(Config, _) => prop_assert_eq!(name, "config"),
-            Verdict::Land(Commondir, _) => prop_assert!(is_worktree && name == "commondir"),
-            Verdict::Land(Gitdir, _) => prop_assert!(is_worktree && name == "gitdir"),
-            Verdict::Land(form, _) => prop_assert!(matches!(form, Ref | Log), "{} {:?}", path, form),
+            LandingVerdict::Land(Config, _) => prop_assert_eq!(name, "config"),
+            LandingVerdict::Land(Commondir, _) => prop_assert!(is_worktree && name == "commondir"),
+            LandingVerdict::Land(Gitdir, _) => prop_assert!(is_worktree && name == "gitdir"),
+            LandingVerdict::Land(form, _) => prop_assert!(matches!(form, Ref | Log), "{} {:?}", path, form),
             _ => {}
         }
     }

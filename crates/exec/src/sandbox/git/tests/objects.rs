@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
-use super::support::{Lab, blob, deflated};
-use crate::sandbox::git::hash::Format;
+use super::support::{GitOverlayLab, blob, deflated};
+use crate::sandbox::git::hash::ObjectFormat;
 use crate::sandbox::git::{loose, pack};
 
 /// Asserts that the planted file stays, with the reference that may need it.
-fn stays(lab: &Lab, path: &str, content: &[u8]) {
+fn stays(lab: &GitOverlayLab, path: &str, content: &[u8]) {
     let (before, layer) = (lab.state(), lab.layer());
     lab.plant(path, content);
     lab.plant("refs/heads/new", lab.id());
@@ -23,7 +23,7 @@ fn stays(lab: &Lab, path: &str, content: &[u8]) {
 
 #[test]
 fn other_content_does_not_land_under_the_name_of_a_file() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let (path, good) = blob(b"what the user wrote\n");
     let (_, other) = blob(b"what somebody else did");
     stays(&lab, &path, &other);
@@ -53,21 +53,21 @@ fn an_object_is_read_only_as_far_as_it_is_long() {
         .unwrap();
     let copied = |mut room: u64| {
         let mut to = Vec::new();
-        let done = loose::copy(content.as_slice(), &mut to, (&id, Format::Sha1), &mut room);
+        let done = loose::copy(content.as_slice(), &mut to, (&id, ObjectFormat::Sha1), &mut room);
         (done.is_ok() && to == content, room)
     };
     assert_eq!((copied(200_000), copied(1000)), ((true, 99_988), (false, 0)));
     let (mut bomb, mut room) = (deflated(&[b"blob 9\0".as_slice(), &[0; 1 << 22]].concat()), 1 << 30);
-    assert!(loose::copy(bomb.as_slice(), &mut Vec::new(), (&id, Format::Sha1), &mut room).is_err());
+    assert!(loose::copy(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room).is_err());
     assert!(room > (1 << 30) - (1 << 16), "it stops where it should end");
     bomb.truncate(3);
-    assert!(loose::copy(bomb.as_slice(), &mut Vec::new(), (&id, Format::Sha1), &mut room).is_err());
+    assert!(loose::copy(bomb.as_slice(), &mut Vec::new(), (&id, ObjectFormat::Sha1), &mut room).is_err());
 }
 
 #[test]
 fn a_format_that_cannot_be_told_lands_nothing() {
     for config in ["[extensions]\n\tobjectformat = \"sha256\"\n", "[extensions]\n\tobjectFormat = sha9\n"] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         let (path, content) = blob(b"x");
         std::fs::write(lab.git().join("config"), config).unwrap();
         let layer = lab.layer();
@@ -75,15 +75,15 @@ fn a_format_that_cannot_be_told_lands_nothing() {
         lab.plant("index", std::fs::read(lab.git().join("index")).unwrap());
         assert_eq!((layer.finish().landed, lab.left().len()), (0, 2));
     }
-    let of = |text: &str| Format::of(text.as_bytes());
-    assert_eq!((of(""), of("[core]\n\tbare = false # x\n")), (Some(Format::Sha1), Some(Format::Sha1)));
-    assert_eq!(of("[extensions]\nobjectFormat = sha256\n"), Some(Format::Sha256));
+    let of = |text: &str| ObjectFormat::of(text.as_bytes());
+    assert_eq!((of(""), of("[core]\n\tbare = false # x\n")), (Some(ObjectFormat::Sha1), Some(ObjectFormat::Sha1)));
+    assert_eq!(of("[extensions]\nobjectFormat = sha256\n"), Some(ObjectFormat::Sha256));
     assert_eq!((of("[a]\nobjectformat = sha256"), of("# objectformat")), (None, None));
 }
 
 #[test]
 fn the_format_of_a_repository_stays() {
-    let lab = Lab::new();
+    let lab = GitOverlayLab::new();
     std::fs::create_dir(lab.git()).unwrap();
     let mut layer = lab.layer();
     lab.plant("config", "[core]\n\tbare = false\n");
@@ -96,7 +96,7 @@ fn the_format_of_a_repository_stays() {
 fn packed() -> &'static (Vec<u8>, Vec<u8>) {
     static PACKED: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     PACKED.get_or_init(|| {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         lab.host("seq 1 300 > f; for i in 1 2 3 4 5 6 7 8; do sed -i \"${i}0s/$/some more words $i/\" f; git add f; git commit -qm $i; done; git tag -am x t; git repack -adfq");
         assert!(lab.host("git verify-pack -v .git/objects/pack/*.idx").contains("chain length = 2"));
         let read = |kind: &str| {
@@ -110,12 +110,12 @@ fn packed() -> &'static (Vec<u8>, Vec<u8>) {
 fn fits(pack: &[u8], index: &[u8], mut room: u64) -> bool {
     let mut file: File = tempfile::tempfile().unwrap();
     file.write_all(pack).unwrap();
-    pack::check(&file, pack.len() as u64, index, Format::Sha1, &mut room).is_ok()
+    pack::check(&file, pack.len() as u64, index, ObjectFormat::Sha1, &mut room).is_ok()
 }
 
 /// Recomputes the checksums of pack and index.
 fn sealed(pack: &[u8], index: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let sum = |bytes: &[u8]| Format::Sha1.hash(bytes);
+    let sum = |bytes: &[u8]| ObjectFormat::Sha1.hash(bytes);
     let body = &pack[..pack.len() - 20];
     let index = [&index[..index.len() - 40], &sum(body)].concat();
     ([body, &sum(body)].concat(), [index.as_slice(), &sum(&index)].concat())
@@ -134,7 +134,7 @@ fn a_pack_is_what_its_index_says() {
 #[test]
 fn a_pack_with_other_content_stays() {
     for (kind, fit) in [("--delta-base-offset", true), ("--no-reuse-delta", true), ("", false)] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         lab.host("seq 1 200 > f; git commit -qam two; seq 2 200 > f; git commit -qam three");
         let layer = lab.layer();
         let name = lab.host(&format!(
@@ -158,7 +158,7 @@ fn a_pack_with_other_content_stays() {
                 index.swap(places + byte, places + 4 + byte);
             }
             let end = index.len() - 20;
-            let sum = Format::Sha1.hash(&index[..end]);
+            let sum = ObjectFormat::Sha1.hash(&index[..end]);
             index[end..].copy_from_slice(&sum);
             std::fs::remove_file(&path).unwrap();
             std::fs::write(&path, index).unwrap();

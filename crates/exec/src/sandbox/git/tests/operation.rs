@@ -1,15 +1,15 @@
 //! Tests of operations that stop halfway in the sandbox: the host continues them, or does not see them.
 
 use super::overlay::{CLASH, clean};
-use super::support::Lab;
-use crate::sandbox::git::Landed;
+use super::support::GitOverlayLab;
+use crate::sandbox::git::LandedChanges;
 
 /// Two commits on each of two branches, of which the first conflict.
 const LONG: &str = "git checkout -q -b side && echo s > f && git commit -qam side && git checkout -q main \
     && echo m > f && git commit -qam main2 && echo 3 > g && git add g && git commit -qm main3";
 const STATES: &str = "ls .git | grep -E 'rebase-|sequencer' || true";
 
-fn held(landed: &Landed, why: &str) {
+fn held(landed: &LandedChanges, why: &str) {
     let expected =
         format!("an operation is in progress that cannot land ({why}); it goes on in the sandbox only");
     assert_eq!(landed.faults, [expected], "{landed:?}");
@@ -19,7 +19,7 @@ fn held(landed: &Landed, why: &str) {
 /// `script` stops in the sandbox. Then `next` continues it on the host, in the sandbox, and in the next run.
 fn stops_and_lands(script: &str, next: &str, subjects: &str) {
     for by_host in [true, false] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         lab.host(LONG);
         clean(&lab.run(&format!("{script} && exit 1 || true; git status | head -9")));
         assert_ne!(lab.host(STATES), "", "{script}");
@@ -94,7 +94,7 @@ fn picks_and_patches_that_stopped_go_on_anywhere() {
 
 #[test]
 fn a_rebase_goes_on_from_stop_to_stop() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!("{CLASH}; echo m3 > f; git commit -qam main3"));
     clean(&lab.run("git rebase -q side || true"));
     clean(&lab.run(&format!("{SOLVED} git rebase --continue || true")));
@@ -105,7 +105,7 @@ fn a_rebase_goes_on_from_stop_to_stop() {
 
 #[test]
 fn what_is_left_of_another_goes() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!("{LONG}; git rebase -q --signoff side || true"));
     assert!(lab.git().join("rebase-merge/signoff").exists());
     clean(&lab.run("git rebase --abort; git rebase -q side || true"));
@@ -117,7 +117,7 @@ fn what_is_left_of_another_goes() {
 
 #[test]
 fn a_squash_and_a_stash_go_on_too() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!(
         "{CLASH}; git branch mid; echo m3 > f; git commit -qam main3; echo 4 > g; git add g; git commit -qm g"
     ));
@@ -135,7 +135,7 @@ fn a_squash_and_a_stash_go_on_too() {
 
 #[test]
 fn in_a_linked_worktree_too() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     clean(&lab.run("git checkout -q side; git worktree add -q wt main; cd wt; git rebase -q side || true"));
     assert_eq!(lab.left(), [""; 0]);
@@ -148,7 +148,7 @@ const SEEN: &str =
 
 #[test]
 fn what_runs_commands_goes_on_in_the_sandbox_only() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     let (before, layer) = (lab.host(SEEN), lab.layer());
     let inside =
@@ -171,7 +171,7 @@ fn what_runs_commands_goes_on_in_the_sandbox_only() {
 
 #[test]
 fn two_works_share_their_fate() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     let (before, layer) = (lab.host(SEEN), lab.layer());
     lab.inside("git rebase -q side || true; mkdir .git/sequencer; echo x y > .git/sequencer/todo; git rev-parse HEAD > .git/sequencer/head");
@@ -183,7 +183,7 @@ fn two_works_share_their_fate() {
 
 #[test]
 fn a_branch_does_not_move_without_its_index() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!("{LONG}; git checkout -q side"));
     let (before, layer) = (lab.host(SEEN), lab.layer());
     // The first is picked, the second is not. Then a line is added that git does not write.
@@ -197,7 +197,7 @@ fn a_branch_does_not_move_without_its_index() {
 
 #[test]
 fn a_work_that_the_host_went_on_with_is_the_hosts() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(&format!("{LONG}; git rebase -q side || true"));
     for (host, end) in
         [("git rebase --abort", "main3\nmain2\none\n"), ("git rebase --skip", "main3\nside\none\n")]
@@ -224,7 +224,7 @@ fn a_work_that_the_host_went_on_with_is_the_hosts() {
 
 #[test]
 fn a_work_begun_twice_is_the_hosts() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     let layer = lab.layer();
     let running = lab.begin("git rebase -q side || true");
@@ -240,7 +240,7 @@ fn a_work_begun_twice_is_the_hosts() {
 
 #[test]
 fn a_yield_lands_it_and_the_end_takes_it_away() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     let mut layer = lab.layer();
     let mut running =
@@ -251,11 +251,11 @@ fn a_yield_lands_it_and_the_end_takes_it_away() {
         "rebase-merge\ninteractive rebase in progress; onto ".to_owned()
             + &lab.host("git rev-parse --short side")
     );
-    assert_eq!(layer.land(), Landed::default());
+    assert_eq!(layer.land(), LandedChanges::default());
     running.next();
     clean(&layer.land());
     running.end();
-    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(layer.finish(), LandedChanges::default());
     assert_eq!((lab.left(), lab.host(STATES)), (vec![], String::new()));
     assert_eq!(lab.host("git log --format=%s; git status --porcelain"), "main3\nmain2\nside\none\n");
 }
@@ -263,7 +263,7 @@ fn a_yield_lands_it_and_the_end_takes_it_away() {
 /// Nothing that is planted next to a rebase lands.
 #[test]
 fn planted_works_stay() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(LONG);
     lab.inside("git rebase -q side || true");
     lab.host("cp -r ../upper/rebase-merge ../good; rm -r ../upper/*");

@@ -1,17 +1,17 @@
 //! The real git in a real overlay: the host sees the same state afterwards.
 
-use super::support::{Lab, stopped};
-use crate::sandbox::git::Landed;
+use super::support::{GitOverlayLab, stopped};
+use crate::sandbox::git::LandedChanges;
 
-pub(super) fn clean(landed: &Landed) {
-    let expected = Landed { landed: landed.landed, ..Landed::default() };
+pub(super) fn clean(landed: &LandedChanges) {
+    let expected = LandedChanges { landed: landed.landed, ..LandedChanges::default() };
     assert_eq!(*landed, expected);
     assert!(landed.landed > 0);
 }
 
 /// Runs each script in a new repository, and asserts that everything lands and nothing is left.
 fn lands(before: &str, script: &str) {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host(before);
     clean(&lab.run(script));
     assert_eq!(lab.left(), [""; 0], "{script}");
@@ -69,7 +69,7 @@ fn merges_land() {
 
 #[test]
 fn worktrees_land_and_leave() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let landed = lab.run("git worktree add -q wt -b wt; cd wt; echo w > w; git add w; git commit -qm w");
     clean(&landed);
     assert_eq!(lab.left(), [""; 0]);
@@ -84,7 +84,7 @@ fn worktrees_land_and_leave() {
 
 #[test]
 fn a_worktree_elsewhere_is_left_alone() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git worktree add -q ../elsewhere -b elsewhere");
     let (layer, before) = (lab.layer(), lab.state());
     lab.inside("rm -r .git/worktrees");
@@ -95,7 +95,7 @@ fn a_worktree_elsewhere_is_left_alone() {
 
 #[test]
 fn a_worktree_of_a_submodule_elsewhere_is_left_alone() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git clone -q . ../other; git submodule add -q ../other sub; git -C sub worktree add -q ../../elsewhere");
     for gone in ["worktrees", "worktrees/elsewhere"] {
         let (layer, before) = (lab.layer(), lab.state());
@@ -112,7 +112,7 @@ fn a_worktree_of_a_submodule_elsewhere_is_left_alone() {
 
 #[test]
 fn submodules_land() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git clone -q . ../other; git clone -q ../other ../third");
     let layer = lab.layer();
     lab.inside("git submodule add -q ../other lib/sub; git commit -qm sub; cd lib/sub; echo 1 > n; git add n; git commit -qm n");
@@ -137,7 +137,7 @@ fn submodules_land() {
 
 #[test]
 fn a_new_repository_lands() {
-    let lab = Lab::new();
+    let lab = GitOverlayLab::new();
     std::fs::create_dir(lab.git()).unwrap();
     let layer = lab.layer();
     lab.inside("git init -q .; git config core.fsmonitor 'touch /tmp/ran'; git config user.name me; echo 1 > f; git -c core.fsmonitor=false add f; git -c core.fsmonitor=false commit -qm one");
@@ -157,7 +157,7 @@ fn a_new_repository_lands() {
 
 #[test]
 fn a_yield_lands_what_is_there_and_the_rest_later() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let mut layer = lab.layer();
     let mut running = lab.begin(
         "echo 2 > f; git commit -qam two; git branch gone/away; git worktree add -q wt; git checkout -q -b x; echo 3 > f
@@ -170,11 +170,11 @@ fn a_yield_lands_what_is_there_and_the_rest_later() {
         lab.host("git log --format=%s; git for-each-ref --format='%(refname)'; git fsck"),
         "two\none\nrefs/heads/gone/away\nrefs/heads/main\nrefs/heads/wt\nrefs/heads/x\n"
     );
-    assert_eq!(layer.land(), Landed::default(), "nothing new");
+    assert_eq!(layer.land(), LandedChanges::default(), "nothing new");
     running.next();
     clean(&layer.land());
     running.end();
-    assert_eq!(layer.finish(), Landed::default());
+    assert_eq!(layer.finish(), LandedChanges::default());
     assert_eq!(lab.left(), [""; 0]);
     assert_eq!(
         lab.host("git for-each-ref --format='%(refname)'; git fsck"),
@@ -188,7 +188,7 @@ fn a_yield_lands_what_is_there_and_the_rest_later() {
 
 #[test]
 fn what_the_host_changed_meanwhile_stays() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git branch other; git branch third");
     let layer = lab.layer();
     let running = lab.begin("git checkout -q other; echo 2 > f; git commit -qam inside; git branch -D third");
@@ -210,7 +210,7 @@ fn what_the_host_changed_meanwhile_stays() {
 
 #[test]
 fn a_status_on_the_host_is_no_change() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let layer = lab.layer();
     let running = lab.begin("echo 2 > f; git commit -qam inside");
     let before = lab.host("stat -c %i.%z .git/index");
@@ -224,7 +224,7 @@ fn a_status_on_the_host_is_no_change() {
 
 #[test]
 fn deleting_everything_leaves_the_host_its_branches() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git branch a; git branch b/c; git tag t; echo x > .git/hooks/pre-commit");
     let before = lab.host("git for-each-ref");
     let layer = lab.layer();
@@ -242,7 +242,7 @@ fn deleting_everything_leaves_the_host_its_branches() {
 /// meanwhile, otherwise it would see the locks held on the host.
 #[test]
 fn landing_in_the_middle_of_things_leaves_the_host_whole() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     let mut layer = lab.layer();
     let mut running = lab.begin(
         "echo begin; pause

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::support::Lab;
-use crate::sandbox::git::{Repository, Strays};
+use super::support::GitOverlayLab;
+use crate::sandbox::git::{Repository, PlantedFileWatch};
 
 /// A repository in the tree whose configuration would run a program.
 const EVIL: &str = "git init -q x; git -C x commit -q --allow-empty -m x; git -C x config core.fsmonitor 'touch ../../ran;false'";
 
 /// Returns the watch of a session over the repository of `lab`.
-fn watch(lab: &Lab) -> Strays {
+fn watch(lab: &GitOverlayLab) -> PlantedFileWatch {
     let repository = Repository { at: lab.git(), root: lab.tree.clone() };
-    Strays::new(std::iter::empty(), &[repository], Vec::new(), Vec::new())
+    PlantedFileWatch::new(std::iter::empty(), &[repository], Vec::new(), Vec::new())
 }
 
 /// Runs `script` as a command of the session of `strays`, and returns the notes after it.
-fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
+fn run(lab: &GitOverlayLab, strays: &PlantedFileWatch, script: &str) -> Vec<String> {
     strays.begin();
     let layer = lab.layer();
     lab.inside(script);
@@ -25,7 +25,7 @@ fn run(lab: &Lab, strays: &Strays, script: &str) -> Vec<String> {
 }
 
 /// Asserts that the user can continue to work without running anything that a command has created.
-fn is_harmless(lab: &Lab, work: &str) {
+fn is_harmless(lab: &GitOverlayLab, work: &str) {
     lab.host(&format!("{work}; git status"));
     assert!(!lab.base.join("ran").exists(), "{work}");
 }
@@ -41,7 +41,7 @@ fn a_repository_that_a_commit_names_is_renamed() {
         (format!("mkdir d; cd d; {EVIL}; cd ..; git add d; git commit -qm x"), "git reset -q"),
         (format!("{EVIL}; git add x; git commit -qm x; git gc -q; git tag -a -m t t"), "git reset -q"),
     ] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         let told = run(&lab, &watch(&lab), &script.replace("../../ran", "$PWD/../ran"));
         assert!(told.iter().any(|told| told.contains("x/.git` was renamed to")), "{script} {told:?}");
         is_harmless(&lab, work);
@@ -51,7 +51,7 @@ fn a_repository_that_a_commit_names_is_renamed() {
 #[test]
 fn a_gitlink_is_seen_however_its_mode_is_written() {
     for mode in ["160000", "0160000", "170000"] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         let script = format!(
             "{EVIL}; id=$(git -C x rev-parse HEAD)
             tree=$({{ printf '{mode} x\\0'; printf $id | sed 's/../\\\\x&/g' | xargs -0 printf '%b'; }} |
@@ -68,7 +68,7 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
     let link = "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),x; git commit -qm m";
     // Loose objects, and packed ones.
     for pack in ["true", "git gc -q"] {
-        let lab = Lab::with_commit();
+        let lab = GitOverlayLab::with_commit();
         lab.host(&format!("git switch -qc feat; {link}; git switch -q main; rmdir x || true; {pack}"));
         let strays = watch(&lab);
         let told = run(&lab, &strays, EVIL);
@@ -81,7 +81,7 @@ fn a_repository_is_renamed_where_another_branch_names_one() {
 
 #[test]
 fn a_repository_of_the_user_stays_and_is_told() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("git init -q x; git -C x commit -q --allow-empty -m x");
     let strays = watch(&lab).knowing(std::iter::once(lab.tree.join("x")));
     let told = run(&lab, &strays, "git add x; git commit -qm x");
@@ -93,10 +93,10 @@ fn a_repository_of_the_user_stays_and_is_told() {
 
 #[test]
 fn a_sentence_is_said_once_in_a_run() {
-    let lab = Lab::new();
+    let lab = GitOverlayLab::new();
     let at = lab.tree.join("my.conf");
     let missing = vec![(at.clone(), "use git here".to_owned())];
-    let strays = Strays::new(std::iter::empty::<&PathBuf>(), &[], missing, vec!["left".to_owned()]);
+    let strays = PlantedFileWatch::new(std::iter::empty::<&PathBuf>(), &[], missing, vec!["left".to_owned()]);
     assert_eq!(strays.defuse(&BTreeSet::new(), false), ["left"]);
     lab.host("echo > my.conf");
     assert_eq!(strays.defuse(&BTreeSet::new(), false).len(), 1);
@@ -105,8 +105,8 @@ fn a_sentence_is_said_once_in_a_run() {
 
 #[test]
 fn a_root_becomes_no_repository_whatever_its_mode() {
-    let lab = Lab::new();
-    let strays = Strays::new(std::iter::once(&lab.tree), &[], Vec::new(), Vec::new());
+    let lab = GitOverlayLab::new();
+    let strays = PlantedFileWatch::new(std::iter::once(&lab.tree), &[], Vec::new(), Vec::new());
     for mode in ["755", "644", "000"] {
         lab.host(&format!("mkdir -p objects refs; echo 'ref: refs/heads/x' > HEAD; chmod {mode} ."));
         let told = strays.defuse(&BTreeSet::new(), false);
@@ -118,7 +118,7 @@ fn a_root_becomes_no_repository_whatever_its_mode() {
 
 #[test]
 fn an_older_directory_does_not_disguise_a_repository() {
-    let lab = Lab::with_commit();
+    let lab = GitOverlayLab::with_commit();
     lab.host("mkdir olddir; touch olddir/x");
     std::thread::sleep(std::time::Duration::from_millis(50));
     let script = format!(

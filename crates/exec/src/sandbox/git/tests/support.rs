@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::sandbox::git::hash::Format;
-use crate::sandbox::git::{Landed, Layer, Repository};
+use crate::sandbox::git::hash::ObjectFormat;
+use crate::sandbox::git::{LandedChanges, GitLayer, Repository};
 
 const CONFIG: &str = "[user]\n\tname = n\n\temail = a@b\n[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n\
     [safe]\n\tdirectory = *\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n[maintenance]\n\tauto = false\n";
@@ -18,14 +18,14 @@ const VIEW: &str = "export GIT_OPTIONAL_LOCKS=0; git status --porcelain -b; git 
     git symbolic-ref -q HEAD || git rev-parse HEAD; git reflog; git worktree list; git ls-files -s";
 
 /// A repository with one commit, in a directory of its own.
-pub(super) struct Lab {
+pub(super) struct GitOverlayLab {
     _temp: tempfile::TempDir,
     pub(super) base: PathBuf,
     pub(super) tree: PathBuf,
     pub(super) upper: PathBuf,
 }
 
-impl Lab {
+impl GitOverlayLab {
     pub(super) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
@@ -47,8 +47,8 @@ impl Lab {
         self.tree.join(".git")
     }
 
-    pub(super) fn layer(&self) -> Layer {
-        Layer::new(Repository { at: self.git(), root: self.tree.clone() }, self.upper.clone())
+    pub(super) fn layer(&self) -> GitLayer {
+        GitLayer::new(Repository { at: self.git(), root: self.tree.clone() }, self.upper.clone())
     }
 
     fn command(&self, program: &str) -> Command {
@@ -86,19 +86,19 @@ impl Lab {
     }
 
     /// Starts a script that prints `here` and waits for a line of input at each `pause`.
-    pub(super) fn begin(&self, script: &str) -> Running {
+    pub(super) fn begin(&self, script: &str) -> PausedScript {
         let script = format!("pause() {{ echo here; read -r _; }}\n{script}\npause");
         let mut command = self.overlay(&script);
         // A process group of its own, so that all of it can be stopped.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut running = Running(command.spawn().unwrap());
+        let mut running = PausedScript(command.spawn().unwrap());
         running.wait();
         running
     }
 
     /// Runs `script` to its end and lands its changes. Asserts that host and sandbox then have the same view.
-    pub(super) fn run(&self, script: &str) -> Landed {
+    pub(super) fn run(&self, script: &str) -> LandedChanges {
         let layer = self.layer();
         let inside = self.inside(&format!("({script}\n) >&2\n{VIEW}"));
         let landed = layer.finish();
@@ -141,9 +141,9 @@ pub(super) fn plant(path: &Path, content: &[u8]) {
 }
 
 /// A script in the overlay that waits at a `pause`.
-pub(super) struct Running(Child);
+pub(super) struct PausedScript(Child);
 
-impl Running {
+impl PausedScript {
     fn wait(&mut self) {
         use std::io::Read;
         let out = self.0.stdout.as_mut().unwrap();
@@ -184,7 +184,7 @@ pub(super) fn stopped<T>(group: Pid, work: impl FnOnce() -> T) -> T {
 /// Returns the path and the file content of a loose blob.
 pub(super) fn blob(content: &[u8]) -> (String, Vec<u8>) {
     let whole = [format!("blob {}\0", content.len()).as_bytes(), content].concat();
-    let id: String = Format::Sha1.hash(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
+    let id: String = ObjectFormat::Sha1.hash(&whole).iter().map(|byte| format!("{byte:02x}")).collect();
     (format!("objects/{}/{}", &id[..2], &id[2..]), deflated(&whole))
 }
 
