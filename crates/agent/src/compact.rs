@@ -1,7 +1,7 @@
 //! Conversation compaction to fit the context window: trims old answers, then replaces the rest with a summary.
 
 use futures_util::StreamExt;
-use journal::Entry;
+use journal::JournalEntry;
 use tool::BYTES_PER_TOKEN;
 use wire::{Code, End, Heard, ModelError};
 
@@ -70,7 +70,7 @@ impl AgentSession {
             let kept = KEPT.min(self.history.len() / 2);
             let dropped = self.history.summarise(&summary, kept);
             let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
-            self.write(&Entry::Compacted { summary, dropped })?;
+            self.write(&JournalEntry::Compacted { summary, dropped })?;
         }
         let bytes = before.saturating_sub(self.history.bytes());
         if bytes > 0 {

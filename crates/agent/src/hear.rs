@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use engine::{AnsweredCall, ToolCallRuntime};
 use futures_util::{FutureExt, StreamExt};
-use journal::Entry;
+use journal::JournalEntry;
 use tool::{CallId, ErrorKind, ToolOutput};
 use wire::{End, Heard, Listener, Usage};
 
@@ -66,7 +66,7 @@ impl AgentSession {
             return Ok(RoundOutcome { end, acted, interrupted: false });
         }
         if !said.is_empty() {
-            self.write(&Entry::Said { wire: dialect, items: vec![said.save()] })?;
+            self.write(&JournalEntry::Said { wire: dialect, items: vec![said.save()] })?;
         }
         self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
         let interrupted = self.rest(&mut hearing, &stop).await?;
@@ -162,7 +162,7 @@ impl AgentSession {
 
     fn costs(&self, usage: Usage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
         self.setup.watch.saw(SessionEvent::Responded { usage, took });
-        self.write(&Entry::Usage {
+        self.write(&JournalEntry::Usage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
             output_tokens: usage.output,

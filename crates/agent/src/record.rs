@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{CallEvent, Hook, HookResponse, HookDecision, CallObserver, PlannedCall};
-use journal::{Entry, Form, Journal, JournalFault, Picture, Remote, Ruling, Step};
+use journal::{JournalEntry, RecordedCallForm, Journal, JournalFault, ImageDigest, McpToolRef, RecordedVerdict, JournalPlanStep};
 use policy::Effect;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -45,7 +45,7 @@ impl JournalRecorder {
     ///
     /// # Errors
     /// If the entry was not written. The caller must then not proceed.
-    pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
+    pub fn write(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
         let number = self.journal.write(entry)?;
         self.written.send_if_modified(|last| {
             let is_more = *last < number;
@@ -61,8 +61,8 @@ impl JournalRecorder {
     /// If the entry was not written. The call must then not be made.
     pub fn called(&self, call: &ToolCall) -> Result<u64, JournalFault> {
         let mut entry = called(call);
-        if let Entry::Call { form, .. } = &mut entry {
-            *form = if *form == Form::Custom { Form::ClientText } else { Form::Client };
+        if let JournalEntry::Call { form, .. } = &mut entry {
+            *form = if *form == RecordedCallForm::Custom { RecordedCallForm::ClientText } else { RecordedCallForm::Client };
         }
         self.write(&entry)
     }
@@ -106,7 +106,7 @@ impl JournalRecorder {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
             if let Ok((sha256, bytes)) = hashed(&path) {
-                recorder.note(&Entry::Kept { call, path: path.display().to_string(), sha256, bytes });
+                recorder.note(&JournalEntry::Kept { call, path: path.display().to_string(), sha256, bytes });
             }
         };
         // Without a thread the file is not hashed; nothing else changes.
@@ -116,7 +116,7 @@ impl JournalRecorder {
     }
 
     /// Writes an entry for something that has happened already. A failure denies the next call.
-    fn note(&self, entry: &Entry) {
+    fn note(&self, entry: &JournalEntry) {
         if let Err(fault) = self.write(entry) {
             let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
             broken.get_or_insert(fault.to_string());
@@ -128,7 +128,7 @@ impl JournalRecorder {
             return Err(why);
         }
         let effects = call.intent.effects.iter().map(effect).collect();
-        let entry = Entry::Intent { call: call.call.id.as_str().to_owned(), effects };
+        let entry = JournalEntry::Intent { call: call.call.id.as_str().to_owned(), effects };
         self.write(&entry).map(drop).map_err(|fault| fault.to_string())
     }
 }
@@ -161,29 +161,29 @@ impl CallObserver for JournalRecorder {
         self.note(&match event {
             CallEvent::Judged { verdict, why, by } => {
                 let verdict = match *verdict {
-                    "allow" => Ruling::Allow,
-                    "ask" => Ruling::Ask,
-                    _ => Ruling::Forbid,
+                    "allow" => RecordedVerdict::Allow,
+                    "ask" => RecordedVerdict::Ask,
+                    _ => RecordedVerdict::Forbid,
                 };
-                Entry::Verdict { call, verdict, why: why.clone(), by: by.clone() }
+                JournalEntry::Verdict { call, verdict, why: why.clone(), by: by.clone() }
             }
             CallEvent::Attempted { number, sandbox } => {
                 let number = u64::try_from(*number).unwrap_or(u64::MAX);
-                Entry::Attempt { call, number, enforcement: (*sandbox).to_owned() }
+                JournalEntry::Attempt { call, number, enforcement: (*sandbox).to_owned() }
             }
-            CallEvent::Asked { why } => Entry::Asked { call, why: why.clone() },
+            CallEvent::Asked { why } => JournalEntry::Asked { call, why: why.clone() },
             CallEvent::Decided { decision } => {
-                Entry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
+                JournalEntry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
             }
             CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => {
-                let step = |step: &tool::PlanStep| Step {
+                let step = |step: &tool::PlanStep| JournalPlanStep {
                     step: step.description.clone(),
                     status: step.status.as_str().to_owned(),
                 };
-                Entry::Plan { steps: steps.iter().map(step).collect() }
+                JournalEntry::Plan { steps: steps.iter().map(step).collect() }
             }
             // A reader of the journal must know about missing protection.
-            CallEvent::Notice(Notice::Weaker { text, .. }) => Entry::Notice { text: text.clone() },
+            CallEvent::Notice(Notice::Weaker { text, .. }) => JournalEntry::Notice { text: text.clone() },
             CallEvent::Queued { .. } | CallEvent::Started | CallEvent::Notice(_) | CallEvent::Finished { .. } => return,
         });
     }
@@ -203,30 +203,30 @@ fn effect(effect: &Effect) -> String {
 }
 
 /// Returns the journal entry of a call, before it starts.
-pub(crate) fn called(call: &ToolCall) -> Entry {
+pub(crate) fn called(call: &ToolCall) -> JournalEntry {
     let (form, remote) = match &call.payload {
-        ToolPayload::Function { .. } => (Form::Function, None),
-        ToolPayload::Custom { .. } => (Form::Custom, None),
-        ToolPayload::LocalShell(_) => (Form::LocalShell, None),
+        ToolPayload::Function { .. } => (RecordedCallForm::Function, None),
+        ToolPayload::Custom { .. } => (RecordedCallForm::Custom, None),
+        ToolPayload::LocalShell(_) => (RecordedCallForm::LocalShell, None),
         ToolPayload::Mcp { server, tool, .. } => {
-            (Form::Mcp, Some(Remote { server: server.clone(), tool: tool.clone() }))
+            (RecordedCallForm::Mcp, Some(McpToolRef { server: server.clone(), tool: tool.clone() }))
         }
     };
     let arguments = match &call.payload {
         ToolPayload::Custom { input } => input.clone(),
         payload => payload.arguments().into_owned(),
     };
-    Entry::Call { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
+    JournalEntry::Call { id: call.id.as_str().to_owned(), tool: call.name.clone(), form, arguments, remote }
 }
 
 /// Returns the journal entry of an answer.
-pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> Entry {
+pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
     let took = output.facts.duration.unwrap_or_default();
     let pictures = output.items.iter().filter_map(|item| match item {
         Item::Image(image) => Some(picture(image)),
         Item::Text(_) => None,
     });
-    Entry::Answered {
+    JournalEntry::Answered {
         call: call.id.as_str().to_owned(),
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
@@ -259,8 +259,8 @@ fn hex(hash: &[u8]) -> String {
 }
 
 /// Returns the journal form of an image: its type, hash and size.
-pub(crate) fn picture(image: &Image) -> Picture {
+pub(crate) fn picture(image: &Image) -> ImageDigest {
     let sha256 = hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
-    Picture { mime: image.mime.to_owned(), sha256, bytes }
+    ImageDigest { mime: image.mime.to_owned(), sha256, bytes }
 }

@@ -1,6 +1,6 @@
 //! Resumes a session: rebuilds the conversation from its journal.
 
-use journal::{Entry, Form, Record, Remote};
+use journal::{JournalEntry, RecordedCallForm, JournalRecord, McpToolRef};
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
 use wire::{Dialect, Said};
 
@@ -62,7 +62,7 @@ impl PartialRound {
 ///
 /// # Errors
 /// If a recorded response cannot be parsed.
-pub fn resumed(records: &[Record], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
+pub fn resumed(records: &[JournalRecord], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
     let mut reader = JournalReplay {
         dialect,
         pieces: Vec::new(),
@@ -73,15 +73,15 @@ pub fn resumed(records: &[Record], dialect: Dialect) -> Result<ResumedSession, A
     let (mut turn, mut added) = (None, Vec::new());
     for record in records {
         match &record.entry {
-            Entry::Added { text } => added.push(text.clone()),
-            Entry::Prompt { text, .. } => {
+            JournalEntry::Added { text } => added.push(text.clone()),
+            JournalEntry::Prompt { text, .. } => {
                 // Steering input is recorded as a prompt once the model reads it.
                 turn.get_or_insert(turn_id(record.seq));
                 if added.first() == Some(text) {
                     added.remove(0);
                 }
             }
-            Entry::Turn { .. } => turn = None,
+            JournalEntry::Turn { .. } => turn = None,
             _ => {}
         }
         reader.take(&record.entry)?;
@@ -108,29 +108,29 @@ struct JournalReplay {
 impl JournalReplay {
     /// Adds one entry. A request is sent only after every earlier call is answered, so any later entry that is no
     /// answer belongs to the next round.
-    fn take(&mut self, entry: &Entry) -> Result<(), AgentFault> {
+    fn take(&mut self, entry: &JournalEntry) -> Result<(), AgentFault> {
         match entry {
-            Entry::Prompt { text, .. } => {
+            JournalEntry::Prompt { text, .. } => {
                 self.close();
                 self.pieces.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
             }
-            Entry::Call { form: Form::Client | Form::ClientText, .. } => {
+            JournalEntry::Call { form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => {
                 self.of_clients.extend(recorded_call(entry));
             }
-            Entry::Answered { call, .. } if self.is_of_client(call) => {
+            JournalEntry::Answered { call, .. } if self.is_of_client(call) => {
                 self.of_clients.retain(|open| open.id.as_str() != call);
             }
-            Entry::Call { .. } => {
+            JournalEntry::Call { .. } => {
                 if self.round.said.is_some() {
                     self.close();
                 }
                 self.round.calls.extend(recorded_call(entry));
             }
-            Entry::Answered { call, success, text, .. } => {
+            JournalEntry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
                 self.round.answers.push((call.as_str().into(), output));
             }
-            Entry::Said { items, .. } => {
+            JournalEntry::Said { items, .. } => {
                 if self.round.said.is_some() {
                     self.close();
                 }
@@ -139,7 +139,7 @@ impl JournalReplay {
                     self.round.said = Some(said);
                 }
             }
-            Entry::Compacted { summary, dropped } => {
+            JournalEntry::Compacted { summary, dropped } => {
                 self.close();
                 let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
                 let kept = self.pieces.len().saturating_sub(dropped);
@@ -147,23 +147,23 @@ impl JournalReplay {
                 history.summarise(summary, kept);
                 self.pieces = history.into_pieces();
             }
-            Entry::Session { .. }
-            | Entry::Intent { .. }
-            | Entry::Verdict { .. }
-            | Entry::Asked { .. }
-            | Entry::Decided { .. }
-            | Entry::Attempt { .. }
-            | Entry::Kept { .. }
-            | Entry::Plan { .. }
-            | Entry::Diff { .. }
-            | Entry::Usage { .. }
-            | Entry::Turn { .. }
-            | Entry::Added { .. }
-            | Entry::Agent { .. }
-            | Entry::Interrupted { .. }
-            | Entry::Notice { .. }
-            | Entry::End { .. }
-            | Entry::Unknown(_) => {}
+            JournalEntry::Session { .. }
+            | JournalEntry::Intent { .. }
+            | JournalEntry::Verdict { .. }
+            | JournalEntry::Asked { .. }
+            | JournalEntry::Decided { .. }
+            | JournalEntry::Attempt { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Plan { .. }
+            | JournalEntry::Diff { .. }
+            | JournalEntry::Usage { .. }
+            | JournalEntry::Turn { .. }
+            | JournalEntry::Added { .. }
+            | JournalEntry::Agent { .. }
+            | JournalEntry::Interrupted { .. }
+            | JournalEntry::Notice { .. }
+            | JournalEntry::End { .. }
+            | JournalEntry::Unknown(_) => {}
         }
         Ok(())
     }
@@ -180,20 +180,20 @@ impl JournalReplay {
 }
 
 /// Returns the call in `entry`, if it is a call entry.
-pub fn recorded_call(entry: &Entry) -> Option<ToolCall> {
-    let Entry::Call { id, tool, form, arguments, remote } = entry else { return None };
+pub fn recorded_call(entry: &JournalEntry) -> Option<ToolCall> {
+    let JournalEntry::Call { id, tool, form, arguments, remote } = entry else { return None };
     let payload = payload(*form, arguments, remote.as_ref());
     Some(ToolCall { id: id.as_str().into(), name: tool.clone(), payload })
 }
 
-fn payload(form: Form, arguments: &str, remote: Option<&Remote>) -> ToolPayload {
+fn payload(form: RecordedCallForm, arguments: &str, remote: Option<&McpToolRef>) -> ToolPayload {
     let arguments = arguments.to_owned();
     match (form, remote) {
-        (Form::Custom | Form::ClientText, _) => ToolPayload::Custom { input: arguments },
-        (Form::Mcp, Some(Remote { server, tool })) => {
+        (RecordedCallForm::Custom | RecordedCallForm::ClientText, _) => ToolPayload::Custom { input: arguments },
+        (RecordedCallForm::Mcp, Some(McpToolRef { server, tool })) => {
             ToolPayload::Mcp { server: server.clone(), tool: tool.clone(), arguments }
         }
-        (Form::Function | Form::LocalShell | Form::Mcp | Form::Client, _) => {
+        (RecordedCallForm::Function | RecordedCallForm::LocalShell | RecordedCallForm::Mcp | RecordedCallForm::Client, _) => {
             ToolPayload::Function { arguments }
         }
     }
@@ -203,17 +203,17 @@ fn payload(form: Form, arguments: &str, remote: Option<&Remote>) -> ToolPayload 
 mod tests {
     use super::*;
 
-    fn record(entry: Entry) -> Record {
-        Record { seq: 1, at: String::new(), entry, hash: String::new() }
+    fn record(entry: JournalEntry) -> JournalRecord {
+        JournalRecord { seq: 1, at: String::new(), entry, hash: String::new() }
     }
 
-    fn call(id: &str) -> Record {
+    fn call(id: &str) -> JournalRecord {
         let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
-        record(Entry::Call { id, tool, form: Form::Function, arguments, remote: None })
+        record(JournalEntry::Call { id, tool, form: RecordedCallForm::Function, arguments, remote: None })
     }
 
-    fn answered(id: &str) -> Record {
-        record(Entry::Answered {
+    fn answered(id: &str) -> JournalRecord {
+        record(JournalEntry::Answered {
             call: id.to_owned(),
             success: true,
             error: None,
@@ -224,15 +224,15 @@ mod tests {
         })
     }
 
-    fn said(ids: &[&str]) -> Record {
+    fn said(ids: &[&str]) -> JournalRecord {
         let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
         let said = Said::of_calls(Dialect::Chat, calls);
-        record(Entry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
+        record(JournalEntry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
     }
 
-    fn of_client(id: &str) -> Record {
+    fn of_client(id: &str) -> JournalRecord {
         let (id, tool, arguments) = (id.to_owned(), "t".to_owned(), "{}".to_owned());
-        record(Entry::Call { id, tool, form: Form::Client, arguments, remote: None })
+        record(JournalEntry::Call { id, tool, form: RecordedCallForm::Client, arguments, remote: None })
     }
 
     #[test]
@@ -244,12 +244,12 @@ mod tests {
         assert_eq!(resumed.abandoned.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["y"]);
     }
 
-    fn prompt() -> Record {
-        record(Entry::Prompt { text: "go".to_owned(), images: Vec::new() })
+    fn prompt() -> JournalRecord {
+        record(JournalEntry::Prompt { text: "go".to_owned(), images: Vec::new() })
     }
 
     /// `u` for a user message, and for each round the number of answers and of calls.
-    fn shape(records: &[Record]) -> (String, usize) {
+    fn shape(records: &[JournalRecord]) -> (String, usize) {
         let resumed = resumed(records, Dialect::Chat).unwrap();
         let piece = |piece: &HistoryItem| match piece {
             HistoryItem::User { .. } => "u".to_owned(),
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn every_call_is_in_one_round_with_its_answer() {
-        let rows: &[(&[Record], &str, usize)] = &[
+        let rows: &[(&[JournalRecord], &str, usize)] = &[
             (&[prompt(), call("a"), answered("a"), said(&["a"])], "u 1/1", 0),
             (&[prompt(), call("a"), said(&["a"]), answered("a"), call("b"), said(&["b"])], "u 1/1 0/1", 1),
             (&[prompt(), call("a"), call("b"), answered("a")], "u 1/2", 1),

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::ToolRouter;
-use journal::{Entry, JournalFault};
+use journal::{JournalEntry, JournalFault};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool::{ErrorKind, Facts, ToolOutput};
@@ -135,7 +135,7 @@ impl SessionHandle {
     /// If the journal cannot be written.
     pub fn steer(&self, text: String) -> Result<(), JournalFault> {
         if let Some(recorder) = self.recorder.as_ref().and_then(Weak::upgrade) {
-            recorder.write(&Entry::Added { text: text.clone() })?;
+            recorder.write(&JournalEntry::Added { text: text.clone() })?;
         }
         // A session that has ended reads nothing.
         let _gone = self.steer.send(text);
@@ -177,12 +177,12 @@ impl AgentSession {
             }
             // Steering input that the model never read becomes part of the conversation.
             for text in &added {
-                let number = recorder.write(&Entry::Prompt { text: text.clone(), images: Vec::new() })?;
+                let number = recorder.write(&JournalEntry::Prompt { text: text.clone(), images: Vec::new() })?;
                 cut_off.get_or_insert(turn_id(number));
             }
             if let Some(id) = cut_off {
                 let detail = Some("the program ended while it ran".to_owned());
-                recorder.write(&Entry::Turn { id, ended: TurnEnd::Interrupted.as_str().to_owned(), detail })?;
+                recorder.write(&JournalEntry::Turn { id, ended: TurnEnd::Interrupted.as_str().to_owned(), detail })?;
             }
         }
         history.answer(&lost, INTERRUPTED);
@@ -204,7 +204,7 @@ impl AgentSession {
     }
 
     /// Writes a journal entry, if there is a journal.
-    pub(crate) fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
+    pub(crate) fn write(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
         self.setup.recorder.as_ref().map_or(Ok(0), |recorder| recorder.write(entry))
     }
 

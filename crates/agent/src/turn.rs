@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journal::Entry;
+use journal::JournalEntry;
 use tool::Image;
 use wire::{Code, End, ModelError};
 
@@ -68,29 +68,29 @@ impl AgentSession {
         };
         if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
             self.setup.watch.saw(SessionEvent::Changed(&diff));
-            self.write(&Entry::Diff { text: diff })?;
+            self.write(&JournalEntry::Diff { text: diff })?;
         }
         if let Err(fault) = &ended {
-            self.write(&Entry::Notice { text: fault.to_string() })?;
+            self.write(&JournalEntry::Notice { text: fault.to_string() })?;
         }
         if let Ok(TurnEnd::Interrupted) = ended {
             if let Some(agents) = &self.setup.agents {
                 agents.interrupt();
             }
-            self.write(&Entry::Interrupted { why: "the user stopped it".to_owned() })?;
+            self.write(&JournalEntry::Interrupted { why: "the user stopped it".to_owned() })?;
         }
         let (word, detail) = match &ended {
             Ok(ended) => (ended.as_str(), ended.detail().map(str::to_owned)),
             Err(fault) => ("failed", Some(fault.to_string())),
         };
-        self.write(&Entry::Turn { id, ended: word.to_owned(), detail })?;
+        self.write(&JournalEntry::Turn { id, ended: word.to_owned(), detail })?;
         ended
     }
 
     /// Adds a user message to the conversation and returns its journal line number.
     fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(picture).collect();
-        let number = self.write(&Entry::Prompt { text: text.to_owned(), images: pictures })?;
+        let number = self.write(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(HistoryItem::User { text: text.to_owned(), images });
         Ok(number)
     }
@@ -162,7 +162,7 @@ impl AgentSession {
     async fn pause(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
         let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
         self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
-        self.write(&Entry::Notice { text: format!("{}; tried again", error.message) })?;
+        self.write(&JournalEntry::Notice { text: format!("{}; tried again", error.message) })?;
         // The caller notices a stopped turn when it continues.
         let stop = self.handle.turn();
         let _stopped = tokio::time::timeout(pause, stop.cancelled()).await;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use journal::{Entry, Form, Journal, Redactor, Ruling, SessionId};
+use journal::{JournalEntry, RecordedCallForm, Journal, Redactor, RecordedVerdict, SessionId};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -33,7 +33,7 @@ impl JournalFixture {
         self.sessions().join(format!("{id}.jsonl"))
     }
 
-    fn write(&self, id: &str, entries: &[Entry]) -> &Self {
+    fn write(&self, id: &str, entries: &[JournalEntry]) -> &Self {
         let id: SessionId = id.parse().unwrap();
         let journal = Journal::create(&self.sessions(), &id, Redactor::new([]).unwrap()).unwrap();
         for entry in entries {
@@ -47,9 +47,9 @@ impl JournalFixture {
     }
 }
 
-fn session(cwd: &str) -> Entry {
+fn session(cwd: &str) -> JournalEntry {
     let text = |text: &str| text.to_owned();
-    Entry::Session {
+    JournalEntry::Session {
         version: text("0.1.0"),
         cwd: text(cwd),
         model: text("gpt-5"),
@@ -60,49 +60,49 @@ fn session(cwd: &str) -> Entry {
     }
 }
 
-fn prompt(text: &str) -> Entry {
-    Entry::Prompt { text: text.to_owned(), images: Vec::new() }
+fn prompt(text: &str) -> JournalEntry {
+    JournalEntry::Prompt { text: text.to_owned(), images: Vec::new() }
 }
 
 /// A call with all of its records, with `text` in every text field.
-fn call(id: &str, text: &str) -> Vec<Entry> {
+fn call(id: &str, text: &str) -> Vec<JournalEntry> {
     let (call, text) = (|| id.to_owned(), || text.to_owned());
     vec![
-        Entry::Call { id: call(), tool: text(), form: Form::Custom, arguments: text(), remote: None },
-        Entry::Intent { call: call(), effects: vec![text()] },
-        Entry::Verdict { call: call(), verdict: Ruling::Ask, why: vec![text()], by: text() },
-        Entry::Asked { call: call(), why: vec![text()] },
-        Entry::Decided { call: call(), decision: text(), by: text() },
-        Entry::Attempt { call: call(), number: 1, enforcement: text() },
-        Entry::Answered {
+        JournalEntry::Call { id: call(), tool: text(), form: RecordedCallForm::Custom, arguments: text(), remote: None },
+        JournalEntry::Intent { call: call(), effects: vec![text()] },
+        JournalEntry::Verdict { call: call(), verdict: RecordedVerdict::Ask, why: vec![text()], by: text() },
+        JournalEntry::Asked { call: call(), why: vec![text()] },
+        JournalEntry::Decided { call: call(), decision: text(), by: text() },
+        JournalEntry::Attempt { call: call(), number: 1, enforcement: text() },
+        JournalEntry::Answered {
             call: call(),
             success: false,
             error: Some(text()),
             took_ms: 7,
             text: text(),
             pictures: Vec::new(),
-            spilled: Some(journal::Spilled { path: text(), sha256: text(), bytes: 9 }),
+            spilled: Some(journal::SpilledOutput { path: text(), sha256: text(), bytes: 9 }),
         },
     ]
 }
 
 /// A session with `text` in every text field.
-fn full_of(text: &str) -> Vec<Entry> {
+fn full_of(text: &str) -> Vec<JournalEntry> {
     let words = || text.to_owned();
-    let step = journal::Step { step: words(), status: words() };
+    let step = journal::JournalPlanStep { step: words(), status: words() };
     let message = json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
     let thought = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]});
     let mut entries = vec![session(text), prompt(text)];
-    entries.push(Entry::Said { wire: words(), items: vec![thought, message, json!({"type": text})] });
+    entries.push(JournalEntry::Said { wire: words(), items: vec![thought, message, json!({"type": text})] });
     entries.extend(call(&format!("c{text}"), text));
-    entries.push(Entry::Plan { steps: vec![step] });
-    entries.push(Entry::Diff { text: format!("+{text}\n-{text}\n@@{text}\n+++ {text}\n{text}") });
-    entries.push(Entry::Compacted { summary: words(), dropped: 3 });
-    entries.push(Entry::Notice { text: words() });
-    entries.push(Entry::Interrupted { why: words() });
+    entries.push(JournalEntry::Plan { steps: vec![step] });
+    entries.push(JournalEntry::Diff { text: format!("+{text}\n-{text}\n@@{text}\n+++ {text}\n{text}") });
+    entries.push(JournalEntry::Compacted { summary: words(), dropped: 3 });
+    entries.push(JournalEntry::Notice { text: words() });
+    entries.push(JournalEntry::Interrupted { why: words() });
     // A record of an unknown call.
-    entries.push(Entry::Attempt { call: words(), number: 9, enforcement: words() });
-    entries.push(Entry::End { why: words() });
+    entries.push(JournalEntry::Attempt { call: words(), number: 9, enforcement: words() });
+    entries.push(JournalEntry::End { why: words() });
     entries
 }
 
@@ -123,7 +123,7 @@ fn append(path: &Path, rest: &str) {
 fn the_newest_sessions_are_listed_first() {
     let desk = JournalFixture::new();
     assert_snapshot!(desk.run(&["log"]).err.replace(desk.0.path().to_str().unwrap(), "$HOME"), @"hint: there are no sessions in `$HOME/.local/state/toolgate/sessions` yet");
-    desk.write(OLD, &[session("/work"), prompt("fix  the\ntests"), Entry::End { why: "done".to_owned() }]);
+    desk.write(OLD, &[session("/work"), prompt("fix  the\ntests"), JournalEntry::End { why: "done".to_owned() }]);
     desk.write(NEW, &[session("/elsewhere"), prompt("more")]);
     let newest: SessionId = "20261117-080001-000000".parse().unwrap();
     let open = Journal::create(&desk.sessions(), &newest, Redactor::new([]).unwrap()).unwrap();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use toolgate_journal::{Entry, Journal, JournalFault, Redactor, SessionId, verify};
+use toolgate_journal::{JournalEntry, Journal, JournalFault, Redactor, SessionId, verify};
 
 const WRITES: usize = 20_000;
 
@@ -36,8 +36,8 @@ fn main() -> Result<(), JournalFault> {
     Ok(())
 }
 
-fn answer(text: String) -> Entry {
-    Entry::Answered {
+fn answer(text: String) -> JournalEntry {
+    JournalEntry::Answered {
         call: "call_1".to_owned(),
         success: true,
         error: None,

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::entry::Entry;
-use crate::record::Record;
+use crate::entry::JournalEntry;
+use crate::record::JournalRecord;
 
 /// Maximum length of a line in bytes, its newline included.
 pub const MAX_LINE: usize = 16 << 20;
@@ -21,17 +21,17 @@ const SEAL: usize = BEFORE_HASH.len() + START.len() + AFTER_HASH.len();
 /// The first line that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} {why}")]
-pub struct Broken {
+pub struct BrokenLine {
     /// The line number, from one.
     pub line: u64,
     /// The defect.
     #[source]
-    pub why: Flaw,
+    pub why: LineFlaw,
 }
 
 /// A defect of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum LineFlaw {
     /// The line exceeds the maximum length.
     #[error("is longer than a line can be")]
     TooLong,
@@ -69,14 +69,14 @@ pub enum Flaw {
 }
 
 /// A line that is ready to be written.
-pub(crate) struct Sealed {
+pub(crate) struct SealedLine {
     /// The whole line, with its newline.
     pub(crate) line: Vec<u8>,
     pub(crate) hash: String,
 }
 
 /// Builds the line for an entry that is already JSON. `head` is the hash of the previous line.
-pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> Sealed {
+pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> SealedLine {
     let mut line = Vec::with_capacity(entry.len() + FRAME);
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":\"{at}\",").as_bytes());
     // The entry without its braces.
@@ -86,29 +86,29 @@ pub(crate) fn seal(head: &str, seq: u64, at: &str, entry: &[u8]) -> Sealed {
     line.extend_from_slice(hash.as_bytes());
     line.extend_from_slice(AFTER_HASH);
     line.push(b'\n');
-    Sealed { line, hash }
+    SealedLine { line, hash }
 }
 
 /// Parses and verifies a line without its newline. It must have the number `seq` and follow the hash `head`.
-pub(crate) fn open(head: &str, seq: u64, line: &[u8]) -> Result<Record, Flaw> {
-    let value = serde_json::from_slice(line).map_err(|error| Flaw::NotJson { reason: error.to_string() })?;
+pub(crate) fn open(head: &str, seq: u64, line: &[u8]) -> Result<JournalRecord, LineFlaw> {
+    let value = serde_json::from_slice(line).map_err(|error| LineFlaw::NotJson { reason: error.to_string() })?;
     let Value::Object(mut members) = value else {
-        return Err(Flaw::NotJson { reason: "it is another value".to_owned() });
+        return Err(LineFlaw::NotJson { reason: "it is another value".to_owned() });
     };
-    let (body, found) = unseal(line).ok_or(Flaw::NoHash)?;
-    let number = members.remove("seq").and_then(|seq| seq.as_u64()).ok_or(Flaw::Lacks { member: "seq" })?;
+    let (body, found) = unseal(line).ok_or(LineFlaw::NoHash)?;
+    let number = members.remove("seq").and_then(|seq| seq.as_u64()).ok_or(LineFlaw::Lacks { member: "seq" })?;
     if number != seq {
-        return Err(Flaw::Jumps { expected: seq, found: number });
+        return Err(LineFlaw::Jumps { expected: seq, found: number });
     }
     let computed = digest(head, body);
     if found != computed {
-        return Err(Flaw::Differs { found: found.to_owned(), computed });
+        return Err(LineFlaw::Differs { found: found.to_owned(), computed });
     }
-    let Some(Value::String(at)) = members.remove("at") else { return Err(Flaw::Lacks { member: "at" }) };
+    let Some(Value::String(at)) = members.remove("at") else { return Err(LineFlaw::Lacks { member: "at" }) };
     members.remove("hash");
-    let entry: Entry =
-        serde_json::from_value(Value::Object(members)).map_err(|_| Flaw::Lacks { member: "kind" })?;
-    Ok(Record { seq, at, entry, hash: computed })
+    let entry: JournalEntry =
+        serde_json::from_value(Value::Object(members)).map_err(|_| LineFlaw::Lacks { member: "kind" })?;
+    Ok(JournalRecord { seq, at, entry, hash: computed })
 }
 
 /// Splits a line into its hashed part and its hash.

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// One event of a session. `docs/journal.md` describes every kind and every field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Entry {
+pub enum JournalEntry {
     /// A session starts or resumes.
     Session {
         /// The version of the program that writes.
@@ -30,7 +30,7 @@ pub enum Entry {
         text: String,
         /// The images of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        images: Vec<Picture>,
+        images: Vec<ImageDigest>,
     },
     /// The model responded.
     Said {
@@ -46,12 +46,12 @@ pub enum Entry {
         /// The tool name that the model used.
         tool: String,
         /// The form of the call.
-        form: Form,
+        form: RecordedCallForm,
         /// The raw arguments.
         arguments: String,
         /// The MCP tool, if the tool belongs to a server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        remote: Option<Remote>,
+        remote: Option<McpToolRef>,
     },
     /// The intent of a call, before it runs.
     Intent {
@@ -65,7 +65,7 @@ pub enum Entry {
         /// The call's id.
         call: String,
         /// The verdict.
-        verdict: Ruling,
+        verdict: RecordedVerdict,
         /// The reasons.
         why: Vec<String>,
         /// The rule or the default that decided.
@@ -111,10 +111,10 @@ pub enum Entry {
         text: String,
         /// The images of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pictures: Vec<Picture>,
+        pictures: Vec<ImageDigest>,
         /// The file with the complete output, if the answer was truncated.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        spilled: Option<Spilled>,
+        spilled: Option<SpilledOutput>,
     },
     /// The complete output of a call whose answer was truncated, written after the output was read to its end.
     Kept {
@@ -130,7 +130,7 @@ pub enum Entry {
     /// The plan was updated.
     Plan {
         /// All steps of the plan.
-        steps: Vec<Step>,
+        steps: Vec<JournalPlanStep>,
     },
     /// The file changes of a turn.
     Diff {
@@ -201,7 +201,7 @@ pub enum Entry {
 
 /// An image, identified by its hash: the journal does not contain its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Picture {
+pub struct ImageDigest {
     /// The MIME type, such as `image/png`.
     pub mime: String,
     /// SHA-256 of its bytes, in hexadecimal.
@@ -212,7 +212,7 @@ pub struct Picture {
 
 /// Output that was too long for an answer and went to its own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spilled {
+pub struct SpilledOutput {
     /// The file path.
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
@@ -223,7 +223,7 @@ pub struct Spilled {
 
 /// The tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remote {
+pub struct McpToolRef {
     /// The server name in the configuration.
     pub server: String,
     /// The tool name on the server.
@@ -232,7 +232,7 @@ pub struct Remote {
 
 /// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct JournalPlanStep {
     /// The description of the step.
     pub step: String,
     /// The status, such as `pending`, `in_progress` or `completed`.
@@ -242,7 +242,7 @@ pub struct Step {
 /// The form of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum RecordedCallForm {
     /// A function call with JSON arguments.
     Function,
     /// A call with free text.
@@ -260,7 +260,7 @@ pub enum Form {
 /// The verdict of the policy on an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ruling {
+pub enum RecordedVerdict {
     /// The call is allowed.
     Allow,
     /// The call needs an approval.

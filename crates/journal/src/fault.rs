@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::chain::Broken;
+use crate::chain::BrokenLine;
 use crate::id::SessionId;
 
 /// The error of a journal operation.
@@ -25,7 +25,7 @@ pub enum JournalFault {
         path: PathBuf,
     },
     /// Another process writes to the journal.
-    #[error("{} is writing to `{}`: end that session first", Holder(*by), path.display())]
+    #[error("{} is writing to `{}`: end that session first", JournalWriterName(*by), path.display())]
     InUse {
         /// The path of the journal.
         path: PathBuf,
@@ -39,7 +39,7 @@ pub enum JournalFault {
         path: PathBuf,
         /// The first broken line.
         #[source]
-        broken: Broken,
+        broken: BrokenLine,
     },
     /// An entry could not be written. The earlier entries are intact.
     #[error("nothing more can be written to `{}`: {source}", path.display())]
@@ -102,9 +102,9 @@ fn names(found: &[SessionId]) -> String {
 }
 
 /// Displays the writer of a journal as the subject of a sentence.
-struct Holder(Option<u32>);
+struct JournalWriterName(Option<u32>);
 
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for JournalWriterName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(process) => write!(f, "process {process}"),

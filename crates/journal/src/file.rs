@@ -18,9 +18,9 @@ const TRIES: usize = 16;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// An open directory of journals.
-pub(crate) struct Directory(OwnedFd);
+pub(crate) struct JournalDirectory(OwnedFd);
 
-impl Directory {
+impl JournalDirectory {
     /// Opens the directory, and creates it if it is missing.
     pub(crate) fn make(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -92,17 +92,17 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The owner of a lock.
-pub(crate) enum Lock {
+pub(crate) enum LockOwner {
     Ours,
     /// The process id, if known.
     Theirs(Option<u32>),
 }
 
 /// Tries to lock a file for as long as it is open.
-pub(crate) fn lock(file: &File) -> io::Result<Lock> {
+pub(crate) fn lock(file: &File) -> io::Result<LockOwner> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Lock::Ours),
-        Err(Errno::WOULDBLOCK) => Ok(Lock::Theirs(holder(file))),
+        Ok(()) => Ok(LockOwner::Ours),
+        Err(Errno::WOULDBLOCK) => Ok(LockOwner::Theirs(holder(file))),
         Err(error) => Err(error.into()),
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::chain::{FRAME, MAX_LINE};
-use crate::entry::Entry;
-use crate::walk::{Walker, walk};
+use crate::entry::JournalEntry;
+use crate::walk::{EntryVisitor, walk};
 
 const MAX_ENTRY: usize = MAX_LINE - FRAME;
 /// Maximum text lengths, tried in order until the entry fits.
@@ -14,14 +14,14 @@ const MAX_ITEM: usize = 8 << 10;
 const MAX_LIST: usize = 1_000;
 
 /// Serialises the entry as JSON that fits a line.
-pub(crate) fn json(mut entry: Entry) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn json(mut entry: JournalEntry) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&entry)?;
     for cap in CAPS {
         if bytes.len() <= MAX_ENTRY {
             break;
         }
-        let rest = if cap == CAPS[CAPS.len() - 1] { Rest::Cut } else { Rest::Keep };
-        walk(&mut entry, &mut Shears { cap, rest });
+        let rest = if cap == CAPS[CAPS.len() - 1] { ListTruncation::Cut } else { ListTruncation::Keep };
+        walk(&mut entry, &mut EntryTruncator { cap, rest });
         bytes = serde_json::to_vec(&entry)?;
     }
     debug_assert!(bytes.len() <= MAX_ENTRY, "{} bytes with the last cap", bytes.len());
@@ -29,18 +29,18 @@ pub(crate) fn json(mut entry: Entry) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Truncates the texts of an entry.
-struct Shears {
+struct EntryTruncator {
     cap: usize,
-    rest: Rest,
+    rest: ListTruncation,
 }
 
 /// States whether lists and raw items are truncated too.
-enum Rest {
+enum ListTruncation {
     Keep,
     Cut,
 }
 
-impl Walker for Shears {
+impl EntryVisitor for EntryTruncator {
     fn text(&mut self, text: &mut String) {
         if text.len() > self.cap {
             *text = shorten(text, self.cap);
@@ -50,19 +50,19 @@ impl Walker for Shears {
     fn value(&mut self, value: &mut Value) {
         self.inside(value);
         let length = serde_json::to_vec(value).map_or(0, |json| json.len());
-        if matches!(self.rest, Rest::Cut) && length > MAX_ITEM {
+        if matches!(self.rest, ListTruncation::Cut) && length > MAX_ITEM {
             *value = Value::String(format!("[left out: an item of {length} bytes]"));
         }
     }
 
     fn list<T>(&mut self, list: &mut Vec<T>) {
-        if matches!(self.rest, Rest::Cut) {
+        if matches!(self.rest, ListTruncation::Cut) {
             list.truncate(MAX_LIST);
         }
     }
 }
 
-impl Shears {
+impl EntryTruncator {
     // ends: the redactor has limited the depth of values
     fn inside(&mut self, value: &mut Value) {
         match value {
@@ -86,13 +86,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::entry::{Picture, Step};
+    use crate::entry::{ImageDigest, JournalPlanStep};
 
     #[test]
     fn long_texts_keep_their_ends() {
         let text = format!("begin{}end", "é".repeat(9 << 20));
-        let bytes = json(Entry::Diff { text: text.clone() }).unwrap();
-        let Entry::Diff { text: cut } = serde_json::from_slice(&bytes).unwrap() else { panic!() };
+        let bytes = json(JournalEntry::Diff { text: text.clone() }).unwrap();
+        let JournalEntry::Diff { text: cut } = serde_json::from_slice(&bytes).unwrap() else { panic!() };
         let (head, rest) = cut.split_once("\n[left out: ").unwrap();
         let (missing, tail) = rest.split_once(" bytes]\n").unwrap();
         assert!(head.starts_with("beginéé") && tail.ends_with("ééend"));
@@ -102,14 +102,14 @@ mod tests {
 
     #[test]
     fn whatever_is_too_long_fits_in_the_end() {
-        let picture = Picture { mime: "\u{1}".repeat(1_500), sha256: "\u{1}".repeat(1_500), bytes: 0 };
-        let step = Step { step: "\u{1}".repeat(1_500), status: "\u{1}".repeat(1_500) };
+        let picture = ImageDigest { mime: "\u{1}".repeat(1_500), sha256: "\u{1}".repeat(1_500), bytes: 0 };
+        let step = JournalPlanStep { step: "\u{1}".repeat(1_500), status: "\u{1}".repeat(1_500) };
         let numbers = json!({"a": vec![-1.234_567_890_123_45e-300; 800_000]});
         for entry in [
-            Entry::Prompt { text: "\u{1}".repeat(3 << 20), images: vec![picture; 1_200] },
-            Entry::Plan { steps: vec![step; 1_200] },
-            Entry::Said { wire: "chat".to_owned(), items: vec![numbers] },
-            Entry::Said { wire: "chat".to_owned(), items: vec![json!("x".repeat(9_000)); 2_000] },
+            JournalEntry::Prompt { text: "\u{1}".repeat(3 << 20), images: vec![picture; 1_200] },
+            JournalEntry::Plan { steps: vec![step; 1_200] },
+            JournalEntry::Said { wire: "chat".to_owned(), items: vec![numbers] },
+            JournalEntry::Said { wire: "chat".to_owned(), items: vec![json!("x".repeat(9_000)); 2_000] },
         ] {
             let bytes = json(entry).unwrap();
             assert!(bytes.len() <= MAX_ENTRY && !bytes.is_empty());
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone() {
-        let entry = Entry::Notice { text: "x".repeat(MAX_ENTRY - 100) };
-        assert_eq!(serde_json::from_slice::<Entry>(&json(entry.clone()).unwrap()).unwrap(), entry);
+        let entry = JournalEntry::Notice { text: "x".repeat(MAX_ENTRY - 100) };
+        assert_eq!(serde_json::from_slice::<JournalEntry>(&json(entry.clone()).unwrap()).unwrap(), entry);
     }
 }

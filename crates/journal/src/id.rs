@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::fault::JournalFault;
-use crate::time::Moment;
+use crate::time::UtcTimestamp;
 
 /// The extension of journal files.
 const ENDING: &str = ".jsonl";
@@ -32,7 +32,7 @@ impl SessionId {
         let began = BEGAN.get_or_init(|| RandomState::new().build_hasher().finish());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let chance = began.wrapping_add(count.wrapping_mul(0x9e_3779)) & 0xfff;
-        let now = Moment::now();
+        let now = UtcTimestamp::now();
         Self(format!("{}-{:03x}{chance:03x}", now.compact(), now.parts()))
     }
 

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::Errno;
 
 use crate::chain::{self, START};
-use crate::entry::Entry;
+use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::file::{self, Directory, Lock};
+use crate::file::{self, JournalDirectory, LockOwner};
 use crate::fit;
 use crate::id::SessionId;
-use crate::record::Record;
-use crate::records::{Records, Torn};
+use crate::record::JournalRecord;
+use crate::records::{JournalReader, TornTail};
 use crate::redact::Redactor;
-use crate::syncer::Syncer;
-use crate::time::Moment;
+use crate::syncer::FileSyncer;
+use crate::time::UtcTimestamp;
 
 /// The journal of one session, open for writing. Its lock excludes other writers.
 ///
@@ -39,19 +39,19 @@ pub struct Journal {
     path: PathBuf,
     file: Arc<File>,
     redactor: Redactor,
-    end: Mutex<Ending>,
-    syncer: Syncer,
+    end: Mutex<AppendPosition>,
+    syncer: FileSyncer,
 }
 
 /// A locked journal file.
-struct Opened {
+struct LockedJournalFile {
     path: PathBuf,
-    directory: Directory,
+    directory: JournalDirectory,
     file: File,
 }
 
 /// The append position of a journal file.
-struct Ending {
+struct AppendPosition {
     /// The sequence number of the next line.
     seq: u64,
     /// The hash of the last line.
@@ -63,13 +63,13 @@ struct Ending {
 }
 
 /// A journal that was reopened.
-pub struct Reopened {
+pub struct ReopenedJournal {
     /// The journal, ready for appending.
     pub journal: Journal,
     /// The records that were written before.
-    pub records: Vec<Record>,
+    pub records: Vec<JournalRecord>,
     /// The torn tail that was dropped.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornTail>,
 }
 
 impl Journal {
@@ -81,14 +81,14 @@ impl Journal {
     pub fn create(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Self, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: directory.to_owned(), source };
-        let directory = Directory::make(directory).map_err(unusable)?;
+        let directory = JournalDirectory::make(directory).map_err(unusable)?;
         let file = directory.create(&id.file_name()).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => JournalFault::Exists { path: path.clone() },
             _ => JournalFault::Unusable { path: path.clone(), source },
         })?;
         own(&path, &file)?;
-        let end = Ending { seq: 1, head: START.to_owned(), length: 0, is_ragged: false };
-        Ok(Self::over(Opened { path, directory, file }, redactor, end))
+        let end = AppendPosition { seq: 1, head: START.to_owned(), length: 0, is_ragged: false };
+        Ok(Self::over(LockedJournalFile { path, directory, file }, redactor, end))
     }
 
     /// Reopens the journal of an earlier session: verifies all of it, and drops a torn tail.
@@ -96,22 +96,22 @@ impl Journal {
     /// # Errors
     ///
     /// If the journal is missing, belongs to another user, is being written to, or is broken.
-    pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<Reopened, JournalFault> {
+    pub fn reopen(directory: &Path, id: &SessionId, redactor: Redactor) -> Result<ReopenedJournal, JournalFault> {
         let path = directory.join(id.file_name());
         let unusable = |source| JournalFault::Unusable { path: path.clone(), source };
-        let directory = Directory::make(directory).map_err(unusable)?;
+        let directory = JournalDirectory::make(directory).map_err(unusable)?;
         let file = directory.reopen(&id.file_name()).map_err(unusable)?;
         own(&path, &file)?;
-        let mut lines = Records::of(path.clone(), file.try_clone().map_err(unusable)?);
-        let records = lines.by_ref().collect::<Result<Vec<Record>, JournalFault>>()?;
+        let mut lines = JournalReader::of(path.clone(), file.try_clone().map_err(unusable)?);
+        let records = lines.by_ref().collect::<Result<Vec<JournalRecord>, JournalFault>>()?;
         let (torn, length) = (lines.torn(), lines.offset());
         if torn.is_some() {
             file.set_len(length).and_then(|()| file.sync_all()).map_err(unusable)?;
         }
         let seq = records.len() as u64 + 1;
-        let end = Ending { seq, head: lines.head().to_owned(), length, is_ragged: false };
-        let journal = Self::over(Opened { path, directory, file }, redactor, end);
-        Ok(Reopened { journal, records, torn })
+        let end = AppendPosition { seq, head: lines.head().to_owned(), length, is_ragged: false };
+        let journal = Self::over(LockedJournalFile { path, directory, file }, redactor, end);
+        Ok(ReopenedJournal { journal, records, torn })
     }
 
     /// Writes an entry with its secrets redacted, and returns its sequence number. The entry survives a crash of the
@@ -123,14 +123,14 @@ impl Journal {
     ///
     /// If the disk is full, or the file cannot be written. The file then does not contain the entry, and is otherwise
     /// unchanged.
-    pub fn write(&self, entry: &Entry) -> Result<u64, JournalFault> {
-        if let Entry::Unknown(_) = entry {
+    pub fn write(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
+        if let JournalEntry::Unknown(_) = entry {
             return Err(JournalFault::Unknown);
         }
         let unwritten = |source| JournalFault::Unwritten { path: self.path.clone(), source };
         let entry = fit::json(self.redactor.entry(entry)).map_err(|error| unwritten(error.into()))?;
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let sealed = chain::seal(&end.head, end.seq, &Moment::now().rfc3339(), &entry);
+        let sealed = chain::seal(&end.head, end.seq, &UtcTimestamp::now().rfc3339(), &entry);
         self.append(&mut end, &sealed.line).map_err(unwritten)?;
         let seq = end.seq;
         end.seq += 1;
@@ -157,14 +157,14 @@ impl Journal {
         &self.path
     }
 
-    fn over(opened: Opened, redactor: Redactor, end: Ending) -> Self {
+    fn over(opened: LockedJournalFile, redactor: Redactor, end: AppendPosition) -> Self {
         let file = Arc::new(opened.file);
-        let syncer = Syncer::new(Arc::clone(&file), opened.directory);
+        let syncer = FileSyncer::new(Arc::clone(&file), opened.directory);
         Self { path: opened.path, file, redactor, end: Mutex::new(end), syncer }
     }
 
     /// Appends a line in one write. A partial write is rolled back.
-    fn append(&self, end: &mut Ending, line: &[u8]) -> io::Result<()> {
+    fn append(&self, end: &mut AppendPosition, line: &[u8]) -> io::Result<()> {
         if end.is_ragged {
             self.file.set_len(end.length)?;
             end.is_ragged = false;
@@ -195,8 +195,8 @@ impl std::fmt::Debug for Journal {
 
 fn own(path: &Path, file: &File) -> Result<(), JournalFault> {
     match file::lock(file) {
-        Ok(Lock::Ours) => Ok(()),
-        Ok(Lock::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
+        Ok(LockOwner::Ours) => Ok(()),
+        Ok(LockOwner::Theirs(by)) => Err(JournalFault::InUse { path: path.to_owned(), by }),
         Err(source) => Err(JournalFault::Unusable { path: path.to_owned(), source }),
     }
 }

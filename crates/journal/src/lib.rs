@@ -1,6 +1,6 @@
 //! Append-only, hash-chained journal of a session's events, with secrets redacted.
 //!
-//! A [`Journal`] writes one line for each [`Entry`]; [`Records`] reads and verifies a journal. `docs/journal.md`
+//! A [`Journal`] writes one line for each [`JournalEntry`]; [`JournalReader`] reads and verifies a journal. `docs/journal.md`
 //! specifies the format for readers that do not use this crate.
 
 mod chain;
@@ -18,14 +18,14 @@ mod syncer;
 mod time;
 mod walk;
 
-pub use chain::{Broken, Flaw, MAX_LINE};
-pub use entry::{Entry, Form, Picture, Remote, Ruling, Spilled, Step};
+pub use chain::{BrokenLine, LineFlaw, MAX_LINE};
+pub use entry::{JournalEntry, RecordedCallForm, ImageDigest, McpToolRef, RecordedVerdict, SpilledOutput, JournalPlanStep};
 pub use fault::JournalFault;
 pub use file::is_in_use;
 pub use id::SessionId;
-pub use journal::{Journal, Reopened};
-pub use list::{Listed, find, list, names};
-pub use record::{Record, unanswered};
-pub use records::{Reading, Records, Torn, Verified, read, verify};
+pub use journal::{Journal, ReopenedJournal};
+pub use list::{SessionSummary, find, list, names};
+pub use record::{JournalRecord, unanswered};
+pub use records::{JournalContents, JournalReader, TornTail, VerifiedJournal, read, verify};
 pub use redact::{Redactor, SHORTEST_SECRET};
 pub use time::millis;

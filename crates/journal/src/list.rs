@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::chain::MAX_LINE;
 use crate::fault::JournalFault;
-use crate::file::{self, Directory};
+use crate::file::{self, JournalDirectory};
 use crate::id::SessionId;
 
 /// Bytes of a journal that are scanned; later entries are not counted.
@@ -20,7 +20,7 @@ const LETTERS: usize = 80;
 
 /// The summary of a session that has a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct SessionSummary {
     /// The session id.
     pub id: SessionId,
     /// The path of its journal.
@@ -53,7 +53,7 @@ pub struct Listed {
 /// # Errors
 ///
 /// If the directory cannot be read. A missing directory is empty.
-pub fn list(directory: &Path, at_most: usize) -> Result<Vec<Listed>, JournalFault> {
+pub fn list(directory: &Path, at_most: usize) -> Result<Vec<SessionSummary>, JournalFault> {
     let Some((open, ids)) = sessions(directory)? else { return Ok(Vec::new()) };
     Ok(ids.into_iter().take(at_most).map(|id| listed(&open, directory, id)).collect())
 }
@@ -85,9 +85,9 @@ pub fn find(directory: &Path, prefix: &str) -> Result<SessionId, JournalFault> {
 }
 
 /// Opens the directory and returns all session ids, newest first; `None` if it is missing.
-fn sessions(path: &Path) -> Result<Option<(Directory, Vec<SessionId>)>, JournalFault> {
+fn sessions(path: &Path) -> Result<Option<(JournalDirectory, Vec<SessionId>)>, JournalFault> {
     let unusable = |source| JournalFault::Unusable { path: path.to_owned(), source };
-    let directory = match Directory::open(path) {
+    let directory = match JournalDirectory::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unusable)?,
     };
@@ -97,22 +97,22 @@ fn sessions(path: &Path) -> Result<Option<(Directory, Vec<SessionId>)>, JournalF
     Ok(Some((directory, ids)))
 }
 
-fn listed(directory: &Directory, path: &Path, id: SessionId) -> Listed {
+fn listed(directory: &JournalDirectory, path: &Path, id: SessionId) -> SessionSummary {
     let path = path.join(id.file_name());
-    let mut sketch = Sketch::default();
+    let mut sketch = SummaryBuilder::default();
     if let Ok(file) = directory.read(&id.file_name()) {
         // Facts found before a read error are still valid.
         let _fault = sketch.look(&file);
         sketch.is_open = file::is_locked(&file);
     }
-    let Sketch { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open } =
+    let SummaryBuilder { started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open } =
         sketch;
-    Listed { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open }
+    SessionSummary { id, path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, agent, is_open }
 }
 
 /// The facts collected from a journal so far.
 #[derive(Default)]
-struct Sketch {
+struct SummaryBuilder {
     started: String,
     last: String,
     cwd: String,
@@ -125,7 +125,7 @@ struct Sketch {
     is_open: bool,
 }
 
-impl Sketch {
+impl SummaryBuilder {
     fn look(&mut self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
         self.lines(file.take(MAX_LOOK))?;

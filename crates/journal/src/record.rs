@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::entry::Entry;
+use crate::entry::JournalEntry;
 
 /// One line of a journal: entry, time, sequence number and hash.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct JournalRecord {
     /// The sequence number, from one; also the line number.
     pub seq: u64,
     /// The time of writing in RFC 3339: UTC, with milliseconds.
     pub at: String,
     /// The entry.
-    pub entry: Entry,
+    pub entry: JournalEntry,
     /// SHA-256 over the previous hash and this line, in hexadecimal.
     pub hash: String,
 }
@@ -20,15 +20,15 @@ pub struct Record {
 /// Returns the calls that were never answered, in order. A program that resumes the session must answer them, and their
 /// effects are unknown.
 #[must_use]
-pub fn unanswered(records: &[Record]) -> Vec<&str> {
+pub fn unanswered(records: &[JournalRecord]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     let mut answered = BTreeSet::new();
     for record in records.iter().rev() {
-        if let Entry::Answered { call, .. } = &record.entry {
+        if let JournalEntry::Answered { call, .. } = &record.entry {
             answered.insert(call.as_str());
         }
         // An id may be reused after its answer, so only the later call is open.
-        if let Entry::Call { id, .. } = &record.entry
+        if let JournalEntry::Call { id, .. } = &record.entry
             && !answered.remove(id.as_str())
         {
             open.push(id);
@@ -41,19 +41,19 @@ pub fn unanswered(records: &[Record]) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Form;
+    use crate::entry::RecordedCallForm;
 
-    fn record(entry: Entry) -> Record {
-        Record { seq: 1, at: String::new(), entry, hash: String::new() }
+    fn record(entry: JournalEntry) -> JournalRecord {
+        JournalRecord { seq: 1, at: String::new(), entry, hash: String::new() }
     }
 
-    fn call(id: &str) -> Record {
+    fn call(id: &str) -> JournalRecord {
         let (tool, arguments) = ("shell".to_owned(), "{}".to_owned());
-        record(Entry::Call { id: id.to_owned(), tool, form: Form::Function, arguments, remote: None })
+        record(JournalEntry::Call { id: id.to_owned(), tool, form: RecordedCallForm::Function, arguments, remote: None })
     }
 
-    fn answer(id: &str) -> Record {
-        record(Entry::Answered {
+    fn answer(id: &str) -> JournalRecord {
+        record(JournalEntry::Answered {
             call: id.to_owned(),
             success: true,
             error: None,

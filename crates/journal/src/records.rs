@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::chain::{self, Broken, Flaw, MAX_LINE, START};
+use crate::chain::{self, BrokenLine, LineFlaw, MAX_LINE, START};
 use crate::fault::JournalFault;
 use crate::file;
-use crate::record::Record;
+use crate::record::JournalRecord;
 
 /// Disks lose whole sectors of this size or a multiple of it.
 const SECTOR: u64 = 512;
@@ -16,7 +16,7 @@ const BUFFER: usize = 64 << 10;
 /// The incomplete end of a journal whose writer was killed, or whose machine crashed. It is no error: reopening the
 /// journal drops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornTail {
     /// The number of the incomplete line, from one.
     pub line: u64,
     /// Bytes from the start of that line to the end of the file.
@@ -25,7 +25,7 @@ pub struct Torn {
 
 /// Iterates over the records of a journal, in order. It ends with the last complete line, or at the first broken line.
 #[derive(Debug)]
-pub struct Records {
+pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<File>,
     /// The last line read, without its newline, and its hash.
@@ -34,12 +34,12 @@ pub struct Records {
     /// The number of lines read, and their bytes.
     lines: u64,
     offset: u64,
-    torn: Option<Torn>,
+    torn: Option<TornTail>,
     is_over: bool,
 }
 
 /// The next line of a file, or the reason why there is none.
-enum Piece {
+enum RawJournalLine {
     /// A line without its newline.
     Line(Vec<u8>),
     TooLong,
@@ -48,7 +48,7 @@ enum Piece {
     Nothing,
 }
 
-impl Records {
+impl JournalReader {
     /// Opens any journal for reading, whatever its location and owner.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Records {
 
     /// Returns the torn tail of the file; known after the last record.
     #[must_use]
-    pub fn torn(&self) -> Option<Torn> {
+    pub fn torn(&self) -> Option<TornTail> {
         self.torn
     }
 
@@ -98,13 +98,13 @@ impl Records {
         self.offset
     }
 
-    fn read(&mut self) -> Result<Option<Record>, JournalFault> {
+    fn read(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
         let piece = self.piece().map_err(|source| self.unusable(source))?;
         let line = match piece {
-            Piece::Nothing => return Ok(None),
-            Piece::Tail => return self.tear(),
-            Piece::TooLong => return Err(self.broken(Flaw::TooLong)),
-            Piece::Line(line) => line,
+            RawJournalLine::Nothing => return Ok(None),
+            RawJournalLine::Tail => return self.tear(),
+            RawJournalLine::TooLong => return Err(self.broken(LineFlaw::TooLong)),
+            RawJournalLine::Line(line) => line,
         };
         match chain::open(&self.head, self.lines + 1, &line) {
             Ok(record) => {
@@ -119,15 +119,15 @@ impl Records {
         }
     }
 
-    fn piece(&mut self) -> io::Result<Piece> {
+    fn piece(&mut self) -> io::Result<RawJournalLine> {
         let mut line = Vec::new();
         let limit = MAX_LINE as u64;
         self.reader.by_ref().take(limit).read_until(b'\n', &mut line)?;
         if line.pop_if(|last| *last == b'\n').is_some() {
-            return Ok(Piece::Line(line));
+            return Ok(RawJournalLine::Line(line));
         }
         if line.is_empty() {
-            return Ok(Piece::Nothing);
+            return Ok(RawJournalLine::Nothing);
         }
         // ends: at a newline or at the end of the file, which every round comes closer to
         while line.len() == MAX_LINE {
@@ -136,23 +136,23 @@ impl Records {
                 break;
             }
             if buffer.contains(&b'\n') {
-                return Ok(Piece::TooLong);
+                return Ok(RawJournalLine::TooLong);
             }
             let length = buffer.len();
             self.reader.consume(length);
         }
-        Ok(Piece::Tail)
+        Ok(RawJournalLine::Tail)
     }
 
-    fn tear(&mut self) -> Result<Option<Record>, JournalFault> {
+    fn tear(&mut self) -> Result<Option<JournalRecord>, JournalFault> {
         let length = self.reader.get_ref().metadata().map_err(|source| self.unusable(source))?.len();
         let bytes = length.saturating_sub(self.offset);
-        self.torn = Some(Torn { line: self.lines + 1, bytes });
+        self.torn = Some(TornTail { line: self.lines + 1, bytes });
         Ok(None)
     }
 
-    fn broken(&self, why: Flaw) -> JournalFault {
-        JournalFault::Broken { path: self.path.clone(), broken: Broken { line: self.lines + 1, why } }
+    fn broken(&self, why: LineFlaw) -> JournalFault {
+        JournalFault::Broken { path: self.path.clone(), broken: BrokenLine { line: self.lines + 1, why } }
     }
 
     fn unusable(&self, source: io::Error) -> JournalFault {
@@ -160,8 +160,8 @@ impl Records {
     }
 }
 
-impl Iterator for Records {
-    type Item = Result<Record, JournalFault>;
+impl Iterator for JournalReader {
+    type Item = Result<JournalRecord, JournalFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
@@ -185,45 +185,45 @@ fn has_hole(line: &[u8], offset: u64) -> bool {
 
 /// The contents of a journal.
 #[derive(Debug)]
-pub struct Reading {
+pub struct JournalContents {
     /// All records.
-    pub records: Vec<Record>,
+    pub records: Vec<JournalRecord>,
     /// The torn tail of the file, if any.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornTail>,
 }
 
 /// The result of verifying a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedJournal {
     /// The number of records.
     pub records: u64,
     /// The hash of the last record, which covers all of them.
     pub head: String,
     /// The torn tail of the file, if any.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornTail>,
 }
 
 /// Reads and verifies a whole journal.
 ///
 /// # Errors
 ///
-/// If the journal cannot be read, or is broken. [`Records`] returns the records before the break.
-pub fn read(path: &Path) -> Result<Reading, JournalFault> {
-    let mut lines = Records::open(path)?;
-    let records = lines.by_ref().collect::<Result<Vec<Record>, JournalFault>>()?;
-    Ok(Reading { records, torn: lines.torn() })
+/// If the journal cannot be read, or is broken. [`JournalReader`] returns the records before the break.
+pub fn read(path: &Path) -> Result<JournalContents, JournalFault> {
+    let mut lines = JournalReader::open(path)?;
+    let records = lines.by_ref().collect::<Result<Vec<JournalRecord>, JournalFault>>()?;
+    Ok(JournalContents { records, torn: lines.torn() })
 }
 
 /// Verifies a whole journal.
 ///
 /// # Errors
 ///
-/// If the journal cannot be read, or is broken: [`JournalFault::Broken`] contains the line and its defect.
-pub fn verify(path: &Path) -> Result<Verified, JournalFault> {
-    let mut lines = Records::open(path)?;
+/// If the journal cannot be read, or is broken: [`JournalFault::BrokenLine`] contains the line and its defect.
+pub fn verify(path: &Path) -> Result<VerifiedJournal, JournalFault> {
+    let mut lines = JournalReader::open(path)?;
     // ends: with the file
     for record in lines.by_ref() {
         record?;
     }
-    Ok(Verified { records: lines.lines, head: lines.head.clone(), torn: lines.torn })
+    Ok(VerifiedJournal { records: lines.lines, head: lines.head.clone(), torn: lines.torn })
 }

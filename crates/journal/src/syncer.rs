@@ -6,27 +6,27 @@ use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 
-use crate::file::Directory;
+use crate::file::JournalDirectory;
 
 /// Syncs a file after writes. One sync runs at a time, and covers all writes before it.
-pub(crate) struct Syncer {
-    shared: Arc<Shared>,
+pub(crate) struct FileSyncer {
+    shared: Arc<SyncerState>,
     /// Started with the first write.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// State that the writer and the sync thread share.
-struct Shared {
+struct SyncerState {
     file: Arc<File>,
-    directory: Directory,
-    progress: Mutex<Progress>,
+    directory: JournalDirectory,
+    progress: Mutex<SyncProgress>,
     /// Signals a write or the end.
     wake: Condvar,
 }
 
 /// The progress of writes and syncs.
 #[derive(Default)]
-struct Progress {
+struct SyncProgress {
     /// The number of writes, and the number of synced writes.
     written: u64,
     synced: u64,
@@ -36,9 +36,9 @@ struct Progress {
     fault: Option<Errno>,
 }
 
-impl Syncer {
-    pub(crate) fn new(file: Arc<File>, directory: Directory) -> Self {
-        let shared = Shared { file, directory, progress: Mutex::default(), wake: Condvar::new() };
+impl FileSyncer {
+    pub(crate) fn new(file: Arc<File>, directory: JournalDirectory) -> Self {
+        let shared = SyncerState { file, directory, progress: Mutex::default(), wake: Condvar::new() };
         Self { shared: Arc::new(shared), thread: Mutex::default() }
     }
 
@@ -74,8 +74,8 @@ impl Syncer {
     }
 }
 
-impl Shared {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+impl SyncerState {
+    fn progress(&self) -> MutexGuard<'_, SyncProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,14 +11,14 @@ const LATEST: u64 = 253_402_300_799;
 
 /// A timestamp in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct UtcTimestamp {
     seconds: u64,
     millis: u32,
     /// The elapsed part of the second, in 1/4096.
     parts: u32,
 }
 
-impl Moment {
+impl UtcTimestamp {
     /// Returns the current time, clamped to the years 1970 to 9999.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -88,7 +88,7 @@ pub fn millis(at: &str) -> Option<u64> {
     if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // The inverse of `Moment::date`.
+    // The inverse of `UtcTimestamp::date`.
     let (year, shifted) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * shifted + 2) / 5 + day - 1;
     let (era, of_era) = (year / 400, year % 400);
@@ -114,10 +114,10 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00.007Z"),
             (LATEST, "9999-12-31T23:59:59.007Z"),
         ] {
-            assert_eq!(Moment { seconds, millis: 7, parts: 0 }.rfc3339(), text);
+            assert_eq!(UtcTimestamp { seconds, millis: 7, parts: 0 }.rfc3339(), text);
             assert_eq!(millis(text), Some(seconds * 1000 + 7));
         }
-        assert_eq!(Moment { seconds: 1_794_864_962, millis: 0, parts: 0 }.compact(), "20261116-213602");
+        assert_eq!(UtcTimestamp { seconds: 1_794_864_962, millis: 0, parts: 0 }.compact(), "20261116-213602");
     }
 
     #[test]

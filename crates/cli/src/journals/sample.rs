@@ -1,6 +1,6 @@
 //! A sample session for tests, with given timestamps instead of the clock's.
 
-use journal::{Entry, Form, Record, Remote, Ruling, Step as PlanStep};
+use journal::{JournalEntry, RecordedCallForm, JournalRecord, McpToolRef, RecordedVerdict, JournalPlanStep as PlanStep};
 use serde_json::json;
 
 use super::excerpt::TextTruncator;
@@ -8,17 +8,17 @@ use super::story::{JournalEnding, SessionTimeline};
 use super::tell::TimelineBuilder;
 
 /// Builds a timeline from entries and their milliseconds after the beginning.
-pub(crate) fn told(entries: Vec<(u64, Entry)>) -> SessionTimeline {
+pub(crate) fn told(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
     let mut teller = TimelineBuilder::new(TextTruncator::reading());
     records(entries).iter().for_each(|record| teller.take(record));
     teller.end(JournalEnding::Whole)
 }
 
 /// Builds journal records from entries.
-pub(crate) fn records(entries: Vec<(u64, Entry)>) -> Vec<Record> {
-    let record = |((after, entry), seq): ((u64, Entry), u64)| {
+pub(crate) fn records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
+    let record = |((after, entry), seq): ((u64, JournalEntry), u64)| {
         let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
-        Record { seq, at, entry, hash: String::new() }
+        JournalRecord { seq, at, entry, hash: String::new() }
     };
     entries.into_iter().zip(1..).map(record).collect()
 }
@@ -27,18 +27,18 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> Entry {
-    Entry::Call {
+pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> JournalEntry {
+    JournalEntry::Call {
         id: text(id),
         tool: text(tool),
-        form: Form::Function,
+        form: RecordedCallForm::Function,
         arguments: text(arguments),
         remote: None,
     }
 }
 
-pub(crate) fn answered(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> Entry {
-    Entry::Answered {
+pub(crate) fn answered(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
+    JournalEntry::Answered {
         call: text(id),
         success: error.is_none(),
         error: error.map(text),
@@ -49,8 +49,8 @@ pub(crate) fn answered(id: &str, error: Option<&str>, took_ms: u64, answer: &str
     }
 }
 
-fn usage(input_tokens: u64, model_ms: u64) -> Entry {
-    Entry::Usage {
+fn usage(input_tokens: u64, model_ms: u64) -> JournalEntry {
+    JournalEntry::Usage {
         input_tokens,
         cached_tokens: input_tokens / 2,
         output_tokens: 96,
@@ -59,15 +59,15 @@ fn usage(input_tokens: u64, model_ms: u64) -> Entry {
     }
 }
 
-fn said(words: &str) -> Entry {
-    Entry::Said { wire: text("anthropic"), items: vec![json!({"type": "text", "text": words})] }
+fn said(words: &str) -> JournalEntry {
+    JournalEntry::Said { wire: text("anthropic"), items: vec![json!({"type": "text", "text": words})] }
 }
 
 /// Two concurrent calls, one of which needs an approval.
-pub(crate) fn entries() -> Vec<(u64, Entry)> {
+pub(crate) fn entries() -> Vec<(u64, JournalEntry)> {
     let c1 = || text("c1");
-    let remote = Some(Remote { server: text("git"), tool: text("log") });
-    let session = Entry::Session {
+    let remote = Some(McpToolRef { server: text("git"), tool: text("log") });
+    let session = JournalEntry::Session {
         version: text("0.1.0"),
         cwd: text("/work"),
         model: text("gpt-5"),
@@ -79,40 +79,40 @@ pub(crate) fn entries() -> Vec<(u64, Entry)> {
     let step = |step: &str, status: &str| PlanStep { step: text(step), status: text(status) };
     vec![
         (0, session),
-        (0, Entry::Prompt { text: text("fix the tests\nplease"), images: Vec::new() }),
+        (0, JournalEntry::Prompt { text: text("fix the tests\nplease"), images: Vec::new() }),
         (2000, usage(1204, 2000)),
         (2000, said("I look at the log first.")),
         (
             2100,
-            Entry::Call {
+            JournalEntry::Call {
                 id: c1(),
                 tool: text("git__log"),
-                form: Form::Mcp,
+                form: RecordedCallForm::Mcp,
                 arguments: text("{\"n\":3}"),
                 remote,
             },
         ),
         (2100, call("c2", "read_file", "{\"path\":\"src/lib.rs\"}")),
-        (2200, Entry::Intent { call: c1(), effects: vec![text("calls `log` of the server `git`")] }),
+        (2200, JournalEntry::Intent { call: c1(), effects: vec![text("calls `log` of the server `git`")] }),
         (
             2200,
-            Entry::Verdict {
+            JournalEntry::Verdict {
                 call: c1(),
-                verdict: Ruling::Ask,
+                verdict: RecordedVerdict::Ask,
                 why: vec![text("unknown")],
                 by: text("default"),
             },
         ),
-        (2300, Entry::Asked { call: c1(), why: vec![text("it is the first time")] }),
+        (2300, JournalEntry::Asked { call: c1(), why: vec![text("it is the first time")] }),
         (2600, answered("c2", None, 3, "1| fn main() {}\n2|\n3| // end\n")),
-        (5300, Entry::Decided { call: c1(), decision: text("approved"), by: text("terminal") }),
-        (5400, Entry::Attempt { call: c1(), number: 1, enforcement: text("full") }),
+        (5300, JournalEntry::Decided { call: c1(), decision: text("approved"), by: text("terminal") }),
+        (5400, JournalEntry::Attempt { call: c1(), number: 1, enforcement: text("full") }),
         (6000, answered("c1", Some("timed_out"), 3900, "no answer within 600 ms")),
         (7500, usage(1900, 1500)),
         (7500, said("Done.")),
-        (7500, Entry::Plan { steps: vec![step("look", "completed"), step("mend", "pending")] }),
-        (7600, Entry::Diff { text: text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n") }),
-        (7600, Entry::End { why: text("done") }),
+        (7500, JournalEntry::Plan { steps: vec![step("look", "completed"), step("mend", "pending")] }),
+        (7600, JournalEntry::Diff { text: text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n") }),
+        (7600, JournalEntry::End { why: text("done") }),
     ]
 }
 

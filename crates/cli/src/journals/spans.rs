@@ -97,7 +97,7 @@ pub(crate) fn lasted(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use journal::Entry;
+    use journal::JournalEntry;
 
     use super::*;
     use crate::journals::sample;
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn a_call_that_is_tried_again_is_waited_for_twice() {
         let id = || "a".to_owned();
-        let attempt = |number| Entry::Attempt { call: id(), number, enforcement: String::new() };
-        let asked = Entry::Asked { call: id(), why: Vec::new() };
-        let decided = Entry::Decided { call: id(), decision: String::new(), by: String::new() };
+        let attempt = |number| JournalEntry::Attempt { call: id(), number, enforcement: String::new() };
+        let asked = JournalEntry::Asked { call: id(), why: Vec::new() };
+        let decided = JournalEntry::Decided { call: id(), decision: String::new(), by: String::new() };
         let mut entries = vec![
             (0, sample::call("a", "shell", "{}")),
             (10, attempt(1)),
@@ -138,13 +138,13 @@ mod tests {
         let times = |story: &SessionTimeline| spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
         assert_eq!(times(&sample::told(entries.clone())), [(20, 50), (10, 20), (60, 90)]);
         entries.truncate(3);
-        entries.push((70, Entry::End { why: String::new() }));
+        entries.push((70, JournalEntry::End { why: String::new() }));
         assert_eq!(times(&sample::told(entries)), [(20, 70), (10, 20)]);
     }
 
     #[test]
     fn an_answer_to_the_model_is_a_time_that_the_user_is_waited_for() {
-        let attempt = Entry::Attempt { call: "a".to_owned(), number: 1, enforcement: String::new() };
+        let attempt = JournalEntry::Attempt { call: "a".to_owned(), number: 1, enforcement: String::new() };
         let story = sample::told(vec![
             (0, sample::call("a", "request_user_input", "{}")),
             (10, attempt),

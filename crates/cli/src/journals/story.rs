@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journal::{JournalFault, Records, Ruling, Torn};
+use journal::{JournalFault, JournalReader, RecordedVerdict, TornTail};
 use toolgate::wire::Words;
 
 use super::excerpt::{TextExcerpt, TextTruncator};
@@ -28,7 +28,7 @@ pub(crate) enum JournalEnding {
     #[default]
     Whole,
     /// In the middle of a line.
-    Torn(Torn),
+    Torn(TornTail),
     /// With a line that was modified or cannot be read.
     Broken(String),
     /// The journal has more than [`MAX_LINES`] lines.
@@ -117,7 +117,7 @@ pub(crate) struct CallDecisions {
 /// The policy's verdict.
 #[derive(Debug)]
 pub(crate) struct TimelineVerdict {
-    pub(crate) ruling: Ruling,
+    pub(crate) ruling: RecordedVerdict,
     pub(crate) why: Vec<TextExcerpt>,
     pub(crate) by: String,
 }
@@ -179,7 +179,7 @@ pub(crate) struct RequestUsage {
 impl SessionTimeline {
     /// Reads a journal up to the first line that is damaged.
     pub(crate) fn read(path: &Path, shears: TextTruncator) -> Result<Self, JournalFault> {
-        let mut records = Records::open(path)?;
+        let mut records = JournalReader::open(path)?;
         let mut teller = TimelineBuilder::new(shears);
         for record in records.by_ref().take(MAX_LINES) {
             match record {

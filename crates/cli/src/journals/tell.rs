@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use journal::{Entry, Record};
+use journal::{JournalEntry, JournalRecord};
 
 use super::clock::{SessionClock, ElapsedKind};
 use super::excerpt::{TextTruncator, name};
@@ -29,10 +29,10 @@ impl TimelineBuilder {
         Self { shears, clock: SessionClock::default(), story: SessionTimeline::default(), open: HashMap::new() }
     }
 
-    pub(super) fn take(&mut self, record: &Record) {
+    pub(super) fn take(&mut self, record: &JournalRecord) {
         // A prompt during a running call does not end the turn.
-        let is_next = matches!(record.entry, Entry::Prompt { .. }) && self.open.is_empty();
-        let goes_on = matches!(record.entry, Entry::Session { .. });
+        let is_next = matches!(record.entry, JournalEntry::Prompt { .. }) && self.open.is_empty();
+        let goes_on = matches!(record.entry, JournalEntry::Session { .. });
         let passed = if is_next || goes_on { ElapsedKind::Idle } else { ElapsedKind::Working };
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
@@ -42,7 +42,7 @@ impl TimelineBuilder {
         if let Some(what) = self.what(&record.entry, after) {
             self.story.moments.push(TimelineEvent { seq: record.seq, after, what });
         }
-        if let Entry::Call { id, .. } = &record.entry {
+        if let JournalEntry::Call { id, .. } = &record.entry {
             self.open.insert(name(id), self.story.moments.len() - 1);
         }
     }
@@ -53,12 +53,12 @@ impl TimelineBuilder {
     }
 
     /// Returns the event for a record; `None` if the record belongs to a call.
-    fn what(&mut self, entry: &Entry, after: u64) -> Option<TimelineEventKind> {
+    fn what(&mut self, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
         let shears = &mut self.shears;
         Some(match entry {
-            Entry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
-            Entry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.cut(text), images: images.len() },
-            Entry::Said { items, .. } => {
+            JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
+            JournalEntry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.cut(text), images: images.len() },
+            JournalEntry::Said { items, .. } => {
                 let words = toolgate::wire::words(items);
                 if words.is_empty() {
                     // The message contains only calls, which have records of their own.
@@ -66,46 +66,46 @@ impl TimelineBuilder {
                 }
                 TimelineEventKind::Said(words.iter().take(MOST).map(|words| ModelSpeech::of(words, shears)).collect())
             }
-            Entry::Call { .. } => TimelineEventKind::Call(Box::new(call(entry, shears)?)),
-            Entry::Intent { call, .. }
-            | Entry::Verdict { call, .. }
-            | Entry::Asked { call, .. }
-            | Entry::Decided { call, .. }
-            | Entry::Attempt { call, .. }
-            | Entry::Answered { call, .. } => return self.about(call, entry, after),
-            Entry::Kept { call, path, sha256, bytes } => {
+            JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(call(entry, shears)?)),
+            JournalEntry::Intent { call, .. }
+            | JournalEntry::Verdict { call, .. }
+            | JournalEntry::Asked { call, .. }
+            | JournalEntry::Decided { call, .. }
+            | JournalEntry::Attempt { call, .. }
+            | JournalEntry::Answered { call, .. } => return self.about(call, entry, after),
+            JournalEntry::Kept { call, path, sha256, bytes } => {
                 let text =
                     format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
                 TimelineEventKind::Notice(shears.cut(&text))
             }
-            Entry::Plan { steps } => {
+            JournalEntry::Plan { steps } => {
                 let step =
-                    |step: &journal::Step| TimelinePlanStep { step: shears.cut(&step.step), status: name(&step.status) };
+                    |step: &journal::JournalPlanStep| TimelinePlanStep { step: shears.cut(&step.step), status: name(&step.status) };
                 TimelineEventKind::Plan(steps.iter().take(MOST).map(step).collect())
             }
-            Entry::Diff { text } => TimelineEventKind::Diff(shears.cut(text)),
-            Entry::Usage { .. } => TimelineEventKind::Usage(usage(entry)?),
-            Entry::Compacted { summary, dropped } => {
+            JournalEntry::Diff { text } => TimelineEventKind::Diff(shears.cut(text)),
+            JournalEntry::Usage { .. } => TimelineEventKind::Usage(usage(entry)?),
+            JournalEntry::Compacted { summary, dropped } => {
                 TimelineEventKind::Compacted { summary: shears.cut(summary), dropped: *dropped }
             }
             // Its facts have records of their own: the last message, the interruption, the error.
-            Entry::Turn { .. } | Entry::Added { .. } => return None,
-            Entry::Agent { path, of } => TimelineEventKind::Notice(shears.cut(&format!("the agent {path} of {of}"))),
-            Entry::Interrupted { why } => TimelineEventKind::Interrupted(shears.cut(why)),
-            Entry::Notice { text } => TimelineEventKind::Notice(shears.cut(text)),
-            Entry::End { why } => TimelineEventKind::End(shears.cut(why)),
-            Entry::Unknown(value) => TimelineEventKind::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
+            JournalEntry::Turn { .. } | JournalEntry::Added { .. } => return None,
+            JournalEntry::Agent { path, of } => TimelineEventKind::Notice(shears.cut(&format!("the agent {path} of {of}"))),
+            JournalEntry::Interrupted { why } => TimelineEventKind::Interrupted(shears.cut(why)),
+            JournalEntry::Notice { text } => TimelineEventKind::Notice(shears.cut(text)),
+            JournalEntry::End { why } => TimelineEventKind::End(shears.cut(why)),
+            JournalEntry::Unknown(value) => TimelineEventKind::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
         })
     }
 
     /// Adds a record to its call. A record about an unknown call becomes an event of its own.
-    fn about(&mut self, id: &str, entry: &Entry, after: u64) -> Option<TimelineEventKind> {
+    fn about(&mut self, id: &str, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
         let stray = || Some(TimelineEventKind::Stray { kind: kind(entry), call: name(id) });
         let Some(at) = self.open.get(&name(id)).copied() else { return stray() };
         let Some(TimelineEvent { what: TimelineEventKind::Call(call), .. }) = self.story.moments.get_mut(at) else {
             return stray();
         };
-        if let Entry::Answered { .. } = entry {
+        if let JournalEntry::Answered { .. } = entry {
             call.answer = answer(entry, after, &mut self.shears);
             self.open.remove(&name(id));
         } else {
@@ -116,22 +116,22 @@ impl TimelineBuilder {
 }
 
 impl TimelineCall {
-    fn hear(&mut self, entry: &Entry, after: u64, shears: &mut TextTruncator) {
+    fn hear(&mut self, entry: &JournalEntry, after: u64, shears: &mut TextTruncator) {
         let course = &mut self.course;
         match entry {
-            Entry::Intent { effects, .. } => self.effects = shears.list(effects),
-            Entry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
+            JournalEntry::Intent { effects, .. } => self.effects = shears.list(effects),
+            JournalEntry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
                 course.verdicts.push(TimelineVerdict { ruling: *verdict, why: shears.list(why), by: name(by) });
             }
-            Entry::Asked { why, .. } if course.questions.len() < MOST => {
+            JournalEntry::Asked { why, .. } if course.questions.len() < MOST => {
                 course.questions.push(TimelineQuestion { why: shears.list(why), asked: after, decision: None });
             }
-            Entry::Decided { decision, by, .. } => {
+            JournalEntry::Decided { decision, by, .. } => {
                 if let Some(question) = course.questions.last_mut() {
                     question.decision = Some(TimelineDecision { word: name(decision), by: name(by), after });
                 }
             }
-            Entry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
+            JournalEntry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
                 course.attempts.push(TimelineAttempt { number: *number, after, enforcement: name(enforcement) });
             }
             // Not about a call, or beyond the limit.
@@ -140,15 +140,15 @@ impl TimelineCall {
     }
 }
 
-fn setting(entry: &Entry, shears: &mut TextTruncator) -> Option<SessionSettings> {
-    let Entry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else { return None };
+fn setting(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSettings> {
+    let JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else { return None };
     let [version, model, wire, sandbox, approval] =
         [version, model, wire, sandbox, approval].map(|text| name(text));
     Some(SessionSettings { version, cwd: shears.cut(cwd), model, wire, sandbox, approval, resumed: *resumed })
 }
 
-fn call(entry: &Entry, shears: &mut TextTruncator) -> Option<TimelineCall> {
-    let Entry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
+fn call(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<TimelineCall> {
+    let JournalEntry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
     Some(TimelineCall {
         tool: name(tool),
         remote: remote.as_ref().map(|remote| (name(&remote.server), name(&remote.tool))),
@@ -159,8 +159,8 @@ fn call(entry: &Entry, shears: &mut TextTruncator) -> Option<TimelineCall> {
     })
 }
 
-fn answer(entry: &Entry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
-    let Entry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else { return None };
+fn answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Option<TimelineAnswer> {
+    let JournalEntry::Answered { success, error, took_ms, text, pictures, spilled, .. } = entry else { return None };
     Some(TimelineAnswer {
         after,
         success: *success,
@@ -172,22 +172,22 @@ fn answer(entry: &Entry, after: u64, shears: &mut TextTruncator) -> Option<Timel
     })
 }
 
-fn usage(entry: &Entry) -> Option<RequestUsage> {
-    let Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = *entry else {
+fn usage(entry: &JournalEntry) -> Option<RequestUsage> {
+    let JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } = *entry else {
         return None;
     };
     let (input, cached, output) = (input_tokens, cached_tokens, output_tokens);
     Some(RequestUsage { input, cached, output, bytes: request_bytes, millis: model_ms })
 }
 
-fn kind(entry: &Entry) -> &'static str {
+fn kind(entry: &JournalEntry) -> &'static str {
     match entry {
-        Entry::Intent { .. } => "intent",
-        Entry::Verdict { .. } => "verdict",
-        Entry::Asked { .. } => "asked",
-        Entry::Decided { .. } => "decided",
-        Entry::Attempt { .. } => "attempt",
-        Entry::Answered { .. } => "answered",
+        JournalEntry::Intent { .. } => "intent",
+        JournalEntry::Verdict { .. } => "verdict",
+        JournalEntry::Asked { .. } => "asked",
+        JournalEntry::Decided { .. } => "decided",
+        JournalEntry::Attempt { .. } => "attempt",
+        JournalEntry::Answered { .. } => "answered",
         // The other entries are not about a call.
         _ => "word",
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn time_between_turns_and_sessions_is_nobodys() {
         let Some((_, session)) = sample::entries().into_iter().next() else { panic!("there is one") };
-        let prompt = || Entry::Prompt { text: String::new(), images: Vec::new() };
+        let prompt = || JournalEntry::Prompt { text: String::new(), images: Vec::new() };
         let story = sample::told(vec![
             (0, session.clone()),
             (1000, prompt()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use journal::{Entry, JournalFault, Record, Records};
+use journal::{JournalEntry, JournalFault, JournalRecord, JournalReader};
 use toolgate::wire::Dialect;
 
 use super::span::{TraceCall, TraceModel, TraceSettings, TraceSpan, WHOLE, SpanWork};
@@ -30,7 +30,7 @@ impl SessionTrace {
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
         let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
         let (mut reader, mut cut) = (TraceBuilder::default(), None);
-        for (record, before) in Records::open(path)?.zip(0..) {
+        for (record, before) in JournalReader::open(path)?.zip(0..) {
             match record {
                 Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
                 Ok(record) => reader.take(&record),
@@ -70,14 +70,14 @@ struct OpenCallSpan {
 }
 
 impl TraceBuilder {
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &JournalRecord) {
         let at = journal::millis(&record.at).unwrap_or(self.last);
         if self.spans.is_empty() {
             self.push(WHOLE, None, (at, at), SpanWork::Session(TraceSettings::default()));
         }
         match &record.entry {
-            Entry::Session { .. } => self.begins(&record.entry),
-            Entry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
+            JournalEntry::Session { .. } => self.begins(&record.entry),
+            JournalEntry::Usage { input_tokens, cached_tokens, output_tokens, request_bytes, model_ms } => {
                 let usage = RequestUsage {
                     input: *input_tokens,
                     cached: *cached_tokens,
@@ -88,7 +88,7 @@ impl TraceBuilder {
                 let work = SpanWork::Request { model: self.model.clone(), usage };
                 self.push(record.seq, Some(WHOLE), (at.saturating_sub(*model_ms), at), work);
             }
-            Entry::Call { id, tool, remote, .. } => {
+            JournalEntry::Call { id, tool, remote, .. } => {
                 let server = remote.as_ref().map(|remote| name(&remote.server));
                 let (id, tool) = (name(id), name(tool));
                 self.calls.insert(id.clone(), OpenCallSpan { at: self.spans.len(), cut: None });
@@ -96,40 +96,40 @@ impl TraceBuilder {
                     TraceCall { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
                 self.push(record.seq, Some(WHOLE), (at, at), SpanWork::Call(call));
             }
-            Entry::Verdict { call, verdict, .. } => {
+            JournalEntry::Verdict { call, verdict, .. } => {
                 self.call(call, |call| call.ruling = Some(*verdict));
             }
-            Entry::Attempt { call, enforcement, .. } => {
+            JournalEntry::Attempt { call, enforcement, .. } => {
                 self.call(call, |call| call.enforcement = Some(name(enforcement)));
             }
-            Entry::Asked { call, .. } => self.asked(call, record.seq, at),
-            Entry::Decided { call, decision, .. } => self.decided(call, Some(decision), at),
-            Entry::Answered { call, .. } => self.answered(call, &record.entry, at),
-            Entry::End { why } => {
+            JournalEntry::Asked { call, .. } => self.asked(call, record.seq, at),
+            JournalEntry::Decided { call, decision, .. } => self.decided(call, Some(decision), at),
+            JournalEntry::Answered { call, .. } => self.answered(call, &record.entry, at),
+            JournalEntry::End { why } => {
                 let failed = (why == FAILED).then(|| FAILED.to_owned());
                 self.spans.first_mut().into_iter().for_each(|whole| whole.error.clone_from(&failed));
             }
             // Conversation content, or entries without a duration.
-            Entry::Prompt { .. }
-            | Entry::Said { .. }
-            | Entry::Intent { .. }
-            | Entry::Kept { .. }
-            | Entry::Plan { .. }
-            | Entry::Diff { .. }
-            | Entry::Compacted { .. }
-            | Entry::Turn { .. }
-            | Entry::Added { .. }
-            | Entry::Agent { .. }
-            | Entry::Interrupted { .. }
-            | Entry::Notice { .. }
-            | Entry::Unknown(_) => {}
+            JournalEntry::Prompt { .. }
+            | JournalEntry::Said { .. }
+            | JournalEntry::Intent { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Plan { .. }
+            | JournalEntry::Diff { .. }
+            | JournalEntry::Compacted { .. }
+            | JournalEntry::Turn { .. }
+            | JournalEntry::Added { .. }
+            | JournalEntry::Agent { .. }
+            | JournalEntry::Interrupted { .. }
+            | JournalEntry::Notice { .. }
+            | JournalEntry::Unknown(_) => {}
         }
         self.last = at;
     }
 
     /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
-    fn begins(&mut self, entry: &Entry) {
-        let Entry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
+    fn begins(&mut self, entry: &JournalEntry) {
+        let JournalEntry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
         self.model = TraceModel { name: name(model), provider: provider(wire) };
         let [version, sandbox, approval] = [version, sandbox, approval].map(|text| name(text));
         let setting = TraceSettings { model: self.model.clone(), version, sandbox, approval };
@@ -174,8 +174,8 @@ impl TraceBuilder {
         self.call(id, |call| call.waited = call.waited.saturating_add(waited));
     }
 
-    fn answered(&mut self, id: &str, entry: &Entry, at: u64) {
-        let Entry::Answered { success, error, took_ms, text, .. } = entry else { return };
+    fn answered(&mut self, id: &str, entry: &JournalEntry, at: u64) {
+        let JournalEntry::Answered { success, error, took_ms, text, .. } = entry else { return };
         let to = self.calls.get(&name(id)).and_then(|open| open.cut).unwrap_or(at);
         self.decided(id, None, to);
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
@@ -227,7 +227,7 @@ mod tests {
     use crate::journals::sample;
 
     /// Formats a line for each span, with times relative to the first.
-    fn shown(entries: Vec<(u64, Entry)>) -> String {
+    fn shown(entries: Vec<(u64, JournalEntry)>) -> String {
         let mut reader = TraceBuilder::default();
         sample::records(entries).iter().for_each(|record| reader.take(record));
         let spans = reader.end();
@@ -241,8 +241,8 @@ mod tests {
         spans.iter().map(line).collect()
     }
 
-    fn prompt() -> Entry {
-        Entry::Prompt { text: String::new(), images: Vec::new() }
+    fn prompt() -> JournalEntry {
+        JournalEntry::Prompt { text: String::new(), images: Vec::new() }
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn what_was_cut_off_ends_where_the_journal_did_and_not_when_it_went_on() {
         let session = sample::entries().remove(0).1;
-        let asked = Entry::Asked { call: "a".to_owned(), why: Vec::new() };
+        let asked = JournalEntry::Asked { call: "a".to_owned(), why: Vec::new() };
         let entries = vec![
             (0, session.clone()),
             (10, sample::call("a", "shell", "")),
@@ -321,7 +321,7 @@ mod tests {
             let (from, to) = line.rsplit(' ').find_map(|word| word.split_once('-')).unwrap();
             assert!(from.parse::<u64>().unwrap() <= to.parse().unwrap(), "{line}");
         }
-        let failed = vec![(0, prompt()), (5, Entry::End { why: "failed".to_owned() })];
+        let failed = vec![(0, prompt()), (5, JournalEntry::End { why: "failed".to_owned() })];
         assert_eq!(shown(failed), "0: invoke_agent toolgate 0-5 failed\n");
     }
 }

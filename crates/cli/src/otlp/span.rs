@@ -1,6 +1,6 @@
 //! A trace span of a session, with its name and attributes by the GenAI conventions.
 
-use journal::Ruling;
+use journal::RecordedVerdict;
 
 use crate::journals::story::RequestUsage;
 
@@ -55,7 +55,7 @@ pub(super) struct TraceCall {
     pub(super) tool: String,
     /// The server, if it is one of a server's tools.
     pub(super) server: Option<String>,
-    pub(super) ruling: Option<Ruling>,
+    pub(super) ruling: Option<RecordedVerdict>,
     pub(super) enforcement: Option<String>,
     /// Milliseconds that the user took to answer questions about it.
     pub(super) waited: u64,
@@ -186,11 +186,11 @@ fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
     known
 }
 
-fn word(ruling: Ruling) -> &'static str {
+fn word(ruling: RecordedVerdict) -> &'static str {
     match ruling {
-        Ruling::Allow => "allow",
-        Ruling::Ask => "ask",
-        Ruling::Forbid => "forbid",
+        RecordedVerdict::Allow => "allow",
+        RecordedVerdict::Ask => "ask",
+        RecordedVerdict::Forbid => "forbid",
     }
 }
 

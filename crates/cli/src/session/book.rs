@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent::{JournalRecorder, ResumedSession, resumed};
-use journal::{Entry, Journal, JournalFault, Redactor, Reopened, SessionId};
+use journal::{JournalEntry, Journal, JournalFault, Redactor, ReopenedJournal, SessionId};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
 
@@ -64,7 +64,7 @@ impl OpenJournal {
             }
             Some(prefix) => {
                 let id = found(&sessions, prefix, &about.cwd)?;
-                let Reopened { journal, records, .. } =
+                let ReopenedJournal { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
                 let earlier =
                     resumed(&records, about.dialect).map_err(|fault| CliFault::failed(fault.to_string()))?;
@@ -74,7 +74,7 @@ impl OpenJournal {
         let recorder = JournalRecorder::new(journal);
         let SessionHeader { cwd, model, dialect, sandbox, approval } = about;
         recorder
-            .write(&Entry::Session {
+            .write(&JournalEntry::Session {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 cwd,
                 model,
@@ -91,7 +91,7 @@ impl OpenJournal {
 
 /// Records the end of a session and its reason.
 pub(crate) fn close(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
-    recorder.write(&Entry::End { why: why.to_owned() })?;
+    recorder.write(&JournalEntry::End { why: why.to_owned() })?;
     recorder.flush()
 }
 

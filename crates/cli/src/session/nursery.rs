@@ -9,7 +9,7 @@ use agent::{
     AgentLimits, SessionAgents, AgentRestrictions, WorktreeDiffFn, SessionHandle, TurnLimits, SubagentFactory as RaisesAgents, SubagentSession, SubagentSpec, SessionObserver,
     AgentWorkspace,
 };
-use journal::{Entry, SessionId};
+use journal::{JournalEntry, SessionId};
 use toolgate::mcp::Means;
 use toolgate::{
     Approver, BoxFuture, CallId, Gate, SharedProcesses, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
@@ -175,7 +175,7 @@ impl SubagentSessions {
         })
         .map_err(CliFault::sentence)?;
         self.knows(path.clone(), &made);
-        let whose = Entry::Agent { path: path.join("/"), of: of.to_owned() };
+        let whose = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
         made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
         raised(made, words, desk)
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::guess::{Written, is_code, is_filler, is_type};
+use super::guess::{ValueNotation, is_code, is_filler, is_type};
 
 /// Bytes of a value that are checked; the rest of a longer value is redacted with them.
 const MAX_VALUE: usize = 512;
@@ -15,14 +15,14 @@ const MAX_NAME: usize = 64;
 
 /// The kind of name that a value is assigned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum SecretNameKind {
     /// A name that only secrets have.
     Password,
     /// A name that other values have too, e.g. the tokens of a parser.
     Token,
 }
 
-impl Key {
+impl SecretNameKind {
     /// Returns the label that replaces a secret of this kind.
     pub(super) fn label(self) -> &'static str {
         match self {
@@ -33,9 +33,9 @@ impl Key {
 }
 
 /// Returns the range of the value that is assigned to the name around `word`.
-pub(super) fn value(text: &[u8], word: Range<usize>, key: Key) -> Option<Range<usize>> {
+pub(super) fn value(text: &[u8], word: Range<usize>, key: SecretNameKind) -> Option<Range<usize>> {
     let name_end = word.end + suffix(&text[word.end..])?;
-    let sign = Sign::after(text, name_end)?;
+    let sign = AssignmentOperator::after(text, name_end)?;
     match text.get(sign.end) {
         Some(quote @ (b'"' | b'\'' | b'`')) => quoted(text, sign.end + 1, *quote, key),
         _ => bare(text, word, key, &sign),
@@ -45,20 +45,20 @@ pub(super) fn value(text: &[u8], word: Range<usize>, key: Key) -> Option<Range<u
 /// Returns whether a JSON member is a secret, judged by its name and its text.
 pub(super) fn is_secret_member(name: &str, text: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let words = [("password", Key::Password), ("passwd", Key::Password), ("secret", Key::Token)];
+    let words = [("password", SecretNameKind::Password), ("passwd", SecretNameKind::Password), ("secret", SecretNameKind::Token)];
     let words =
-        words.into_iter().chain(["token", "api_key", "api-key", "apikey"].map(|word| (word, Key::Token)));
+        words.into_iter().chain(["token", "api_key", "api-key", "apikey"].map(|word| (word, SecretNameKind::Token)));
     let mut named = words.filter_map(|(word, key)| Some((lower.rfind(word)? + word.len(), key)));
     named.any(|(end, key)| {
         let is_name = suffix(&lower.as_bytes()[end..]) == Some(lower.len() - end);
-        is_name && is_secret(text.as_bytes(), Written::Quoted, key)
+        is_name && is_secret(text.as_bytes(), ValueNotation::Quoted, key)
     })
 }
 
 /// Returns the range of the credentials after `Authorization`, without the scheme.
 pub(super) fn authorization(text: &[u8], after: usize) -> Option<Range<usize>> {
     const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"token"];
-    let sign = Sign::after(text, after)?;
+    let sign = AssignmentOperator::after(text, after)?;
     let at =
         sign.end + text.get(sign.end..)?.iter().take_while(|byte| b"\"'`".contains(byte)).take(1).count();
     let fits =
@@ -89,13 +89,13 @@ pub(super) fn in_url(text: &[u8], after: usize) -> Option<Range<usize>> {
 }
 
 /// The assignment operator between a name and its value.
-struct Sign {
+struct AssignmentOperator {
     end: usize,
     /// Set if the value directly follows an `=`, as in a shell or a URL.
     is_tight: bool,
 }
 
-impl Sign {
+impl AssignmentOperator {
     fn after(text: &[u8], name_end: usize) -> Option<Self> {
         let mut at = name_end;
         at += usize::from(matches!(text.get(at), Some(b'"' | b'\'' | b'`')));
@@ -132,28 +132,28 @@ fn suffix(rest: &[u8]) -> Option<usize> {
     (is_number || ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))).then_some(length)
 }
 
-fn quoted(text: &[u8], start: usize, quote: u8, key: Key) -> Option<Range<usize>> {
+fn quoted(text: &[u8], start: usize, quote: u8, key: SecretNameKind) -> Option<Range<usize>> {
     let rest = &text[start..text.len().min(start + MAX_QUOTED)];
     let length = rest.iter().position(|byte| *byte == quote || *byte == b'\n')?;
     let is_closed = rest[length] == quote;
-    (is_closed && is_secret(&rest[..length], Written::Quoted, key)).then(|| start..start + length)
+    (is_closed && is_secret(&rest[..length], ValueNotation::Quoted, key)).then(|| start..start + length)
 }
 
-fn bare(text: &[u8], word: Range<usize>, key: Key, sign: &Sign) -> Option<Range<usize>> {
+fn bare(text: &[u8], word: Range<usize>, key: SecretNameKind, sign: &AssignmentOperator) -> Option<Range<usize>> {
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`<>(){}[],;|&\\".contains(byte);
     let rest = &text[sign.end..];
     let length = rest.iter().take(MAX_VALUE).take_while(|byte| !is_end(byte)).count();
     let (value, next) = (&rest[..length], rest.get(length).copied().unwrap_or(b'\n'));
     let is_shouted = !text[word].iter().any(u8::is_ascii_lowercase);
     let written = match (sign.is_tight, is_shouted) {
-        (true, true) => Written::Shouted,
-        (true, false) => Written::Tight,
-        (false, _) => Written::Loose,
+        (true, true) => ValueNotation::Shouted,
+        (true, false) => ValueNotation::Tight,
+        (false, _) => ValueNotation::Loose,
     };
     // The value continues as a call, an index or a generic type.
     let goes_on = b"([{<\\".contains(&next);
     let ends_line = matches!(next, b'\n' | b'\r') || rest[length..].starts_with(b" #");
-    let is_place = written != Written::Loose || ends_line;
+    let is_place = written != ValueNotation::Loose || ends_line;
     if goes_on || !is_place || !is_secret(value, written, key) {
         return None;
     }
@@ -162,7 +162,7 @@ fn bare(text: &[u8], word: Range<usize>, key: Key, sign: &Sign) -> Option<Range<
 }
 
 /// Returns whether a value is a secret rather than a word, an identifier or a piece of code.
-fn is_secret(value: &[u8], written: Written, key: Key) -> bool {
+fn is_secret(value: &[u8], written: ValueNotation, key: SecretNameKind) -> bool {
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
     let has_sign = has(|byte| byte.is_ascii_punctuation() && !b"_-./".contains(byte));
@@ -172,17 +172,17 @@ fn is_secret(value: &[u8], written: Written, key: Key) -> bool {
         return false;
     }
     match (written, key) {
-        (Written::Quoted, Key::Password) => value.len() >= 4,
-        (Written::Quoted, Key::Token) => is_long && is_mixed && !is_code(value),
-        (Written::Shouted, Key::Password) => value.len() >= 4,
-        (Written::Shouted, Key::Token) => {
+        (ValueNotation::Quoted, SecretNameKind::Password) => value.len() >= 4,
+        (ValueNotation::Quoted, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
+        (ValueNotation::Shouted, SecretNameKind::Password) => value.len() >= 4,
+        (ValueNotation::Shouted, SecretNameKind::Token) => {
             is_long && (is_mixed || has_sign || value.len() >= 16) && !is_code(value)
         }
-        (Written::Tight, Key::Password) => value.len() >= 4 && (is_mixed || has_sign) && !is_code(value),
-        (Written::Tight, Key::Token) => is_long && is_mixed && !is_code(value),
-        (Written::Loose, Key::Password) => {
+        (ValueNotation::Tight, SecretNameKind::Password) => value.len() >= 4 && (is_mixed || has_sign) && !is_code(value),
+        (ValueNotation::Tight, SecretNameKind::Token) => is_long && is_mixed && !is_code(value),
+        (ValueNotation::Loose, SecretNameKind::Password) => {
             value.len() >= 6 && (is_mixed || has_sign) && !is_code(value) && !is_type(value)
         }
-        (Written::Loose, Key::Token) => is_long && is_mixed && !is_code(value) && !is_type(value),
+        (ValueNotation::Loose, SecretNameKind::Token) => is_long && is_mixed && !is_code(value) && !is_type(value),
     }
 }

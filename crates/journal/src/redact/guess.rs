@@ -2,7 +2,7 @@
 
 /// The notation of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum ValueNotation {
     /// `name = "value"`.
     Quoted,
     /// `NAME=value`.

@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::{Found, Label};
+use super::{SecretMatch, SecretLabel};
 use crate::fault::JournalFault;
 
 /// Minimum bytes of a secret.
@@ -57,38 +57,38 @@ const MAX_NAME: usize = 64;
 
 /// The known values with their names.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownSecrets {
     names: Vec<String>,
     /// The form that each needle stands for.
-    forms: Vec<Form>,
+    forms: Vec<SecretEncoding>,
     needles: Option<AhoCorasick>,
 }
 
 /// One encoding of a value.
 #[derive(Debug, Clone, Copy)]
-struct Form {
+struct SecretEncoding {
     name: usize,
     /// Number of base64 characters at either end that encode the value only in part.
     before: usize,
     after: usize,
 }
 
-impl Known {
+impl KnownSecrets {
     /// Builds the search automaton. Values that are too short, or words of the journal format, are skipped.
     pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
         let mut names = Vec::new();
-        let mut needles: BTreeMap<Vec<u8>, Form> = BTreeMap::new();
+        let mut needles: BTreeMap<Vec<u8>, SecretEncoding> = BTreeMap::new();
         for (name, value) in values {
             let value = value.trim();
             if value.len() < SHORTEST_SECRET || WORDS.contains(&value) {
                 continue;
             }
             for (needle, before, after) in forms(value) {
-                needles.entry(needle).or_insert(Form { name: names.len(), before, after });
+                needles.entry(needle).or_insert(SecretEncoding { name: names.len(), before, after });
             }
             names.push(plain(&name));
         }
-        let (needles, forms): (Vec<Vec<u8>>, Vec<Form>) = needles.into_iter().unzip();
+        let (needles, forms): (Vec<Vec<u8>>, Vec<SecretEncoding>) = needles.into_iter().unzip();
         let built = if needles.is_empty() { None } else { Some(AhoCorasick::new(needles)) };
         let needles =
             built.transpose().map_err(|error| JournalFault::TooManySecrets { reason: error.to_string() })?;
@@ -101,11 +101,11 @@ impl Known {
     }
 
     /// Finds all occurrences of known values.
-    pub(super) fn find(&self, text: &[u8]) -> Vec<Found> {
-        let mut found: Vec<Found> = Vec::new();
+    pub(super) fn find(&self, text: &[u8]) -> Vec<SecretMatch> {
+        let mut found: Vec<SecretMatch> = Vec::new();
         let Some(needles) = &self.needles else { return found };
         for hit in needles.find_overlapping_iter(text) {
-            let Form { name, before, after } = self.forms[hit.pattern().as_usize()];
+            let SecretEncoding { name, before, after } = self.forms[hit.pattern().as_usize()];
             let start = hit.start() - reach(text[..hit.start()].iter().rev(), before);
             let end = hit.end() + reach(text[hit.end()..].iter(), after);
             let mut range = start..end;
@@ -114,7 +114,7 @@ impl Known {
             while let Some(last) = found.pop_if(|last| last.range.end > range.start) {
                 range = range.start.min(last.range.start)..range.end.max(last.range.end);
             }
-            found.push(Found { range, label: Label::Known(name) });
+            found.push(SecretMatch { range, label: SecretLabel::Known(name) });
         }
         found
     }

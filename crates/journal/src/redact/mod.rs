@@ -13,11 +13,11 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use self::known::Known;
+use self::known::KnownSecrets;
 pub use self::known::SHORTEST_SECRET;
-use crate::entry::Entry;
+use crate::entry::JournalEntry;
 use crate::fault::JournalFault;
-use crate::walk::{Walker, walk};
+use crate::walk::{EntryVisitor, walk};
 
 /// Maximum nesting depth of JSON; parsers reject a line with deeper JSON.
 const MAX_DEPTH: usize = 64;
@@ -27,7 +27,7 @@ const ROUNDS: usize = 4;
 /// Redacts secrets from text and entries.
 #[derive(Debug)]
 pub struct Redactor {
-    known: Known,
+    known: KnownSecrets,
     /// Distinguishes redacted ids without revealing them.
     salt: RandomState,
 }
@@ -37,14 +37,14 @@ const IDS: &[&str] = &["call_id", "tool_call_id", "tool_use_id", "id"];
 
 /// A range of a text that is a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct SecretMatch {
     range: Range<usize>,
-    label: Label,
+    label: SecretLabel,
 }
 
 /// The label that replaces a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Label {
+enum SecretLabel {
     /// The name of a known value, by its index.
     Known(usize),
     Pattern(&'static str),
@@ -58,7 +58,7 @@ impl Redactor {
     ///
     /// If the values amount to gigabytes.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Result<Self, JournalFault> {
-        Ok(Self { known: Known::new(values)?, salt: RandomState::new() })
+        Ok(Self { known: KnownSecrets::new(values)?, salt: RandomState::new() })
     }
 
     /// Returns the text with each secret replaced by its label, such as `[redacted: GITHUB_TOKEN]`.
@@ -80,13 +80,13 @@ impl Redactor {
     }
 
     /// Returns the entry with secrets redacted, and with JSON removed that is too deep to parse.
-    pub(crate) fn entry(&self, entry: &Entry) -> Entry {
+    pub(crate) fn entry(&self, entry: &JournalEntry) -> JournalEntry {
         let mut entry = entry.clone();
-        walk(&mut entry, &mut Sweep(self));
+        walk(&mut entry, &mut RedactingVisitor(self));
         entry
     }
 
-    fn find(&self, text: &str) -> Vec<Found> {
+    fn find(&self, text: &str) -> Vec<SecretMatch> {
         view::through(text.as_bytes(), &|bytes| {
             let mut found = self.known.find(bytes);
             found.extend(pattern::find(bytes));
@@ -94,18 +94,18 @@ impl Redactor {
         })
     }
 
-    fn replace(&self, text: &str, mut found: Vec<Found>) -> String {
+    fn replace(&self, text: &str, mut found: Vec<SecretMatch>) -> String {
         // A name is more informative than a pattern label.
-        found.sort_by_key(|found| (found.range.start, matches!(found.label, Label::Pattern(_))));
+        found.sort_by_key(|found| (found.range.start, matches!(found.label, SecretLabel::Pattern(_))));
         let mut clean = String::with_capacity(text.len());
         let mut done = 0;
-        for Found { range, label } in merged(found) {
+        for SecretMatch { range, label } in merged(found) {
             let (start, end) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
             clean.push_str(text.get(done..start).unwrap_or_default());
             clean.push_str("[redacted: ");
             clean.push_str(match label {
-                Label::Known(index) => self.known.name(index),
-                Label::Pattern(kind) => kind,
+                SecretLabel::Known(index) => self.known.name(index),
+                SecretLabel::Pattern(kind) => kind,
             });
             clean.push(']');
             done = end;
@@ -122,7 +122,7 @@ impl Redactor {
             Value::String(text) => self.clean(text),
             Value::Number(number) => {
                 let text = number.to_string();
-                if let Some(Found { label: Label::Known(index), .. }) =
+                if let Some(SecretMatch { label: SecretLabel::Known(index), .. }) =
                     self.known.find(text.as_bytes()).first()
                 {
                     *value = Value::String(format!("[redacted: {}]", self.known.name(*index)));
@@ -176,13 +176,13 @@ impl Redactor {
 }
 
 /// Merges overlapping matches, which are sorted by start.
-fn merged(sorted: Vec<Found>) -> Vec<Found> {
-    let mut merged: Vec<Found> = Vec::with_capacity(sorted.len());
+fn merged(sorted: Vec<SecretMatch>) -> Vec<SecretMatch> {
+    let mut merged: Vec<SecretMatch> = Vec::with_capacity(sorted.len());
     for found in sorted {
         match merged.last_mut() {
             Some(last) if found.range.start < last.range.end => {
                 last.range.end = last.range.end.max(found.range.end);
-                if let (Label::Pattern(_), Label::Known(_)) = (last.label, found.label) {
+                if let (SecretLabel::Pattern(_), SecretLabel::Known(_)) = (last.label, found.label) {
                     last.label = found.label;
                 }
             }
@@ -193,9 +193,9 @@ fn merged(sorted: Vec<Found>) -> Vec<Found> {
 }
 
 /// Redacts every text of an entry.
-struct Sweep<'a>(&'a Redactor);
+struct RedactingVisitor<'a>(&'a Redactor);
 
-impl Walker for Sweep<'_> {
+impl EntryVisitor for RedactingVisitor<'_> {
     fn text(&mut self, text: &mut String) {
         self.0.clean(text);
     }

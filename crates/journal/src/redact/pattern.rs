@@ -5,53 +5,53 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 
-use super::assigned::{self, Key};
-use super::shape::{self, GITHUB, GITHUB_FINE, GITLAB, GOOGLE, OPENAI, SLACK, Shape};
-use super::{Found, Label};
+use super::assigned::{self, SecretNameKind};
+use super::shape::{self, GITHUB, GITHUB_FINE, GITLAB, GOOGLE, OPENAI, SLACK, TokenFormat};
+use super::{SecretMatch, SecretLabel};
 
 /// The detector for a keyword.
 #[derive(Clone, Copy)]
-enum Look {
+enum SecretDetector {
     /// A token with exactly this prefix.
-    Token(&'static Shape),
+    Token(&'static TokenFormat),
     Aws,
     Jwt,
     PrivateKey,
     Authorization,
     Url,
     /// A value that is assigned to a name with this keyword.
-    Assigned(Key),
+    Assigned(SecretNameKind),
 }
 
-const WORDS: &[(&str, Look)] = &[
-    ("sk-", Look::Token(&OPENAI)),
-    ("ghp_", Look::Token(&GITHUB)),
-    ("gho_", Look::Token(&GITHUB)),
-    ("ghu_", Look::Token(&GITHUB)),
-    ("ghs_", Look::Token(&GITHUB)),
-    ("ghr_", Look::Token(&GITHUB)),
-    ("github_pat_", Look::Token(&GITHUB_FINE)),
-    ("glpat-", Look::Token(&GITLAB)),
-    ("AIza", Look::Token(&GOOGLE)),
-    ("xoxa-", Look::Token(&SLACK)),
-    ("xoxb-", Look::Token(&SLACK)),
-    ("xoxe-", Look::Token(&SLACK)),
-    ("xoxp-", Look::Token(&SLACK)),
-    ("xoxr-", Look::Token(&SLACK)),
-    ("xoxs-", Look::Token(&SLACK)),
-    ("AKIA", Look::Aws),
-    ("ASIA", Look::Aws),
-    ("eyJ", Look::Jwt),
-    ("-----BEGIN ", Look::PrivateKey),
-    ("authorization", Look::Authorization),
-    ("://", Look::Url),
-    ("password", Look::Assigned(Key::Password)),
-    ("passwd", Look::Assigned(Key::Password)),
-    ("secret", Look::Assigned(Key::Token)),
-    ("token", Look::Assigned(Key::Token)),
-    ("api_key", Look::Assigned(Key::Token)),
-    ("api-key", Look::Assigned(Key::Token)),
-    ("apikey", Look::Assigned(Key::Token)),
+const WORDS: &[(&str, SecretDetector)] = &[
+    ("sk-", SecretDetector::Token(&OPENAI)),
+    ("ghp_", SecretDetector::Token(&GITHUB)),
+    ("gho_", SecretDetector::Token(&GITHUB)),
+    ("ghu_", SecretDetector::Token(&GITHUB)),
+    ("ghs_", SecretDetector::Token(&GITHUB)),
+    ("ghr_", SecretDetector::Token(&GITHUB)),
+    ("github_pat_", SecretDetector::Token(&GITHUB_FINE)),
+    ("glpat-", SecretDetector::Token(&GITLAB)),
+    ("AIza", SecretDetector::Token(&GOOGLE)),
+    ("xoxa-", SecretDetector::Token(&SLACK)),
+    ("xoxb-", SecretDetector::Token(&SLACK)),
+    ("xoxe-", SecretDetector::Token(&SLACK)),
+    ("xoxp-", SecretDetector::Token(&SLACK)),
+    ("xoxr-", SecretDetector::Token(&SLACK)),
+    ("xoxs-", SecretDetector::Token(&SLACK)),
+    ("AKIA", SecretDetector::Aws),
+    ("ASIA", SecretDetector::Aws),
+    ("eyJ", SecretDetector::Jwt),
+    ("-----BEGIN ", SecretDetector::PrivateKey),
+    ("authorization", SecretDetector::Authorization),
+    ("://", SecretDetector::Url),
+    ("password", SecretDetector::Assigned(SecretNameKind::Password)),
+    ("passwd", SecretDetector::Assigned(SecretNameKind::Password)),
+    ("secret", SecretDetector::Assigned(SecretNameKind::Token)),
+    ("token", SecretDetector::Assigned(SecretNameKind::Token)),
+    ("api_key", SecretDetector::Assigned(SecretNameKind::Token)),
+    ("api-key", SecretDetector::Assigned(SecretNameKind::Token)),
+    ("apikey", SecretDetector::Assigned(SecretNameKind::Token)),
 ];
 
 static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -64,8 +64,8 @@ static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// Finds all text that looks like a secret, in linear time: each detector reads to the end of a word, or a bounded
 /// number of bytes.
-pub(super) fn find(text: &[u8]) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+pub(super) fn find(text: &[u8]) -> Vec<SecretMatch> {
+    let mut found: Vec<SecretMatch> = Vec::new();
     for hit in FINDER.find_iter(text) {
         // A keyword inside a found secret is redacted with it.
         if found.last().is_some_and(|last| hit.start() < last.range.end) {
@@ -74,7 +74,7 @@ pub(super) fn find(text: &[u8]) -> Vec<Found> {
         let (word, look) = WORDS[hit.pattern().as_usize()];
         let is_exact = &text[hit.range()] == word.as_bytes();
         found.extend(closer(text, hit.range(), look, is_exact));
-        if matches!(look, Look::Aws)
+        if matches!(look, SecretDetector::Aws)
             && let Some(id) = found.last().filter(|last| last.range.start == hit.start())
         {
             found.extend(shape::aws_secret(text, id.range.end).map(|range| named("AWS key", range)));
@@ -83,21 +83,21 @@ pub(super) fn find(text: &[u8]) -> Vec<Found> {
     found
 }
 
-fn closer(text: &[u8], word: Range<usize>, look: Look, is_exact: bool) -> Option<Found> {
+fn closer(text: &[u8], word: Range<usize>, look: SecretDetector, is_exact: bool) -> Option<SecretMatch> {
     match look {
-        Look::Token(_) | Look::Aws | Look::Jwt | Look::PrivateKey if !is_exact => None,
-        Look::Token(shape) => shape.at(text, word).map(|range| named(shape.label, range)),
-        Look::Aws => shape::aws_id(text, word).map(|range| named("AWS key", range)),
-        Look::Jwt => shape::jwt(text, word.start).map(|range| named("JWT", range)),
-        Look::PrivateKey => shape::private_key(text, word).map(|range| named("private key", range)),
-        Look::Authorization => {
+        SecretDetector::Token(_) | SecretDetector::Aws | SecretDetector::Jwt | SecretDetector::PrivateKey if !is_exact => None,
+        SecretDetector::Token(shape) => shape.at(text, word).map(|range| named(shape.label, range)),
+        SecretDetector::Aws => shape::aws_id(text, word).map(|range| named("AWS key", range)),
+        SecretDetector::Jwt => shape::jwt(text, word.start).map(|range| named("JWT", range)),
+        SecretDetector::PrivateKey => shape::private_key(text, word).map(|range| named("private key", range)),
+        SecretDetector::Authorization => {
             assigned::authorization(text, word.end).map(|range| named("Authorization", range))
         }
-        Look::Url => assigned::in_url(text, word.end).map(|range| named("password", range)),
-        Look::Assigned(key) => assigned::value(text, word, key).map(|range| named(key.label(), range)),
+        SecretDetector::Url => assigned::in_url(text, word.end).map(|range| named("password", range)),
+        SecretDetector::Assigned(key) => assigned::value(text, word, key).map(|range| named(key.label(), range)),
     }
 }
 
-fn named(label: &'static str, range: Range<usize>) -> Found {
-    Found { range, label: Label::Pattern(label) }
+fn named(label: &'static str, range: Range<usize>) -> SecretMatch {
+    SecretMatch { range, label: SecretLabel::Pattern(label) }
 }

@@ -11,7 +11,7 @@ const MAX_HEADER: usize = 80;
 const AWS_REACH: usize = 256;
 
 /// The format of tokens with a fixed prefix.
-pub(super) struct Shape {
+pub(super) struct TokenFormat {
     pub(super) label: &'static str,
     /// The characters of the token.
     letters: fn(u8) -> bool,
@@ -21,18 +21,18 @@ pub(super) struct Shape {
     is_token: fn(&[u8]) -> bool,
 }
 
-pub(super) const OPENAI: Shape = Shape { label: "API key", letters: is_word, least: 20, is_token: is_random };
-pub(super) const GITHUB: Shape =
-    Shape { label: "GitHub token", letters: is_alphanumeric, least: 30, is_token: has_digit };
-pub(super) const GITHUB_FINE: Shape =
-    Shape { label: "GitHub token", letters: is_word, least: 40, is_token: has_digit };
-pub(super) const GITLAB: Shape =
-    Shape { label: "GitLab token", letters: is_word, least: 20, is_token: has_digit };
-pub(super) const GOOGLE: Shape = Shape { label: "API key", letters: is_word, least: 35, is_token: has_digit };
-pub(super) const SLACK: Shape =
-    Shape { label: "Slack token", letters: is_word, least: 10, is_token: has_digit };
+pub(super) const OPENAI: TokenFormat = TokenFormat { label: "API key", letters: is_word, least: 20, is_token: is_random };
+pub(super) const GITHUB: TokenFormat =
+    TokenFormat { label: "GitHub token", letters: is_alphanumeric, least: 30, is_token: has_digit };
+pub(super) const GITHUB_FINE: TokenFormat =
+    TokenFormat { label: "GitHub token", letters: is_word, least: 40, is_token: has_digit };
+pub(super) const GITLAB: TokenFormat =
+    TokenFormat { label: "GitLab token", letters: is_word, least: 20, is_token: has_digit };
+pub(super) const GOOGLE: TokenFormat = TokenFormat { label: "API key", letters: is_word, least: 35, is_token: has_digit };
+pub(super) const SLACK: TokenFormat =
+    TokenFormat { label: "Slack token", letters: is_word, least: 10, is_token: has_digit };
 
-impl Shape {
+impl TokenFormat {
     /// Returns the range of the token whose prefix is at `word`.
     pub(super) fn at(&self, text: &[u8], word: Range<usize>) -> Option<Range<usize>> {
         if !begins(text, word.start) {

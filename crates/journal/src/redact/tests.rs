@@ -268,7 +268,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
     let told = |id: &str| {
         let mut item = json!({"type": "function_call", "call_id": id, "arguments": id});
         redactor.value(&mut item, 0);
-        let answered = Entry::Answered {
+        let answered = JournalEntry::Answered {
             call: id.to_owned(),
             success: true,
             error: None,
@@ -277,7 +277,7 @@ fn ids_that_look_like_secrets_are_taken_out_and_stay_apart() {
             pictures: Vec::new(),
             spilled: None,
         };
-        let Entry::Answered { call, .. } = redactor.entry(&answered) else { panic!("it is an answer") };
+        let JournalEntry::Answered { call, .. } = redactor.entry(&answered) else { panic!("it is an answer") };
         assert_eq!(item["call_id"], call);
         assert!(!call.contains("ghp_") && !item.to_string().contains("ghp_"), "{item}");
         call

@@ -2,42 +2,42 @@
 
 use std::ops::Range;
 
-use super::Found;
+use super::SecretMatch;
 
 /// Maximum nesting of escapes: JSON in a string of JSON in a URL.
 const MAX_DEPTH: usize = 3;
 
 /// Returns the matches of `look` in a text and in its unescaped views, as ranges of the text. Each layer shortens the
 /// text. At most 39 views are searched, and ordinary text has one or two.
-pub(super) fn through(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>) -> Vec<Found> {
+pub(super) fn through(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>) -> Vec<SecretMatch> {
     below(text, look, MAX_DEPTH)
 }
 
-fn below(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<Found>, depth: usize) -> Vec<Found> {
+fn below(text: &[u8], look: &dyn Fn(&[u8]) -> Vec<SecretMatch>, depth: usize) -> Vec<SecretMatch> {
     let mut found = look(text);
     if depth > 0 {
-        for read in [unescape as fn(&[u8]) -> Option<View>, unescape_late, unpercent] {
+        for read in [unescape as fn(&[u8]) -> Option<UnescapedText>, unescape_late, unpercent] {
             let Some(view) = read(text) else { continue };
             let below = below(&view.text, look, depth - 1);
-            found.extend(below.into_iter().map(|found| Found { range: view.back(&found.range), ..found }));
+            found.extend(below.into_iter().map(|found| SecretMatch { range: view.back(&found.range), ..found }));
         }
     }
     found
 }
 
 /// A text with its escapes decoded.
-struct View {
+struct UnescapedText {
     text: Vec<u8>,
-    escapes: Vec<Escape>,
+    escapes: Vec<EscapeSpan>,
 }
 
 /// An escape: its range in the decoded text, and its range in the source.
-struct Escape {
+struct EscapeSpan {
     plain: Range<usize>,
     source: Range<usize>,
 }
 
-impl View {
+impl UnescapedText {
     /// Returns the source range of a range of the decoded text, extended to whole escapes.
     fn back(&self, range: &Range<usize>) -> Range<usize> {
         let before = |plain: usize| self.escapes[..plain].last();
@@ -56,12 +56,12 @@ impl View {
 }
 
 /// Decodes `\n`, `\"`, `\u00e9` and so on; `None` if the text has no such escape.
-fn unescape(text: &[u8]) -> Option<View> {
+fn unescape(text: &[u8]) -> Option<UnescapedText> {
     without(text, b'\\', escape)
 }
 
 /// Decodes escapes that follow an unrelated backslash.
-fn unescape_late(text: &[u8]) -> Option<View> {
+fn unescape_late(text: &[u8]) -> Option<UnescapedText> {
     let has_two = text.windows(2).any(|pair| pair == b"\\\\");
     let late = |rest: &[u8]| escape(rest).filter(|_| rest.get(1) != Some(&b'\\'));
     has_two.then(|| without(text, b'\\', late)).flatten()
@@ -82,12 +82,12 @@ fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
 }
 
 /// Decodes `%41`; `None` if the text has no such escape.
-fn unpercent(text: &[u8]) -> Option<View> {
+fn unpercent(text: &[u8]) -> Option<UnescapedText> {
     without(text, b'%', |rest| Some((vec![u8::try_from(hexadecimal(rest.get(1..3)?)?).ok()?], 3)))
 }
 
-fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<View> {
-    let mut view = View { text: Vec::new(), escapes: Vec::new() };
+fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Option<UnescapedText> {
+    let mut view = UnescapedText { text: Vec::new(), escapes: Vec::new() };
     let mut at = 0;
     // ends: `at` only climbs
     while let Some(next) = text[at..].iter().position(|byte| *byte == mark) {
@@ -101,7 +101,7 @@ fn without(text: &[u8], mark: u8, read: impl Fn(&[u8]) -> Option<(Vec<u8>, usize
         }
         let start = view.text.len();
         view.text.extend_from_slice(&plain);
-        view.escapes.push(Escape { plain: start..view.text.len(), source: at..at + length });
+        view.escapes.push(EscapeSpan { plain: start..view.text.len(), source: at..at + length });
         at += length;
     }
     if view.escapes.is_empty() {

@@ -16,9 +16,9 @@ const MARK: &str = "wrote ";
 const LENGTHS: [usize; 6] = [10, 300, 5_000, 40, 60_000, 200_000];
 
 /// A child process to start.
-pub(crate) struct Child(Command);
+pub(crate) struct WriterProcess(Command);
 
-impl Child {
+impl WriterProcess {
     /// Prepares a child that plays `part`.
     pub(crate) fn of(part: &str) -> Self {
         Self::within(Command::new(std::env::current_exe().unwrap()), part)

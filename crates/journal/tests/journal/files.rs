@@ -4,9 +4,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use toolgate_journal::{Entry, Journal, JournalFault, SessionId, Torn, read, verify};
+use toolgate_journal::{JournalEntry, Journal, JournalFault, SessionId, TornTail, read, verify};
 
-use crate::child::Child;
+use crate::child::WriterProcess;
 use crate::support::{create, notice, redactor};
 
 fn told(fault: Result<impl Sized, JournalFault>, directory: &Path) -> String {
@@ -104,7 +104,7 @@ fn a_torn_end_is_dropped_and_told() {
     drop(journal);
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, [&whole[..], b"{\"seq\":2,\"at"].concat()).unwrap();
-    let torn = Some(Torn { line: 2, bytes: 12 });
+    let torn = Some(TornTail { line: 2, bytes: 12 });
     assert_eq!(verify(&path).unwrap().torn, torn);
     assert_eq!(Journal::reopen(directory.path(), &id, redactor()).unwrap().torn, torn);
     assert_eq!(std::fs::read(&path).unwrap(), whole);
@@ -115,7 +115,7 @@ fn json_that_is_too_deep_is_left_out() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, _) = create(directory.path());
     let deep = (0..500).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
-    journal.write(&Entry::Said { wire: "chat".to_owned(), items: vec![deep] }).unwrap();
+    journal.write(&JournalEntry::Said { wire: "chat".to_owned(), items: vec![deep] }).unwrap();
     assert_eq!(verify(journal.path()).unwrap().records, 1);
 }
 
@@ -123,7 +123,7 @@ fn json_that_is_too_deep_is_left_out() {
 #[test]
 fn it_takes_no_privileges() {
     let directory = tempfile::tempdir().unwrap();
-    let mut child = Child::of("ordinary");
+    let mut child = WriterProcess::of("ordinary");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(directory.path(), Some(65_534), Some(65_534)).unwrap();
         child = child.by_nobody(directory.path());

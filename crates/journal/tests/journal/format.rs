@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use toolgate_journal::{Entry, Journal, JournalFault, Records, read, verify};
+use toolgate_journal::{JournalEntry, Journal, JournalFault, JournalReader, read, verify};
 
 use crate::support::{create, every, notice, redactor, write};
 
@@ -60,7 +60,7 @@ fn what_a_newer_program_wrote_is_read_and_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let (journal, id) = create(directory.path());
     let newer = serde_json::json!({"kind": "dream", "of": "sheep"});
-    assert!(matches!(journal.write(&Entry::Unknown(newer.clone())), Err(JournalFault::Unknown)));
+    assert!(matches!(journal.write(&JournalEntry::Unknown(newer.clone())), Err(JournalFault::Unknown)));
     drop(journal);
     let body = r#"{"seq":1,"at":"2026-11-16T21:36:02.123Z","kind":"dream","of":"sheep""#;
     let script = "import hashlib,sys; print(hashlib.sha256(b'0'*64+sys.argv[1].encode()).hexdigest())";
@@ -69,7 +69,7 @@ fn what_a_newer_program_wrote_is_read_and_not_written() {
     let path = directory.path().join(id.file_name());
     std::fs::write(&path, format!("{body},\"hash\":\"{}\"}}\n", hash.trim())).unwrap();
     let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
-    assert_eq!(reopened.records[0].entry, Entry::Unknown(newer));
+    assert_eq!(reopened.records[0].entry, JournalEntry::Unknown(newer));
     reopened.journal.write(&notice("after it")).unwrap();
     assert_eq!(verify(&path).unwrap().records, 2);
 }
@@ -98,7 +98,7 @@ fn a_break_is_told_precisely() {
         let Err(JournalFault::Broken { broken, .. }) = verify(&copy) else { panic!("{told}") };
         assert!(broken.to_string().starts_with(told), "{broken}");
         // Records before the break can still be read, and none after it.
-        let before = Records::open(&copy).unwrap().take_while(Result::is_ok).count() as u64;
+        let before = JournalReader::open(&copy).unwrap().take_while(Result::is_ok).count() as u64;
         assert_eq!(before + 1, broken.line);
     }
 }

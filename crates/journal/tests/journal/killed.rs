@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use toolgate_journal::{Journal, verify};
 
-use crate::child::{Child, only};
+use crate::child::{WriterProcess, only};
 use crate::support::{create, notice, redactor};
 
 const KILLS: u64 = 200;
@@ -19,7 +19,7 @@ fn whatever_moment_it_is_killed_the_journal_verifies() {
         drop(create(directory.path()));
         for _ in 0..KILLS_EACH {
             let chance = RandomState::new().build_hasher().finish() % 12;
-            let said = Child::of("writer").killed_after(directory.path(), chance);
+            let said = WriterProcess::of("writer").killed_after(directory.path(), chance);
             let id = only(directory.path());
             let reopened = Journal::reopen(directory.path(), &id, redactor()).unwrap();
             assert!(reopened.records.len() as u64 >= said, "{said} were written");

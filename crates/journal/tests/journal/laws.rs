@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
-use toolgate_journal::{Entry, Form, Journal, JournalFault, Redactor, SessionId, read, verify};
+use toolgate_journal::{JournalEntry, RecordedCallForm, Journal, JournalFault, Redactor, SessionId, read, verify};
 
 use crate::support::{create, notice, redactor, write};
 
@@ -42,21 +42,21 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn entry() -> impl Strategy<Value = Entry> {
+fn entry() -> impl Strategy<Value = JournalEntry> {
     // Without characters that would make a secret of the following text.
     let text = "[^=:]{0,60}";
     prop_oneof![
-        text.prop_map(|text| Entry::Prompt { text, images: Vec::new() }),
-        (text, prop::collection::vec(value(), 0..3)).prop_map(|(wire, items)| Entry::Said { wire, items }),
-        (text, text, text).prop_map(|(id, tool, arguments)| Entry::Call {
+        text.prop_map(|text| JournalEntry::Prompt { text, images: Vec::new() }),
+        (text, prop::collection::vec(value(), 0..3)).prop_map(|(wire, items)| JournalEntry::Said { wire, items }),
+        (text, text, text).prop_map(|(id, tool, arguments)| JournalEntry::Call {
             id,
             tool,
-            form: Form::Custom,
+            form: RecordedCallForm::Custom,
             arguments,
             remote: None
         }),
-        (text, prop::collection::vec(text, 0..4)).prop_map(|(call, effects)| Entry::Intent { call, effects }),
-        (any::<u64>(), text).prop_map(|(dropped, summary)| Entry::Compacted { summary, dropped }),
+        (text, prop::collection::vec(text, 0..4)).prop_map(|(call, effects)| JournalEntry::Intent { call, effects }),
+        (any::<u64>(), text).prop_map(|(dropped, summary)| JournalEntry::Compacted { summary, dropped }),
     ]
 }
 
@@ -68,7 +68,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         let (journal, _) = create(directory.path());
         write(&journal, &entries);
-        let read: Vec<Entry> = read(journal.path()).unwrap().records.into_iter().map(|record| record.entry).collect();
+        let read: Vec<JournalEntry> = read(journal.path()).unwrap().records.into_iter().map(|record| record.entry).collect();
         prop_assert_eq!(read, entries);
     }
 
@@ -140,8 +140,8 @@ proptest! {
         let text = format!("{before}{secret}{after}");
         let nested = serde_json::json!({&text: [&text], "arguments": serde_json::json!({"x": text}).to_string()});
         journal.write(&notice(text.clone())).unwrap();
-        journal.write(&Entry::Said { wire: text.clone(), items: vec![nested] }).unwrap();
-        journal.write(&Entry::Asked { call: text.clone(), why: vec![text] }).unwrap();
+        journal.write(&JournalEntry::Said { wire: text.clone(), items: vec![nested] }).unwrap();
+        journal.write(&JournalEntry::Asked { call: text.clone(), why: vec![text] }).unwrap();
         let file = std::fs::read_to_string(journal.path()).unwrap();
         prop_assert!(!file.contains(&secret), "{file}");
     }

@@ -1,6 +1,6 @@
 //! Tests of listing sessions and finding them by id prefix.
 
-use toolgate_journal::{Journal, JournalFault, Listed, SessionId, find, list};
+use toolgate_journal::{Journal, JournalFault, SessionSummary, SessionId, find, list};
 
 use crate::support::{every, notice, redactor, write};
 
@@ -22,7 +22,7 @@ fn the_newest_come_first_with_what_they_are_about() {
         listed.iter().map(|one| one.id.to_string()).collect::<Vec<_>>(),
         [names[2], names[1], names[0]]
     );
-    let Listed {
+    let SessionSummary {
         path, started, last, cwd, prompts, first_prompt, calls, ended, interrupted, is_open, ..
     } = &listed[2];
     assert_eq!((path.as_path(), *prompts, *calls), (old.path(), 1, 1));

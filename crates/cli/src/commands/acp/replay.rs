@@ -1,7 +1,7 @@
 //! Replays the conversation of a resumed session to the editor, from its journal.
 
 use agent::recorded_call;
-use journal::{Entry, Record, Step};
+use journal::{JournalEntry, JournalRecord, JournalPlanStep};
 use rpc::{Code, RpcFault};
 use toolgate::ToolOutput;
 use toolgate::wire::Said;
@@ -16,24 +16,24 @@ pub(super) fn updates(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFau
     Ok(told(&read.records, live.updates()))
 }
 
-fn told(records: &[Record], updates: &EditorUpdates) -> Vec<SessionUpdate> {
+fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate> {
     let mut told = Vec::new();
     // The journal records a response when it is complete, after its calls. Its text is still replayed before
     // the calls.
     let mut is_said = false;
     for (index, record) in records.iter().enumerate() {
         match &record.entry {
-            Entry::Prompt { text, .. } => {
+            JournalEntry::Prompt { text, .. } => {
                 told.push(SessionUpdate::User { content: ContentBlock::text(text.as_str()) });
                 is_said = false;
             }
-            Entry::Said { items, .. } => {
+            JournalEntry::Said { items, .. } => {
                 if !is_said {
                     told.extend(said(items));
                 }
                 is_said = false;
             }
-            call @ Entry::Call { .. } => {
+            call @ JournalEntry::Call { .. } => {
                 if !is_said {
                     told.extend(next_said(&records[index..]).into_iter().flatten());
                     is_said = true;
@@ -41,31 +41,31 @@ fn told(records: &[Record], updates: &EditorUpdates) -> Vec<SessionUpdate> {
                 let view = recorded_call(call).and_then(|call| updates.began(&call));
                 told.extend(view.map(SessionUpdate::Begun));
             }
-            Entry::Answered { call, success, text, .. } => {
+            JournalEntry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
                 told.extend(updates.ended(&call.as_str().into(), &output).map(SessionUpdate::Changed));
             }
-            Entry::Plan { steps } => {
-                let entries = steps.iter().map(|Step { step, status }| entry(step, status)).collect();
+            JournalEntry::Plan { steps } => {
+                let entries = steps.iter().map(|JournalPlanStep { step, status }| entry(step, status)).collect();
                 told.push(SessionUpdate::Plan { entries });
             }
-            Entry::Session { .. }
-            | Entry::Intent { .. }
-            | Entry::Verdict { .. }
-            | Entry::Asked { .. }
-            | Entry::Decided { .. }
-            | Entry::Attempt { .. }
-            | Entry::Kept { .. }
-            | Entry::Diff { .. }
-            | Entry::Usage { .. }
-            | Entry::Compacted { .. }
-            | Entry::Turn { .. }
-            | Entry::Added { .. }
-            | Entry::Agent { .. }
-            | Entry::Interrupted { .. }
-            | Entry::Notice { .. }
-            | Entry::End { .. }
-            | Entry::Unknown(_) => {}
+            JournalEntry::Session { .. }
+            | JournalEntry::Intent { .. }
+            | JournalEntry::Verdict { .. }
+            | JournalEntry::Asked { .. }
+            | JournalEntry::Decided { .. }
+            | JournalEntry::Attempt { .. }
+            | JournalEntry::Kept { .. }
+            | JournalEntry::Diff { .. }
+            | JournalEntry::Usage { .. }
+            | JournalEntry::Compacted { .. }
+            | JournalEntry::Turn { .. }
+            | JournalEntry::Added { .. }
+            | JournalEntry::Agent { .. }
+            | JournalEntry::Interrupted { .. }
+            | JournalEntry::Notice { .. }
+            | JournalEntry::End { .. }
+            | JournalEntry::Unknown(_) => {}
         }
     }
     told
@@ -73,10 +73,10 @@ fn told(records: &[Record], updates: &EditorUpdates) -> Vec<SessionUpdate> {
 
 /// Returns the text of the response that the next calls belong to. Returns `None` if the response was never
 /// completed.
-fn next_said(records: &[Record]) -> Option<Vec<SessionUpdate>> {
+fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
     records.iter().find_map(|record| match &record.entry {
-        Entry::Said { items, .. } => Some(Some(said(items))),
-        Entry::Prompt { .. } => Some(None),
+        JournalEntry::Said { items, .. } => Some(Some(said(items))),
+        JournalEntry::Prompt { .. } => Some(None),
         _ => None,
     })?
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use journal::Listed;
+use journal::SessionSummary;
 use serde_json::{Value, json};
 
 use crate::args::LogArgs;
@@ -42,12 +42,12 @@ enum SessionStatus<'a> {
 }
 
 impl<'a> SessionStatus<'a> {
-    fn of(session: &'a Listed) -> Self {
+    fn of(session: &'a SessionSummary) -> Self {
         match session {
-            Listed { is_open: true, .. } => Self::Open,
-            Listed { ended: Some(why), .. } => Self::Ended(why),
-            Listed { interrupted: Some(why), .. } => Self::Interrupted(why),
-            Listed { .. } => Self::CutOff,
+            SessionSummary { is_open: true, .. } => Self::Open,
+            SessionSummary { ended: Some(why), .. } => Self::Ended(why),
+            SessionSummary { interrupted: Some(why), .. } => Self::Interrupted(why),
+            SessionSummary { .. } => Self::CutOff,
         }
     }
 
@@ -69,7 +69,7 @@ impl<'a> SessionStatus<'a> {
 }
 
 /// Formats one line per session, none longer than the screen's `width`.
-fn table(sessions: &[Listed], home: Option<&Path>, width: Option<usize>) -> String {
+fn table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>) -> String {
     let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
     for session in sessions {
@@ -118,7 +118,7 @@ fn tail(directory: &str) -> String {
     }
 }
 
-fn as_json(session: &Listed) -> Value {
+fn as_json(session: &SessionSummary) -> Value {
     let state = SessionStatus::of(session);
     json!({
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
@@ -131,8 +131,8 @@ fn as_json(session: &Listed) -> Value {
 mod tests {
     use super::*;
 
-    fn listed(id: &str, prompt: &str) -> Listed {
-        Listed {
+    fn listed(id: &str, prompt: &str) -> SessionSummary {
+        SessionSummary {
             id: id.parse().unwrap(),
             path: format!("/s/{id}.jsonl").into(),
             started: "2026-11-16T21:36:02.123Z".to_owned(),
@@ -155,14 +155,14 @@ mod tests {
     #[test]
     fn one_line_a_session() {
         let sessions = [
-            Listed { is_open: true, ended: some("x"), ..listed("20261117-080000-abcdef", "fix the tests") },
-            Listed { ended: some("done"), ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil") },
-            Listed {
+            SessionSummary { is_open: true, ended: some("x"), ..listed("20261117-080000-abcdef", "fix the tests") },
+            SessionSummary { ended: some("done"), ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil") },
+            SessionSummary {
                 interrupted: some("ctrl-c"),
                 cwd: "/srv".to_owned(),
                 ..listed("20261116-213602-4f9a1c", "x")
             },
-            Listed { started: String::new(), cwd: String::new(), ..listed("20261116-213601-000000", "") },
+            SessionSummary { started: String::new(), cwd: String::new(), ..listed("20261116-213601-000000", "") },
         ];
         let plain = |width| {
             anstream::adapter::strip_str(&table(&sessions, Some(Path::new("/home/me")), width)).to_string()

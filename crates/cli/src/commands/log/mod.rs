@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use journal::Records;
+use journal::JournalReader;
 
 use crate::args::{LogArgs, LogCommand};
 use crate::fault::CliFault;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
 
 /// Prints the lines of the session's journal.
 fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
-    let mut records = Records::open(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    let mut records = JournalReader::open(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let (mut out, is_terminal) = (io::BufWriter::new(io::stdout().lock()), io::stdout().is_terminal());
     // ends: with the file
     while let Some(record) = records.next() {

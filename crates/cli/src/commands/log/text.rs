@@ -1,7 +1,7 @@
 //! Formats a session as text for a terminal.
 
 use anstyle::{AnsiColor, Style};
-use journal::Ruling;
+use journal::RecordedVerdict;
 
 use super::sheet::TextLayout;
 use crate::journals::amount;
@@ -148,9 +148,9 @@ pub(super) fn sentences(call: &TimelineCall) -> Vec<String> {
     lines.extend(call.effects.iter().map(|effect| effect.text.clone()));
     for verdict in &call.course.verdicts {
         let word = match verdict.ruling {
-            Ruling::Allow => "allowed",
-            Ruling::Ask => "to be asked",
-            Ruling::Forbid => "forbidden",
+            RecordedVerdict::Allow => "allowed",
+            RecordedVerdict::Ask => "to be asked",
+            RecordedVerdict::Forbid => "forbidden",
         };
         let why = joined(&verdict.why);
         let why = if why.is_empty() { why } else { format!(": {why}") };

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use journal::{JournalFault, Verified};
+use journal::{JournalFault, VerifiedJournal};
 use serde_json::{Value, json};
 
 use crate::args::LogVerifyArgs;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &LogVerifyArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Returns the exit status for one session: 0 verified, 1 not verified, 2 not found.
-fn code(verified: &Result<Verified, JournalFault>) -> u8 {
+fn code(verified: &Result<VerifiedJournal, JournalFault>) -> u8 {
     match verified {
         Ok(_) => 0,
         Err(JournalFault::Unusable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => USAGE,
@@ -42,9 +42,9 @@ fn code(verified: &Result<Verified, JournalFault>) -> u8 {
     }
 }
 
-fn line(meant: &ResolvedSession, verified: &Result<Verified, JournalFault>) -> String {
+fn line(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> String {
     let name = screen::one_line(&meant.name);
-    let Ok(Verified { records, head, torn }) = verified else {
+    let Ok(VerifiedJournal { records, head, torn }) = verified else {
         let why = verified.as_ref().err().map(told).unwrap_or_default();
         return format!("{name}  wrong  {}", screen::one_line(&why));
     };
@@ -55,10 +55,10 @@ fn line(meant: &ResolvedSession, verified: &Result<Verified, JournalFault>) -> S
     format!("{name}  holds  {:>12}  {head}{}", amount::counted(*records, "line"), torn.unwrap_or_default())
 }
 
-fn as_json(meant: &ResolvedSession, verified: &Result<Verified, JournalFault>) -> Value {
+fn as_json(meant: &ResolvedSession, verified: &Result<VerifiedJournal, JournalFault>) -> Value {
     let (session, path) = (&meant.name, meant.path.to_string_lossy());
     match verified {
-        Ok(Verified { records, head, torn }) => {
+        Ok(VerifiedJournal { records, head, torn }) => {
             let torn = torn.map(|torn| json!({ "line": torn.line, "bytes": torn.bytes }));
             json!({ "session": session, "path": path, "holds": true, "lines": records, "head": head, "torn": torn })
         }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use agent::recorded_call;
-use journal::{Entry, Record};
+use journal::{JournalEntry, JournalRecord};
 use serde_json::{Value, json};
 use toolgate::{
     Approver, BoxFuture, CallId, CancellationToken, ErrorKind, Question, ReviewDecision, ToolCall,
@@ -101,9 +101,9 @@ struct RecordedCall {
 }
 
 impl RecordedSession {
-    fn of(records: &[Record]) -> Result<Self, CliFault> {
+    fn of(records: &[JournalRecord]) -> Result<Self, CliFault> {
         let session = records.iter().find_map(|record| match &record.entry {
-            Entry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
+            JournalEntry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
             _ => None,
         });
         let (cwd, model, sandbox, approval) =
@@ -126,21 +126,21 @@ impl RecordedSession {
         Ok(past)
     }
 
-    fn take(&mut self, entry: &Entry) {
+    fn take(&mut self, entry: &JournalEntry) {
         if let Some(call) = recorded_call(entry) {
             self.calls.push(RecordedCall { call, success: false, error: None, text: None });
         }
         match entry {
-            Entry::Answered { call, success, error, text, .. } => {
+            JournalEntry::Answered { call, success, error, text, .. } => {
                 let open = |then: &&mut RecordedCall| then.call.id.as_str() == call && then.text.is_none();
                 if let Some(then) = self.calls.iter_mut().find(open) {
                     (then.success, then.error, then.text) = (*success, error.clone(), Some(text.clone()));
                 }
             }
-            Entry::Decided { call, decision, .. } => {
+            JournalEntry::Decided { call, decision, .. } => {
                 self.decisions.insert(call.clone(), decision.clone());
             }
-            Entry::Diff { text } => self.diffs.push(text.clone()),
+            JournalEntry::Diff { text } => self.diffs.push(text.clone()),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use journal::{Entry, Form, Record};
+use journal::{JournalEntry, RecordedCallForm, JournalRecord};
 use rpc::protocol as p;
 use rpc::{Code, Peer, RpcFault};
 use serde_json::Value;
@@ -58,9 +58,9 @@ impl ClientCallState {
 
 impl ClientCalls {
     /// Restores the calls that a journal records.
-    pub(super) fn known(records: &[Record]) -> Self {
-        let id = |record: &Record| match &record.entry {
-            Entry::Call { id, form: Form::Client | Form::ClientText, .. } => Some(id.clone()),
+    pub(super) fn known(records: &[JournalRecord]) -> Self {
+        let id = |record: &JournalRecord| match &record.entry {
+            JournalEntry::Call { id, form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => Some(id.clone()),
             _ => None,
         };
         // A call without an answer gets one when the session is resumed.
@@ -221,11 +221,11 @@ impl HostedSession {
         // A call of the model may have the same id. Only the answer to a client's call counts.
         let mut ours = false;
         reading.records.into_iter().find_map(|record| match record.entry {
-            Entry::Call { id: call, form, .. } if call == id => {
-                ours = matches!(form, Form::Client | Form::ClientText);
+            JournalEntry::Call { id: call, form, .. } if call == id => {
+                ours = matches!(form, RecordedCallForm::Client | RecordedCallForm::ClientText);
                 None
             }
-            Entry::Answered { call, success, error, took_ms, text, .. } if call == id && ours => {
+            JournalEntry::Answered { call, success, error, took_ms, text, .. } if call == id && ours => {
                 Some(p::ToolAnswer {
                     call_id: call,
                     success,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::{TurnLimits, UserPrompter, SessionObserver};
 use clap::ValueEnum;
-use journal::{Entry, SessionId};
+use journal::{JournalEntry, SessionId};
 use rpc::protocol as p;
 use rpc::{Code, RpcFault};
 use rustix::fs::FileType;
@@ -60,7 +60,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<
         return Err(Code::InUse.fault(format!("another program has the session `{}`", id.as_str())));
     }
     let began = reading.records.iter().rev().find_map(|record| match &record.entry {
-        Entry::Session { cwd, model, wire, sandbox, approval, .. } => {
+        JournalEntry::Session { cwd, model, wire, sandbox, approval, .. } => {
             Some(((cwd, model, wire), (sandbox, approval)))
         }
         _ => None,

@@ -220,9 +220,9 @@ mod tests {
 
     #[test]
     fn who_was_asked_does_not_slow_a_tool() {
-        let asked = journal::Entry::Asked { call: "a".to_owned(), why: Vec::new() };
+        let asked = journal::JournalEntry::Asked { call: "a".to_owned(), why: Vec::new() };
         let (decision, by) = ("approved".to_owned(), "terminal".to_owned());
-        let decided = journal::Entry::Decided { call: "a".to_owned(), decision, by };
+        let decided = journal::JournalEntry::Decided { call: "a".to_owned(), decision, by };
         // The result does not depend on the journal including the waiting time.
         for took in [9020, 20] {
             let mut tally = SessionTotals::default();
