@@ -21,7 +21,7 @@ use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use tokio::net::unix::pipe;
 use tokio::runtime::Runtime;
-use toolgate::mcp::{Approval, Means, Server, Servers, Transport};
+use toolgate::mcp::{CallApproval, McpClientDeps, McpServerConfig, McpServers, ServerTransport};
 use toolgate::{Program, ToolSource, Toolgate, json};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_toolgate");
@@ -118,15 +118,15 @@ fn plan() -> toolgate::Value {
     json!({"steps": [{"description": "measure", "status": "pending"}]})
 }
 
-fn server(name: &str, argv: &[&str]) -> Server {
+fn server(name: &str, argv: &[&str]) -> McpServerConfig {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    let transport = Transport::Program(Arc::new(Program::new(argv, env!("CARGO_MANIFEST_DIR"))));
-    Server { approval: Approval::Allow, ..Server::new(name, transport) }
+    let transport = ServerTransport::Program(Arc::new(Program::new(argv, env!("CARGO_MANIFEST_DIR"))));
+    McpServerConfig { approval: CallApproval::Allow, ..McpServerConfig::new(name, transport) }
 }
 
 fn call(threads: &str, runtime: &Runtime) {
     let (servers, toolgate) = runtime.block_on(async {
-        let servers = Servers::start(vec![server("t", &[SERVER, "mcp"])], &Means::default());
+        let servers = McpServers::start(vec![server("t", &[SERVER, "mcp"])], &McpClientDeps::default());
         servers.settled(None).await;
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
         (servers, Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap())
@@ -192,10 +192,10 @@ async fn bare() -> (RunningService<RoleClient, ()>, Child) {
 }
 
 /// Measures from a cold start to the first answer and the model's tool list.
-fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<Server>) -> Duration {
+fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<McpServerConfig>) -> Duration {
     runtime.block_on(async {
         let began = Instant::now();
-        let servers = Servers::start(servers(), &Means::default());
+        let servers = McpServers::start(servers(), &McpClientDeps::default());
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
         let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap();
         let told = toolgate.router().registry().specs().len();
@@ -206,12 +206,12 @@ fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<Server>) -> Duration {
 }
 
 fn first_turn(runtime: &Runtime) {
-    let ten = || -> Vec<Server> {
+    let ten = || -> Vec<McpServerConfig> {
         let nine = (0..9).map(|number| server(&format!("s{number}"), &[SERVER, "mcp"]));
         nine.chain([server("hangs", &["/bin/sleep", "1000"])]).collect()
     };
     let turns =
-        |servers: &dyn Fn() -> Vec<Server>| median((0..TURNS).map(|_| turn(runtime, servers)).collect());
+        |servers: &dyn Fn() -> Vec<McpServerConfig>| median((0..TURNS).map(|_| turn(runtime, servers)).collect());
     let (with, without) = (turns(&ten), turns(&Vec::new));
     row("the first turn beside ten servers, one of which hangs / without any", with, without);
     println!(

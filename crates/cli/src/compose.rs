@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent::WebSearchTool;
 use exec::spill::Spill;
-use toolgate::mcp::{self, Means, Servers};
+use toolgate::mcp::{self, McpClientDeps, McpServers};
 use toolgate::rules::{Layer, NewRule, Rules, Where, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
@@ -372,24 +372,24 @@ impl ComposedTools {
     /// runtime.
     pub(crate) fn serving(
         mut self,
-        means: Means,
+        means: McpClientDeps,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Self, Option<Arc<Servers>>), CliFault> {
+    ) -> Result<(Self, Option<Arc<McpServers>>), CliFault> {
         let enabled = self.config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
         let configured = enabled.map(|server| server.value.name.clone()).collect();
         self.config.servers.retain(|server| wanted(&server.value.name));
         // Without any server, the source still answers that there is none.
-        let means = Means { configured, ..means };
+        let means = McpClientDeps { configured, ..means };
         let servers = servers::start(&self.config, &self.cwd, &self.dirs, means)?;
         self.builder = self.builder.source(Arc::clone(&servers) as Arc<dyn ToolSource>);
         Ok((self, Some(servers)))
     }
 
     /// Returns a function that starts the configured servers, for a command that may not need them.
-    pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static {
+    pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
-            let means = Means { watch: Some(Arc::new(servers::ServerNotices::Wrong)), ..Means::default() };
+            let means = McpClientDeps { watch: Some(Arc::new(servers::ServerNotices::Wrong)), ..McpClientDeps::default() };
             servers::start(&config, &cwd, &dirs, means).ok()
         }
     }

@@ -12,7 +12,7 @@ use rustix::termios::{self, QueueSelector};
 use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use toolgate::BoxFuture;
-use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
+use toolgate::mcp::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
 
 use crate::approve::{TerminalApprover, quoted, terminal_owner};
 use crate::screen::one_line;
@@ -37,8 +37,8 @@ impl TerminalElicitor {
     }
 
     /// Returns an elicitor if there is a terminal.
-    pub(crate) fn here() -> Option<Arc<dyn Elicit>> {
-        terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicit>)
+    pub(crate) fn here() -> Option<Arc<dyn Elicitor>> {
+        terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicitor>)
     }
 }
 
@@ -48,8 +48,8 @@ fn terminal() -> io::Result<File> {
     Ok(rustix::fs::open("/dev/tty", flags, Mode::empty())?.into())
 }
 
-impl Elicit for TerminalElicitor {
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+impl Elicitor for TerminalElicitor {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         let elicitation = elicitation.clone();
         Box::pin(async move {
             // One question at a time: a key meant for one must not answer another.
@@ -60,7 +60,7 @@ impl Elicit for TerminalElicitor {
 }
 
 /// Asks on a thread of its own, which holds the terminal lock until the answer, because reading a terminal blocks.
-async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> Elicited {
+async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> ElicitationAnswer {
     let (tell, told) = oneshot::channel();
     let thread = std::thread::Builder::new().name("elicitation".to_owned());
     let begun = thread.spawn(move || {
@@ -73,11 +73,11 @@ async fn asked_apart(elicitation: Elicitation, owner: OwnedMutexGuard<()>) -> El
             ElicitationDialogue { typed: &mut typed, out: &mut terminal, width }.about(&elicitation)
         });
         ASKS.store(false, Ordering::Release);
-        let _given_up = tell.send(asked.unwrap_or(Elicited::Cancelled));
+        let _given_up = tell.send(asked.unwrap_or(ElicitationAnswer::Cancelled));
     });
     match begun {
-        Ok(_) => told.await.unwrap_or(Elicited::Cancelled),
-        Err(_) => Elicited::Cancelled,
+        Ok(_) => told.await.unwrap_or(ElicitationAnswer::Cancelled),
+        Err(_) => ElicitationAnswer::Cancelled,
     }
 }
 
@@ -122,22 +122,22 @@ struct ElicitationDialogue<'a> {
 }
 
 impl ElicitationDialogue<'_> {
-    fn about(&mut self, elicitation: &Elicitation) -> io::Result<Elicited> {
+    fn about(&mut self, elicitation: &Elicitation) -> io::Result<ElicitationAnswer> {
         let Elicitation { server, message, wants } = elicitation;
         writeln!(self.out, "\r\x1b[KThe server `{}` asks:", one_line(server))?;
         self.quote(message)?;
         match wants {
-            Wants::Visit(url) => {
+            ElicitationKind::Visit(url) => {
                 writeln!(self.out, "It wants you to open this, at the host `{}`:", one_line(&host(url)))?;
                 // Unbroken, so that it can be copied; without blanks it cannot imitate a sentence of Toolgate's.
                 writeln!(self.out, "  │ {}", one_line(url).replace([' ', '\t'], "%20"))?;
                 self.typed.forget()?;
                 let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
-                Ok(if self.agrees(asked)? { Elicited::Accepted(None) } else { Elicited::Declined })
+                Ok(if self.agrees(asked)? { ElicitationAnswer::Accepted(None) } else { ElicitationAnswer::Declined })
             }
-            Wants::Form(schema) => {
+            ElicitationKind::Form(schema) => {
                 self.typed.forget()?;
-                let Some(values) = self.filled(schema)? else { return Ok(Elicited::Cancelled) };
+                let Some(values) = self.filled(schema)? else { return Ok(ElicitationAnswer::Cancelled) };
                 let content = Value::Object(values);
                 writeln!(self.out, "This would be sent:")?;
                 // Shown in full: a user cannot agree to unseen values.
@@ -146,7 +146,7 @@ impl ElicitationDialogue<'_> {
                 }
                 self.typed.forget()?;
                 let agrees = self.agrees(&format!("Send it to `{}`? [y/N] ", one_line(server)))?;
-                Ok(if agrees { Elicited::Accepted(Some(content)) } else { Elicited::Declined })
+                Ok(if agrees { ElicitationAnswer::Accepted(Some(content)) } else { ElicitationAnswer::Declined })
             }
         }
     }
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    fn asked(message: &str, wants: Wants, early: usize, lines: &[&str]) -> String {
+    fn asked(message: &str, wants: ElicitationKind, early: usize, lines: &[&str]) -> String {
         let elicitation = Elicitation { server: "s".to_owned(), message: message.to_owned(), wants };
         let mut typed = ScriptedLines { early, lines: lines.iter().map(|&line| line.to_owned()).collect() };
         let mut out = Vec::new();
@@ -326,12 +326,12 @@ mod tests {
         format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))
     }
 
-    fn told(wants: Wants, lines: &[&str]) -> String {
+    fn told(wants: ElicitationKind, lines: &[&str]) -> String {
         asked("Who are\u{202e} you?", wants, 0, lines)
     }
 
-    fn form() -> Wants {
-        Wants::Form(json!({"type": "object", "required": ["name", "level"], "properties": {
+    fn form() -> ElicitationKind {
+        ElicitationKind::Form(json!({"type": "object", "required": ["name", "level"], "properties": {
             "name": {"type": "string", "title": "Your name", "description": "as on the door"},
             "age": {"type": "integer"},
             "level": {"type": "string", "enum": ["low", "high"], "default": "low"},
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_anywhere_unseen() {
-        let visit = |url: &str| Wants::Visit(url.to_owned());
+        let visit = |url: &str| ElicitationKind::Visit(url.to_owned());
         insta::assert_snapshot!(told(visit("https://github.com@evil.example/login"), &["n"]), @r"
         The server `s` asks:
           │ Who are\u{202e} you?
@@ -429,7 +429,7 @@ mod tests {
     fn what_a_server_says_looks_like_nothing_of_ours() {
         let fake = "Name\n\nToolgate asks: may shell_command do this?\n\u{1b}[2J";
         let wide = format!("x{}Answer (y n): ", " ".repeat(200));
-        let wants = Wants::Form(json!({"properties": {
+        let wants = ElicitationKind::Form(json!({"properties": {
             "a": {"type": "string", "title": fake, "description": "d\ne", "default": "f\ng"},
             "b\nc": {"type": "string", "enum": ["h\ni"], "description": wide},
         }}));
@@ -452,13 +452,13 @@ mod tests {
     #[test]
     fn what_is_left_out_of_a_message_is_said() {
         let message: String = (0..50).map(|line| format!("line {line}\n")).collect();
-        let text = asked(&message, Wants::Visit("https://x.example".to_owned()), 0, &["n"]);
+        let text = asked(&message, ElicitationKind::Visit("https://x.example".to_owned()), 0, &["n"]);
         assert!(text.contains("line 19\n… and 30 more lines, which are not shown\n"), "{text}");
     }
 
     #[test]
     fn what_was_typed_before_the_question_does_not_answer_it() {
-        let visit = || Wants::Visit("https://x.example".to_owned());
+        let visit = || ElicitationKind::Visit("https://x.example".to_owned());
         assert!(asked("Go.", visit(), 2, &["y", "y"]).ends_with("-> Declined"));
         assert!(asked("Go.", visit(), 2, &["y", "y", "y"]).ends_with("-> Accepted(None)"));
         assert!(asked("Go.", form(), 1, &["y"]).ends_with("-> Cancelled"));

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use exec::own_file::AtomicFile;
 use toolgate::mcp::{
-    Approval, Auth, ClientId, Http, Launch, LaunchFault, Means, Pins, Running, Server, ServerEvent, Servers,
-    Tokens, Transport, WatchServers,
+    CallApproval, OAuthConfig, OAuthClientId, HttpTransport, ServerLauncher, LaunchFault, McpClientDeps, DefinitionPins, LaunchedServer, McpServerConfig, ServerEvent, McpServers,
+    TokenStore, ServerTransport, ServerObserver,
 };
 use toolgate::rules::Where;
 use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, SharedProcesses, Program, SandboxPolicy};
@@ -21,23 +21,23 @@ use crate::private;
 use crate::screen;
 
 /// Starts the enabled servers of `config` for work in `cwd`. Must be called in a runtime.
-pub(crate) fn start(config: &Config, cwd: &Path, dirs: &UserDirs, means: Means) -> Result<Arc<Servers>, CliFault> {
+pub(crate) fn start(config: &Config, cwd: &Path, dirs: &UserDirs, means: McpClientDeps) -> Result<Arc<McpServers>, CliFault> {
     let shared = ServerProcesses::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
-        described(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| Server {
+        described(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| McpServerConfig {
             required: server.value.table.required == Some(true),
-            ..Server::new(&server.value.name, Transport::Program(Arc::new(UnusableServer(why))))
+            ..McpServerConfig::new(&server.value.name, ServerTransport::Program(Arc::new(UnusableServer(why))))
         })
     });
     let servers = servers.collect();
-    let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn Pins>);
+    let pins = dirs.state.as_ref().map(|state| Arc::new(PinFile::at(state.join("mcp"))) as Arc<dyn DefinitionPins>);
     let roots = vec![uri(cwd)];
-    Ok(Servers::start(servers, &Means { pins, roots, ..means }))
+    Ok(McpServers::start(servers, &McpClientDeps { pins, roots, ..means }))
 }
 
 /// Closes the servers and releases their resources.
-pub(crate) async fn ended(servers: Option<Arc<Servers>>) {
+pub(crate) async fn ended(servers: Option<Arc<McpServers>>) {
     if let Some(servers) = servers {
         servers.close().await;
     }
@@ -60,8 +60,8 @@ fn uri(directory: &Path) -> String {
 /// A server that cannot be started, with the reason. The other servers are not affected.
 struct UnusableServer(String);
 
-impl Launch for UnusableServer {
-    fn launch(&self, _: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
+impl ServerLauncher for UnusableServer {
+    fn launch(&self, _: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
         let fault = LaunchFault { why: format!("cannot be used: {}", self.0), passing: false };
         Box::pin(std::future::ready(Err(fault)))
     }
@@ -80,24 +80,24 @@ pub(crate) fn described(
     config: &Config,
     (cwd, dirs): (&Path, &UserDirs),
     shared: &ServerProcesses,
-) -> Result<Server, String> {
+) -> Result<McpServerConfig, String> {
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
             let bounds = compose::confined(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
             let program = Program { processes, queue, ..program(command, table, cwd, bounds) };
-            Transport::Program(Arc::new(kept_out(program, config, dirs)))
+            ServerTransport::Program(Arc::new(kept_out(program, config, dirs)))
         }
-        (None, Some(url)) => Transport::Http(http(url, table, dirs)?),
+        (None, Some(url)) => ServerTransport::Http(http(url, table, dirs)?),
         (None, None) => return Err("it needs a `command`, or a `url`".to_owned()),
     };
     let approval = |approval: ServerApproval| match approval {
-        ServerApproval::Auto => Approval::Auto,
-        ServerApproval::Ask => Approval::Ask,
-        ServerApproval::Allow => Approval::Allow,
+        ServerApproval::Auto => CallApproval::Auto,
+        ServerApproval::Ask => CallApproval::Ask,
+        ServerApproval::Allow => CallApproval::Allow,
     };
-    Ok(Server {
+    Ok(McpServerConfig {
         startup_timeout: table.startup_timeout(),
         tool_timeout: table.tool_timeout(),
         enabled_tools: table.enabled_tools.clone(),
@@ -107,9 +107,9 @@ pub(crate) fn described(
             table.sandbox,
             Some(config::SandboxMode::External | config::SandboxMode::DangerFullAccess)
         ),
-        approval: table.approval.map_or(Approval::Auto, approval),
+        approval: table.approval.map_or(CallApproval::Auto, approval),
         approvals: table.tools.iter().map(|(tool, table)| (tool.clone(), approval(table.approval))).collect(),
-        ..Server::new(name, transport)
+        ..McpServerConfig::new(name, transport)
     })
 }
 
@@ -160,11 +160,11 @@ fn kept_out(mut program: Program, config: &Config, dirs: &UserDirs) -> Program {
 }
 
 /// Returns the store of OAuth tokens.
-fn tokens(dirs: &UserDirs) -> Option<Arc<Tokens>> {
-    private::tokens(dirs).map(|directory| Arc::new(Tokens::below(&directory)))
+fn tokens(dirs: &UserDirs) -> Option<Arc<TokenStore>> {
+    private::tokens(dirs).map(|directory| Arc::new(TokenStore::below(&directory)))
 }
 
-fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<Http, String> {
+fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport, String> {
     let variable = |name: &String| {
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("your variable `{name}` is not set; it holds what the server is given"))
@@ -175,15 +175,15 @@ fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<Http, String>
     }
     let bearer = table.bearer_token_env_var.as_ref().map(variable).transpose()?;
     let client = match &table.oauth {
-        None => ClientId::Any,
-        Some(oauth) => ClientId::Registered {
+        None => OAuthClientId::Any,
+        Some(oauth) => OAuthClientId::Registered {
             id: oauth.client_id.clone(),
             secret: oauth.client_secret_env_var.as_ref().map(variable).transpose()?,
         },
     };
     let tokens = tokens(dirs).filter(|_| bearer.is_none());
-    let auth = tokens.map(|tokens| Auth { client, scopes: table.scopes.clone(), ..Auth::new(tokens) });
-    Ok(Http { headers, bearer, auth, ..Http::new(url) })
+    let auth = tokens.map(|tokens| OAuthConfig { client, scopes: table.scopes.clone(), ..OAuthConfig::new(tokens) });
+    Ok(HttpTransport { headers, bearer, auth, ..HttpTransport::new(url) })
 }
 
 /// Stores tool definitions, one file for each server.
@@ -231,7 +231,7 @@ impl PinFile {
     }
 }
 
-impl Pins for PinFile {
+impl DefinitionPins for PinFile {
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let pinned = read.entry(server.to_owned()).or_insert_with(|| self.load(server));
@@ -266,7 +266,7 @@ pub(crate) enum ServerNotices {
     Wrong,
 }
 
-impl WatchServers for ServerNotices {
+impl ServerObserver for ServerNotices {
     fn saw(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { gaps, .. } = event
             && !gaps.is_empty()

@@ -14,11 +14,11 @@ use testkit::Scripted;
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, Place, ToolCall, ToolSource};
 use toolgate_mcp::{
-    Auth, ClientId, Elicit, Elicitation, Elicited, Health, Http, Means, Opener, Server, Servers, Tokens,
-    Transport, Wants, alias, login,
+    OAuthConfig, OAuthClientId, Elicitor, Elicitation, ElicitationAnswer, ServerHealth, HttpTransport, McpClientDeps, BrowserOpener, McpServerConfig, McpServers, TokenStore,
+    ServerTransport, ElicitationKind, alias, login,
 };
 
-type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type ConformanceResult<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Our client metadata document in the suite.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -27,52 +27,52 @@ const LOGINS: usize = 3;
 const NAME: &str = "suite";
 
 #[tokio::main]
-pub(crate) async fn main() -> Outcome<()> {
+pub(crate) async fn main() -> ConformanceResult<()> {
     let url = std::env::args().next_back().ok_or("the URL of a server is the last argument")?;
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
     let context: Value = serde_json::from_str(&context)?;
     let state = tempfile::tempdir()?;
-    let tokens = Arc::new(Tokens::below(state.path()));
+    let tokens = Arc::new(TokenStore::below(state.path()));
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
     let client = match text("client_id") {
-        Some(id) => ClientId::Registered { id, secret: text("client_secret") },
-        None => ClientId::Document(DOCUMENT.to_owned()),
+        Some(id) => OAuthClientId::Registered { id, secret: text("client_secret") },
+        None => OAuthClientId::Document(DOCUMENT.to_owned()),
     };
-    let auth = Auth { client, ..Auth::new(tokens) };
-    let http = Http { auth: Some(auth), ..Http::new(url) };
-    let server = Server::new(NAME, Transport::Http(http));
+    let auth = OAuthConfig { client, ..OAuthConfig::new(tokens) };
+    let http = HttpTransport { auth: Some(auth), ..HttpTransport::new(url) };
+    let server = McpServerConfig::new(NAME, ServerTransport::Http(http));
     let calls = context.get("toolCalls").and_then(Value::as_array).cloned();
     // ends: after `LOGINS` rounds
     for _ in 0..LOGINS {
         match used(&server, calls.as_deref()).await? {
-            Used::Yes => return Ok(()),
-            Used::LoginWanted => {
-                let logged_in = login(&server, &Browser).await?;
+            LoginState::Yes => return Ok(()),
+            LoginState::LoginWanted => {
+                let logged_in = login(&server, &AutoLoginBrowser).await?;
                 tell(&format!("logged in: {logged_in:?}"));
             }
         }
     }
     match used(&server, calls.as_deref()).await? {
-        Used::Yes => Ok(()),
-        Used::LoginWanted => Err("the server is never content".into()),
+        LoginState::Yes => Ok(()),
+        LoginState::LoginWanted => Err("the server is never content".into()),
     }
 }
 
-enum Used {
+enum LoginState {
     Yes,
     LoginWanted,
 }
 
 /// Starts the server and calls its tools: those of the suite's list, otherwise all of them.
-async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
-    let means = Means { elicit: Some(Arc::new(Defaults)), ..Means::default() };
-    let servers = Servers::start(vec![server.clone()], &means);
+async fn used(server: &McpServerConfig, calls: Option<&[Value]>) -> ConformanceResult<LoginState> {
+    let means = McpClientDeps { elicit: Some(Arc::new(AcceptDefaults)), ..McpClientDeps::default() };
+    let servers = McpServers::start(vec![server.clone()], &means);
     servers.settled(None).await;
     match servers.health().remove(0).1 {
-        Health::Ready { tools, left_out, .. } => tell(&format!("ready: {tools:?}, without {left_out:?}")),
-        Health::Failed(why) if wants_login(&why) => return Ok(Used::LoginWanted),
-        Health::Failed(why) => return Err(why.into()),
-        Health::Starting => return Err("it did not start".into()),
+        ServerHealth::Ready { tools, left_out, .. } => tell(&format!("ready: {tools:?}, without {left_out:?}")),
+        ServerHealth::Failed(why) if wants_login(&why) => return Ok(LoginState::LoginWanted),
+        ServerHealth::Failed(why) => return Err(why.into()),
+        ServerHealth::Starting => return Err("it did not start".into()),
     }
     // This scenario mistakes the stream of every session for the reopened one, unless it was open before.
     if std::env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario == "sse-retry") {
@@ -89,10 +89,10 @@ async fn used(server: &Server, calls: Option<&[Value]>) -> Outcome<Used> {
         let said = format!("{:?}", output.items);
         tell(&format!("{name} {arguments}: {said}"));
         if wants_login(&said) {
-            return Ok(Used::LoginWanted);
+            return Ok(LoginState::LoginWanted);
         }
     }
-    Ok(Used::Yes)
+    Ok(LoginState::Yes)
 }
 
 /// Returns whether a text tells the user to log in.
@@ -104,7 +104,7 @@ fn named(call: &Value) -> String {
     alias(NAME, call["name"].as_str().unwrap_or_default())
 }
 
-fn router(servers: &Servers) -> Outcome<ToolRouter> {
+fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let tools = servers.offered();
     let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
     let root = std::env::temp_dir();
@@ -130,18 +130,18 @@ fn some(tool: &dyn tool::AnyTool) -> Value {
 }
 
 /// A user who accepts every form with its defaults.
-struct Defaults;
+struct AcceptDefaults;
 
-impl Elicit for Defaults {
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+impl Elicitor for AcceptDefaults {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         let answer = match &elicitation.wants {
-            Wants::Visit(_) => Elicited::Declined,
-            Wants::Form(schema) => {
+            ElicitationKind::Visit(_) => ElicitationAnswer::Declined,
+            ElicitationKind::Form(schema) => {
                 let properties = schema.get("properties").and_then(Value::as_object);
                 let filled = properties.into_iter().flatten();
                 let filled =
                     filled.filter_map(|(name, one)| Some((name.clone(), one.get("default")?.clone())));
-                Elicited::Accepted(Some(Value::Object(filled.collect())))
+                ElicitationAnswer::Accepted(Some(Value::Object(filled.collect())))
             }
         };
         Box::pin(std::future::ready(answer))
@@ -149,15 +149,15 @@ impl Elicit for Defaults {
 }
 
 /// A browser in which the user is logged in already.
-struct Browser;
+struct AutoLoginBrowser;
 
-impl Opener for Browser {
+impl BrowserOpener for AutoLoginBrowser {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move { visit(address).await.map_err(|error| error.to_string()) })
     }
 }
 
-async fn visit(address: &str) -> Outcome<()> {
+async fn visit(address: &str) -> ConformanceResult<()> {
     let browser = reqwest::Client::builder().timeout(Duration::from_secs(10)).build()?;
     let page = browser.get(address).send().await?;
     tell(&format!("{address}: {}", page.status()));

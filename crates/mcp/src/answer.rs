@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tool::{Image, Item, ToolOutput};
 
-use crate::peer::{Answer, Block};
+use crate::peer::{CallAnswer, AnswerBlock};
 
 /// Image types that models accept.
 const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -15,8 +15,8 @@ const LARGEST_PICTURE: usize = 5 << 20;
 const MOST_BLOCKS: usize = 200;
 
 /// Returns the answer as tool output: text as text, images as images, anything else as one line.
-pub(crate) fn output(answer: Answer) -> ToolOutput {
-    let Answer { blocks, structured, failed } = answer;
+pub(crate) fn output(answer: CallAnswer) -> ToolOutput {
+    let CallAnswer { blocks, structured, failed } = answer;
     let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
     let more = blocks.len().saturating_sub(MOST_BLOCKS);
     let mut items: Vec<Item> = Vec::new();
@@ -40,9 +40,9 @@ pub(crate) fn output(answer: Answer) -> ToolOutput {
 }
 
 /// Returns whether the texts contain all of the structured data: as JSON, or each value as a text of its own.
-fn says(blocks: &[Block], structured: &Value) -> bool {
-    let text = |block: &Block| match block {
-        Block::Text(text) => Some(text.trim().to_owned()),
+fn says(blocks: &[AnswerBlock], structured: &Value) -> bool {
+    let text = |block: &AnswerBlock| match block {
+        AnswerBlock::Text(text) => Some(text.trim().to_owned()),
         _ => None,
     };
     let mut texts: Vec<String> = blocks.iter().take(MOST_BLOCKS).filter_map(text).collect();
@@ -68,18 +68,18 @@ fn repeats(value: &Value, texts: &[String], read: &[Value]) -> bool {
     }
 }
 
-fn item(block: Block) -> Item {
+fn item(block: AnswerBlock) -> Item {
     match block {
-        Block::Text(text) => Item::Text(text),
-        Block::Image { mime, data } => picture(&mime, &data),
-        Block::Audio { mime, data } => Item::Text(media("audio", &mime, &data)),
-        Block::Link { uri, name, about } => {
+        AnswerBlock::Text(text) => Item::Text(text),
+        AnswerBlock::Image { mime, data } => picture(&mime, &data),
+        AnswerBlock::Audio { mime, data } => Item::Text(media("audio", &mime, &data)),
+        AnswerBlock::Link { uri, name, about } => {
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
             Item::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
         }
-        Block::Resource { uri, text: Some(text), .. } => Item::Text(format!("[resource {uri}]\n{text}")),
-        Block::Unknown { kind } => Item::Text(unknown(&kind)),
-        Block::Resource { uri, mime, blob, .. } => {
+        AnswerBlock::Resource { uri, text: Some(text), .. } => Item::Text(format!("[resource {uri}]\n{text}")),
+        AnswerBlock::Unknown { kind } => Item::Text(unknown(&kind)),
+        AnswerBlock::Resource { uri, mime, blob, .. } => {
             let mime = mime.unwrap_or_default();
             if PICTURES.contains(&&*mime) {
                 return picture(&mime, &blob.unwrap_or_default());
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn told(answer: Answer) -> String {
+    fn told(answer: CallAnswer) -> String {
         let output = output(answer);
         let item = |item: &Item| match item {
             Item::Text(text) => text.clone(),
@@ -129,31 +129,31 @@ mod tests {
         format!("{}\n{}", if output.success { "ok" } else { "failed" }, items.join("\n"))
     }
 
-    fn answer(blocks: Vec<Block>) -> Answer {
-        Answer { blocks, structured: None, failed: false }
+    fn answer(blocks: Vec<AnswerBlock>) -> CallAnswer {
+        CallAnswer { blocks, structured: None, failed: false }
     }
 
     #[test]
     fn text_is_text_and_pictures_are_pictures() {
-        let image = |mime: &str, data: &str| Block::Image { mime: mime.to_owned(), data: data.to_owned() };
+        let image = |mime: &str, data: &str| AnswerBlock::Image { mime: mime.to_owned(), data: data.to_owned() };
         let blocks = vec![
-            Block::Text("{\"a\": 1}".to_owned()),
+            AnswerBlock::Text("{\"a\": 1}".to_owned()),
             image("image/png", "aGVsbG8="),
             image("image/png", "???"),
             image("image/svg+xml", "aGVsbG8="),
-            Block::Audio { mime: "audio/wav".to_owned(), data: "aGVsbG8=".to_owned() },
-            Block::Link {
+            AnswerBlock::Audio { mime: "audio/wav".to_owned(), data: "aGVsbG8=".to_owned() },
+            AnswerBlock::Link {
                 uri: "file:///x".to_owned(),
                 name: "x".to_owned(),
                 about: Some("a file".to_owned()),
             },
-            Block::Resource {
+            AnswerBlock::Resource {
                 uri: "test://a".to_owned(),
                 mime: None,
                 text: Some("body".to_owned()),
                 blob: None,
             },
-            Block::Resource {
+            AnswerBlock::Resource {
                 uri: "test://b".to_owned(),
                 mime: None,
                 text: None,
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn data_that_no_text_repeats_is_told() {
         let told = |texts: &[&str]| {
-            let blocks = texts.iter().map(|text| Block::Text((*text).to_owned())).collect();
-            told(Answer { structured: Some(json!({"a": 1, "b": [2]})), ..answer(blocks) })
+            let blocks = texts.iter().map(|text| AnswerBlock::Text((*text).to_owned())).collect();
+            told(CallAnswer { structured: Some(json!({"a": 1, "b": [2]})), ..answer(blocks) })
         };
         insta::assert_snapshot!(told(&["It is one."]), @r#"
         ok
@@ -207,14 +207,14 @@ mod tests {
             (json!({"content": "a"}), &[], false),
         ];
         for (structured, texts, told) in rows {
-            let blocks: Vec<Block> = texts.iter().map(|text| Block::Text((*text).to_owned())).collect();
+            let blocks: Vec<AnswerBlock> = texts.iter().map(|text| AnswerBlock::Text((*text).to_owned())).collect();
             assert_eq!(says(&blocks, &structured), told, "{structured} {texts:?}");
         }
     }
 
     #[test]
     fn what_nobody_knows_is_told_of() {
-        let blocks = vec![Block::Unknown { kind: "holo\u{1b}gram".to_owned() }];
+        let blocks = vec![AnswerBlock::Unknown { kind: "holo\u{1b}gram".to_owned() }];
         insta::assert_snapshot!(told(answer(blocks)), @"
         ok
         [content of kind `hologram`, which cannot be shown here]
@@ -228,7 +228,7 @@ mod tests {
         ok
         (it answers nothing)
         ");
-        insta::assert_snapshot!(told(Answer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @r#"
+        insta::assert_snapshot!(told(CallAnswer { structured: Some(json!({"a": 1})), failed: true, ..nothing }), @r#"
         failed
         {"a":1}
         "#);

@@ -10,14 +10,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, Cx};
 
-use crate::definition::Pins;
-use crate::elicit::{Elicit, Elicitation, Elicited};
-use crate::link::{Client, Link, pipes};
+use crate::definition::DefinitionPins;
+use crate::elicit::{Elicitor, Elicitation, ElicitationAnswer};
+use crate::link::{ClientProfile, RmcpLink, pipes};
 use crate::listing::listed;
-use crate::peer::{About, Peer, Trouble};
-use crate::program::{LastWords, Program};
-use crate::server::{Landing, Server, Transport};
-use crate::tools::Offer;
+use crate::peer::{ServerDescription, ServerPeer, PeerError};
+use crate::program::{StderrTail, ServerProgram};
+use crate::server::{LandChangesFn, McpServerConfig, ServerTransport};
+use crate::tools::ToolOffer;
 
 /// Maximum number of failed starts, and the first and the longest pause between starts.
 const TRIES: usize = 3;
@@ -38,15 +38,15 @@ const LISTED_AGAIN: Duration = Duration::from_secs(2);
 
 /// Dependencies that all servers share.
 #[derive(Clone, Default)]
-pub struct Means {
+pub struct McpClientDeps {
     /// Answers the servers' questions to the user; questions are declined if `None`.
-    pub elicit: Option<Arc<dyn Elicit>>,
+    pub elicit: Option<Arc<dyn Elicitor>>,
     /// Workspace directories that servers are told about, as URIs.
     pub roots: Vec<String>,
     /// Remembers the tool definitions in use.
-    pub pins: Option<Arc<dyn Pins>>,
+    pub pins: Option<Arc<dyn DefinitionPins>>,
     /// Observes the state of servers.
-    pub watch: Option<Arc<dyn WatchServers>>,
+    pub watch: Option<Arc<dyn ServerObserver>>,
     /// All configured servers, some of which may not be started here.
     pub configured: Vec<String>,
     /// Maximum bytes of tool definitions for the model; [`BUDGET`](crate::BUDGET) if `None`.
@@ -54,7 +54,7 @@ pub struct Means {
 }
 
 /// Observes the state of servers.
-pub trait WatchServers: Send + Sync {
+pub trait ServerObserver: Send + Sync {
     /// Reports a state change. Must not block.
     fn saw(&self, server: &str, event: &ServerEvent);
 }
@@ -67,7 +67,7 @@ pub enum ServerEvent {
     /// It is ready.
     Ready {
         /// Its self-description.
-        about: About,
+        about: ServerDescription,
         /// Number of tools in use.
         tools: usize,
         /// Tools not in use, each with the reason.
@@ -92,15 +92,15 @@ pub enum ServerEvent {
 }
 
 /// A server and its state.
-pub(crate) struct Connection {
-    pub(crate) server: Arc<Server>,
-    pub(crate) pins: Option<Arc<dyn Pins>>,
-    means: Means,
-    state: watch::Sender<State>,
+pub(crate) struct McpConnection {
+    pub(crate) server: Arc<McpServerConfig>,
+    pub(crate) pins: Option<Arc<dyn DefinitionPins>>,
+    means: McpClientDeps,
+    state: watch::Sender<ServerState>,
     /// Its tools as last listed. They stay available while it restarts.
-    offer: Mutex<Arc<Offer>>,
+    offer: Mutex<Arc<ToolOffer>>,
     /// Lands the changes that its program made inside its confinement.
-    landing: Mutex<Option<Landing>>,
+    landing: Mutex<Option<LandChangesFn>>,
     /// Gaps in its confinement.
     gaps: Mutex<Vec<&'static str>>,
     /// Number of its open questions.
@@ -110,26 +110,26 @@ pub(crate) struct Connection {
 
 /// State of a server.
 #[derive(Clone)]
-pub(crate) enum State {
+pub(crate) enum ServerState {
     Starting,
-    Ready(Arc<dyn Peer>),
+    Ready(Arc<dyn ServerPeer>),
     Failed { why: String, retries: bool },
     Over,
 }
 
-impl Connection {
-    pub(crate) fn new(server: Server, means: Means) -> Arc<Self> {
+impl McpConnection {
+    pub(crate) fn new(server: McpServerConfig, means: McpClientDeps) -> Arc<Self> {
         let asking = Arc::new(AtomicUsize::new(0));
         let elicit = means
             .elicit
             .clone()
-            .map(|inner| Arc::new(Counted { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicit>);
-        let means = Means { elicit, ..means };
+            .map(|inner| Arc::new(CountingElicitor { inner, asking: Arc::clone(&asking) }) as Arc<dyn Elicitor>);
+        let means = McpClientDeps { elicit, ..means };
         Arc::new(Self {
             server: Arc::new(server),
             pins: means.pins.clone(),
             means,
-            state: watch::Sender::new(State::Starting),
+            state: watch::Sender::new(ServerState::Starting),
             offer: Mutex::default(),
             landing: Mutex::default(),
             gaps: Mutex::default(),
@@ -138,12 +138,12 @@ impl Connection {
         })
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }
 
     /// Returns its tools.
-    pub(crate) fn offer(&self) -> Arc<Offer> {
+    pub(crate) fn offer(&self) -> Arc<ToolOffer> {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -165,31 +165,31 @@ impl Connection {
         self.server.believed && self.gaps().is_empty()
     }
 
-    fn offers(&self, offer: Offer) {
+    fn offers(&self, offer: ToolOffer) {
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
     /// Waits until the server is ready, or returns the reason why it is not.
-    pub(crate) async fn live(&self) -> Result<Arc<dyn Peer>, String> {
+    pub(crate) async fn live(&self) -> Result<Arc<dyn ServerPeer>, String> {
         let mut states = self.state.subscribe();
         let settled = states.wait_for(|state| match state {
             // A closed peer is about to be restarted.
-            State::Ready(peer) => !peer.is_over(),
-            State::Over => true,
-            State::Failed { retries, .. } => !retries,
-            State::Starting => false,
+            ServerState::Ready(peer) => !peer.is_over(),
+            ServerState::Over => true,
+            ServerState::Failed { retries, .. } => !retries,
+            ServerState::Starting => false,
         });
         let limit = self.server.startup_timeout;
         // The starting task reports a timeout first.
         match timeout(limit + SETTLES, settled).await {
             Ok(Ok(state)) => match &*state {
-                State::Ready(peer) => Ok(Arc::clone(peer)),
-                State::Failed { why, .. } => Err(why.clone()),
-                State::Starting | State::Over => Err("is over".to_owned()),
+                ServerState::Ready(peer) => Ok(Arc::clone(peer)),
+                ServerState::Failed { why, .. } => Err(why.clone()),
+                ServerState::Starting | ServerState::Over => Err("is over".to_owned()),
             },
             Ok(Err(_)) => Err("is over".to_owned()),
             Err(_) => Err(match self.state() {
-                State::Failed { why, .. } => why,
+                ServerState::Failed { why, .. } => why,
                 _ => format!("has not started within {} s", limit.as_secs()),
             }),
         }
@@ -232,11 +232,11 @@ impl Connection {
             () = stop.cancelled() => {}
             () = Arc::clone(&self).kept() => {}
         }
-        if let Transport::Program(launch) = &self.server.transport {
+        if let ServerTransport::Program(launch) = &self.server.transport {
             launch.settled().await;
         }
-        self.state.send_replace(State::Over);
-        self.offers(Offer::default());
+        self.state.send_replace(ServerState::Over);
+        self.offers(ToolOffer::default());
     }
 
     async fn kept(self: Arc<Self>) {
@@ -246,17 +246,17 @@ impl Connection {
             self.tell(&ServerEvent::Starting);
             let began = Instant::now();
             let outcome = Arc::clone(&self).lived(began).await;
-            let was_ready = matches!(self.state(), State::Ready(_));
+            let was_ready = matches!(self.state(), ServerState::Ready(_));
             failures = if was_ready && began.elapsed() > LIVED { 0 } else { failures + 1 };
             let pause =
                 (FIRST_PAUSE * 2_u32.saturating_pow(failures.saturating_sub(1).min(16))).min(LONGEST_PAUSE);
             let retries =
                 outcome.passing && (was_ready || usize::try_from(failures).unwrap_or(TRIES) < TRIES);
             let why = outcome.why;
-            self.state.send_replace(State::Failed { why: why.clone(), retries });
+            self.state.send_replace(ServerState::Failed { why: why.clone(), retries });
             self.tell(&ServerEvent::Failed { why, again_in: retries.then_some(pause) });
             if !retries {
-                self.offers(Offer::default());
+                self.offers(ToolOffer::default());
                 return std::future::pending().await;
             }
             sleep(pause).await;
@@ -264,13 +264,13 @@ impl Connection {
     }
 
     /// Runs one life of the server, and returns when it has ended.
-    async fn lived(self: Arc<Self>, began: Instant) -> End {
+    async fn lived(self: Arc<Self>, began: Instant) -> ServerEnd {
         let mut started = match timeout(self.server.startup_timeout, Arc::clone(&self).started()).await {
             Ok(Ok(started)) => started,
             Ok(Err(end)) => return end,
             Err(_) => {
                 let why = format!("has not started within {} s", self.server.startup_timeout.as_secs());
-                return End { why, passing: true };
+                return ServerEnd { why, passing: true };
             }
         };
         let offer = self.offer();
@@ -281,7 +281,7 @@ impl Connection {
             gaps: self.gaps(),
             took: began.elapsed(),
         });
-        self.state.send_replace(State::Ready(Arc::clone(&started.peer)));
+        self.state.send_replace(ServerState::Ready(Arc::clone(&started.peer)));
         let peer = Arc::clone(&started.peer);
         tokio::select! {
             end = started.ended() => end,
@@ -290,7 +290,7 @@ impl Connection {
     }
 
     /// Lists the tools again whenever the server reports a change. Returns if listing fails.
-    async fn heard(self: &Arc<Self>, peer: &dyn Peer) -> End {
+    async fn heard(self: &Arc<Self>, peer: &dyn ServerPeer) -> ServerEnd {
         // ends: with the task
         loop {
             peer.changed().await;
@@ -298,79 +298,79 @@ impl Connection {
             sleep(SETTLES).await;
             match timeout(self.server.startup_timeout, listed(peer)).await {
                 Ok(Ok(listed)) => {
-                    let offer = Offer::of(self, listed);
+                    let offer = ToolOffer::of(self, listed);
                     if offer.definitions != self.offer().definitions {
                         self.tell(&ServerEvent::ToolsChanged { tools: offer.tools.len() });
                         self.offers(offer);
                     }
                 }
-                Ok(Err(trouble)) => return End::of(trouble, None).await,
-                Err(_) => return End { why: "does not list its tools any more".to_owned(), passing: true },
+                Ok(Err(trouble)) => return ServerEnd::of(trouble, None).await,
+                Err(_) => return ServerEnd { why: "does not list its tools any more".to_owned(), passing: true },
             }
             sleep(LISTED_AGAIN).await;
         }
     }
 
-    async fn started(self: Arc<Self>) -> Result<Started, End> {
-        let client = Client {
+    async fn started(self: Arc<Self>) -> Result<StartedServer, ServerEnd> {
+        let client = ClientProfile {
             server: self.server.name.clone(),
             roots: self.means.roots.clone(),
             elicit: self.means.elicit.clone(),
         };
-        let (peer, program): (Arc<dyn Peer>, _) = match &self.server.transport {
-            Transport::Http(http) => match Link::to_http(client, http).await {
+        let (peer, program): (Arc<dyn ServerPeer>, _) = match &self.server.transport {
+            ServerTransport::Http(http) => match RmcpLink::to_http(client, http).await {
                 Ok(link) => (Arc::new(link), None),
-                Err(trouble) => return Err(End::of(trouble, None).await),
+                Err(trouble) => return Err(ServerEnd::of(trouble, None).await),
             },
-            Transport::Program(launch) => {
+            ServerTransport::Program(launch) => {
                 let (ends, theirs) =
-                    pipes().map_err(|error| End { why: error.to_string(), passing: true })?;
+                    pipes().map_err(|error| ServerEnd { why: error.to_string(), passing: true })?;
                 let running = launch.launch(theirs).await;
-                let running = running.map_err(|fault| End { why: fault.why, passing: fault.passing })?;
+                let running = running.map_err(|fault| ServerEnd { why: fault.why, passing: fault.passing })?;
                 *self.landing.lock().unwrap_or_else(PoisonError::into_inner) = running.landing();
                 *self.gaps.lock().unwrap_or_else(PoisonError::into_inner) = running.gaps();
-                let mut program = Program::new(running, ends.errors);
+                let mut program = ServerProgram::new(running, ends.errors);
                 let link = tokio::select! {
-                    link = Link::to_program(client, ends.output, ends.input) => link,
+                    link = RmcpLink::to_program(client, ends.output, ends.input) => link,
                     how = program.running.ended() => {
                         let why = program.words.after(&format!("has ended: {how}")).await;
-                        return Err(End { why, passing: true });
+                        return Err(ServerEnd { why, passing: true });
                     }
                 };
                 match link {
                     Ok(link) => (Arc::new(link), Some(program)),
                     Err(trouble) => {
-                        let gone = matches!(trouble, Trouble::Gone(_));
+                        let gone = matches!(trouble, PeerError::Gone(_));
                         let end = if gone { program.farewell().await } else { None };
                         return Err(match end {
                             Some(end) => end,
-                            None => End::of(trouble, Some(&program.words)).await,
+                            None => ServerEnd::of(trouble, Some(&program.words)).await,
                         });
                     }
                 }
             }
         };
         match listed(&*peer).await {
-            Ok(listed) => self.offers(Offer::of(&self, listed)),
+            Ok(listed) => self.offers(ToolOffer::of(&self, listed)),
             Err(trouble) => {
-                return Err(End::of(trouble, program.as_ref().map(|program| &program.words)).await);
+                return Err(ServerEnd::of(trouble, program.as_ref().map(|program| &program.words)).await);
             }
         }
-        Ok(Started { peer, program })
+        Ok(StartedServer { peer, program })
     }
 }
 
 /// The reason why a life ended.
-struct End {
+struct ServerEnd {
     why: String,
     /// A restart may help.
     passing: bool,
 }
 
-impl End {
-    async fn of(trouble: Trouble, words: Option<&LastWords>) -> Self {
+impl ServerEnd {
+    async fn of(trouble: PeerError, words: Option<&StderrTail>) -> Self {
         let why = format!("cannot be used: {trouble}");
-        let passing = !matches!(trouble, Trouble::Unauthorized(_) | Trouble::Nonsense(_));
+        let passing = !matches!(trouble, PeerError::Unauthorized(_) | PeerError::Nonsense(_));
         match words {
             Some(words) => Self { why: words.after(&why).await, passing },
             None => Self { why, passing },
@@ -378,28 +378,28 @@ impl End {
     }
 }
 
-impl Program {
+impl ServerProgram {
     /// Returns the exit status if the program has just ended. A program closes its output before it exits, and its
     /// exit status says more.
-    async fn farewell(&mut self) -> Option<End> {
+    async fn farewell(&mut self) -> Option<ServerEnd> {
         let how = timeout(FAREWELL, self.running.ended()).await.ok()?;
         let why = self.words.after(&format!("has ended: {how}")).await;
-        Some(End { why, passing: true })
+        Some(ServerEnd { why, passing: true })
     }
 }
 
 /// A started server.
-struct Started {
-    peer: Arc<dyn Peer>,
-    program: Option<Program>,
+struct StartedServer {
+    peer: Arc<dyn ServerPeer>,
+    program: Option<ServerProgram>,
 }
 
-impl Started {
+impl StartedServer {
     /// Waits for its end.
-    async fn ended(&mut self) -> End {
+    async fn ended(&mut self) -> ServerEnd {
         let Some(program) = &mut self.program else {
             let why = self.peer.ended().await;
-            return End {
+            return ServerEnd {
                 why: why.as_deref().map_or("has closed the connection".to_owned(), cut),
                 passing: true,
             };
@@ -407,7 +407,7 @@ impl Started {
         tokio::select! {
             how = program.running.ended() => {
                 let why = program.words.after(&format!("has ended: {how}")).await;
-                End { why, passing: true }
+                ServerEnd { why, passing: true }
             }
             why = self.peer.ended() => {
                 // A program that has closed its output is about to exit, and ends with this value.
@@ -415,7 +415,7 @@ impl Started {
                 let why = why.as_deref().map_or("has stopped answering".to_owned(), cut);
                 match program.farewell().await {
                     Some(end) if !ours => end,
-                    Some(_) | None => End { why: program.words.after(&why).await, passing: true },
+                    Some(_) | None => ServerEnd { why: program.words.after(&why).await, passing: true },
                 }
             }
         }
@@ -428,27 +428,27 @@ fn cut(why: &str) -> String {
 }
 
 /// Counts the open questions of a server.
-struct Counted {
-    inner: Arc<dyn Elicit>,
+struct CountingElicitor {
+    inner: Arc<dyn Elicitor>,
     asking: Arc<AtomicUsize>,
 }
 
-struct Thinking<'a>(&'a AtomicUsize);
+struct OpenQuestionGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Thinking<'_> {
+impl Drop for OpenQuestionGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Elicit for Counted {
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+impl Elicitor for CountingElicitor {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             let waiting = self.asking.fetch_add(1, Ordering::Relaxed);
-            let _thinking = Thinking(&self.asking);
+            let _thinking = OpenQuestionGuard(&self.asking);
             // Declines if too many questions are open.
             if waiting >= MOST_QUESTIONS {
-                return Elicited::Declined;
+                return ElicitationAnswer::Declined;
             }
             self.inner.elicit(elicitation).await
         })

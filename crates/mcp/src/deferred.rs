@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{AnyTool, Cx, Lane, ToolError, ToolHandler, ToolOutput, ToolSpec};
 
-use crate::connection::Connection;
-use crate::search::Corpus;
-use crate::tools::Offer;
+use crate::connection::McpConnection;
+use crate::search::Bm25Index;
+use crate::tools::ToolOffer;
 
 /// Default and maximum number of search results.
 const FOUND: usize = 8;
@@ -22,11 +22,11 @@ pub const BUDGET: usize = 20_000;
 
 /// Names of the tools that were found, the latest last.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedTools {
     names: Mutex<VecDeque<String>>,
 }
 
-impl Loaded {
+impl LoadedTools {
     fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,7 +38,7 @@ impl Loaded {
     }
 
     /// Returns the found tools of `offers`, the latest first, within `budget` bytes.
-    pub(crate) fn within(&self, budget: usize, offers: &[Arc<Offer>]) -> Vec<Arc<dyn AnyTool>> {
+    pub(crate) fn within(&self, budget: usize, offers: &[Arc<ToolOffer>]) -> Vec<Arc<dyn AnyTool>> {
         let mut left = budget;
         let names: Vec<String> = self.lock().iter().rev().cloned().collect();
         let found = names.iter().filter_map(|name| offers.iter().find_map(|offer| offer.tools.get(name)));
@@ -70,8 +70,8 @@ fn described(spec: &ToolSpec) -> Value {
 
 /// The `tool_search` tool.
 pub(crate) struct ToolSearch {
-    pub(crate) connections: Arc<[Arc<Connection>]>,
-    pub(crate) loaded: Arc<Loaded>,
+    pub(crate) connections: Arc<[Arc<McpConnection>]>,
+    pub(crate) loaded: Arc<LoadedTools>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl ToolHandler for ToolSearch {
             .iter()
             .flat_map(|connection| connection.offer().tools.values().cloned().collect::<Vec<_>>())
             .collect();
-        let mut corpus = Corpus::default();
+        let mut corpus = Bm25Index::default();
         for tool in &tools {
             let spec = described(tool.spec());
             corpus.add(tool.spec().name(), spec["description"].as_str().unwrap_or_default());

@@ -5,19 +5,19 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::peer::Listed;
+use crate::peer::ListedTool;
 
 /// A tool definition in canonical form: independent of key order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Definition {
+pub(crate) struct ToolDefinition {
     /// The text, for diffs.
     pub(crate) text: String,
     /// The hash, for approvals and comparisons.
     pub(crate) hash: String,
 }
 
-impl Definition {
-    pub(crate) fn of(tool: &Listed) -> Self {
+impl ToolDefinition {
+    pub(crate) fn of(tool: &ListedTool) -> Self {
         let all = json!({
             "name": tool.name,
             "title": tool.title,
@@ -51,7 +51,7 @@ fn sorted(value: &Value) -> Value {
 }
 
 /// Remembers the tool definitions in use.
-pub trait Pins: Send + Sync {
+pub trait DefinitionPins: Send + Sync {
     /// Returns the definition of `tool` of `server` that was last used; an error if it is unknown.
     fn pinned(&self, server: &str, tool: &str) -> Result<Option<String>, String>;
 

@@ -11,12 +11,12 @@ pub struct Elicitation {
     /// The server's message.
     pub message: String,
     /// The requested input.
-    pub wants: Wants,
+    pub wants: ElicitationKind,
 }
 
 /// The requested input.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wants {
+pub enum ElicitationKind {
     /// A form: values for the properties of this flat schema.
     Form(Value),
     /// A visit to this URL.
@@ -25,7 +25,7 @@ pub enum Wants {
 
 /// The user's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Elicited {
+pub enum ElicitationAnswer {
     /// Accepted, with the values of a form.
     Accepted(Option<Value>),
     /// Declined.
@@ -35,9 +35,9 @@ pub enum Elicited {
 }
 
 /// Asks the user on behalf of servers.
-pub trait Elicit: Send + Sync {
+pub trait Elicitor: Send + Sync {
     /// Asks and waits for the answer.
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited>;
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
 }
 
 /// Words in field names that indicate a secret.

@@ -25,15 +25,15 @@ mod task;
 mod tls;
 mod tools;
 
-pub use auth::{Auth, ClientId, LoggedIn, LoginFault, Network, Opener, Tokens, TokensFault, login, logout};
-pub use connection::{Means, ServerEvent, WatchServers};
+pub use auth::{OAuthConfig, OAuthClientId, LoginOutcome, LoginFault, AuthServerNetwork, BrowserOpener, TokenStore, TokenStoreFault, login, logout};
+pub use connection::{McpClientDeps, ServerEvent, ServerObserver};
 pub use deferred::BUDGET;
-pub use definition::Pins;
-pub use elicit::{Elicit, Elicitation, Elicited, Wants};
+pub use definition::DefinitionPins;
+pub use elicit::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
 pub use names::{alias, by_path, may_be_of, prefix};
-pub use peer::About;
+pub use peer::ServerDescription;
 pub use server::{
-    Approval, Http, Landing, Launch, LaunchFault, Running, STARTUP_TIMEOUT, Server, TOOL_TIMEOUT, Transport,
+    CallApproval, HttpTransport, LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer, STARTUP_TIMEOUT, McpServerConfig, TOOL_TIMEOUT, ServerTransport,
 };
-pub use servers::{Health, Missing, Servers, own_names};
+pub use servers::{ServerHealth, MissingServer, McpServers, own_names};
 pub use stand_in::{CALL_TOOL, READ_RESOURCE};

@@ -13,7 +13,7 @@ pub(crate) const UNREAD: i32 = -32_768;
 
 /// The reason why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Excess {
+pub(crate) enum JsonExcess {
     #[error("it answers with more than {} MiB at once", LONGEST_MESSAGE >> 20)]
     Long,
     #[error("it answers with more than {MOST_VALUES} values at once")]
@@ -29,28 +29,28 @@ pub(crate) enum Excess {
 }
 
 /// Checks a complete message.
-pub(crate) fn whole(message: &[u8]) -> Result<(), Excess> {
-    let mut measure = Measure::default();
+pub(crate) fn whole(message: &[u8]) -> Result<(), JsonExcess> {
+    let mut measure = JsonMeter::default();
     message.iter().try_for_each(|byte| measure.take(*byte))
 }
 
 /// Incremental state of the check.
 #[derive(Default)]
-pub(crate) struct Measure {
-    start: Start,
+pub(crate) struct JsonMeter {
+    start: MessageStart,
     bytes: usize,
     values: usize,
     depth: usize,
     quoted: bool,
-    escape: Escape,
+    escape: EscapeState,
     /// A high surrogate was escaped, so a low one must follow.
     halved: bool,
-    letter: Letter,
+    letter: Utf8Sequence,
 }
 
 /// The beginning of a message.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum Start {
+enum MessageStart {
     #[default]
     Nothing,
     /// A bracket and nothing after it.
@@ -63,7 +63,7 @@ enum Start {
 
 /// The position in an escape sequence.
 #[derive(Default, Clone, Copy)]
-enum Escape {
+enum EscapeState {
     #[default]
     Outside,
     Begun,
@@ -73,42 +73,42 @@ enum Escape {
 
 /// The bytes that must follow in a UTF-8 sequence: their number, and the range of the next one.
 #[derive(Default, Clone, Copy)]
-struct Letter {
+struct Utf8Sequence {
     left: u8,
     from: u8,
     to: u8,
 }
 
-impl Measure {
+impl JsonMeter {
     /// Checks the next byte. Input that does not begin like a message is not limited.
-    pub(crate) fn take(&mut self, byte: u8) -> Result<(), Excess> {
+    pub(crate) fn take(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.begin(byte)?;
-        if matches!(self.start, Start::Nothing | Start::Noise) {
+        if matches!(self.start, MessageStart::Nothing | MessageStart::Noise) {
             return Ok(());
         }
         self.bytes += 1;
         if self.bytes > LONGEST_MESSAGE {
-            return Err(Excess::Long);
+            return Err(JsonExcess::Long);
         }
         if !self.letter.take(byte) {
-            return Err(Excess::Bytes);
+            return Err(JsonExcess::Bytes);
         }
         if self.quoted { self.quoted(byte) } else { self.counted(byte) }
     }
 
-    fn begin(&mut self, byte: u8) -> Result<(), Excess> {
+    fn begin(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.start = match (self.start, byte) {
-            (Start::Nothing | Start::List, b' ' | b'\t' | b'\r' | b'\n') => self.start,
-            (Start::Nothing, b'{') => Start::Message,
-            (Start::Nothing, b'[') => Start::List,
-            (Start::List, b'{') => return Err(Excess::Batch),
-            (Start::List | Start::Message, _) => Start::Message,
-            (Start::Nothing | Start::Noise, _) => Start::Noise,
+            (MessageStart::Nothing | MessageStart::List, b' ' | b'\t' | b'\r' | b'\n') => self.start,
+            (MessageStart::Nothing, b'{') => MessageStart::Message,
+            (MessageStart::Nothing, b'[') => MessageStart::List,
+            (MessageStart::List, b'{') => return Err(JsonExcess::Batch),
+            (MessageStart::List | MessageStart::Message, _) => MessageStart::Message,
+            (MessageStart::Nothing | MessageStart::Noise, _) => MessageStart::Noise,
         };
         Ok(())
     }
 
-    fn counted(&mut self, byte: u8) -> Result<(), Excess> {
+    fn counted(&mut self, byte: u8) -> Result<(), JsonExcess> {
         match byte {
             b'"' => self.quoted = true,
             b'{' | b'[' => (self.values, self.depth) = (self.values + 1, self.depth + 1),
@@ -117,35 +117,35 @@ impl Measure {
             _ => {}
         }
         if self.depth > DEEPEST {
-            return Err(Excess::Deep);
+            return Err(JsonExcess::Deep);
         }
-        if self.values > MOST_VALUES { Err(Excess::Many) } else { Ok(()) }
+        if self.values > MOST_VALUES { Err(JsonExcess::Many) } else { Ok(()) }
     }
 
-    fn quoted(&mut self, byte: u8) -> Result<(), Excess> {
+    fn quoted(&mut self, byte: u8) -> Result<(), JsonExcess> {
         self.escape = match (self.escape, byte) {
-            (Escape::Outside, b'\\') => Escape::Begun,
-            (Escape::Begun, b'u') => Escape::Digits(0, 0),
-            (Escape::Outside | Escape::Begun, _) if self.halved => return Err(Excess::Half),
-            (Escape::Outside, b'"') => {
+            (EscapeState::Outside, b'\\') => EscapeState::Begun,
+            (EscapeState::Begun, b'u') => EscapeState::Digits(0, 0),
+            (EscapeState::Outside | EscapeState::Begun, _) if self.halved => return Err(JsonExcess::Half),
+            (EscapeState::Outside, b'"') => {
                 self.quoted = false;
-                Escape::Outside
+                EscapeState::Outside
             }
-            (Escape::Outside | Escape::Begun, _) => Escape::Outside,
-            (Escape::Digits(3, worth), digit) => {
+            (EscapeState::Outside | EscapeState::Begun, _) => EscapeState::Outside,
+            (EscapeState::Digits(3, worth), digit) => {
                 self.half(worth * 16 + value(digit))?;
-                Escape::Outside
+                EscapeState::Outside
             }
-            (Escape::Digits(seen, worth), digit) => Escape::Digits(seen + 1, worth * 16 + value(digit)),
+            (EscapeState::Digits(seen, worth), digit) => EscapeState::Digits(seen + 1, worth * 16 + value(digit)),
         };
         Ok(())
     }
 
     /// Checks an escaped code unit for unpaired surrogates.
-    fn half(&mut self, escaped: u32) -> Result<(), Excess> {
+    fn half(&mut self, escaped: u32) -> Result<(), JsonExcess> {
         let (first, second) = ((0xD800..0xDC00).contains(&escaped), (0xDC00..0xE000).contains(&escaped));
         if self.halved != second {
-            return Err(Excess::Half);
+            return Err(JsonExcess::Half);
         }
         self.halved = first;
         Ok(())
@@ -157,7 +157,7 @@ fn value(digit: u8) -> u32 {
     char::from(digit).to_digit(16).unwrap_or_default()
 }
 
-impl Letter {
+impl Utf8Sequence {
     /// Returns whether the byte is valid here.
     fn take(&mut self, byte: u8) -> bool {
         if self.left > 0 {
@@ -192,25 +192,25 @@ mod tests {
         let deep = |levels: usize| [b"[".repeat(levels), b"]".repeat(levels)].concat();
         let many = |values: usize| [b"[0".to_vec(), b",0".repeat(values - 1), b"]".to_vec()].concat();
         let long = |bytes: usize| [b"{\"".to_vec(), b"x".repeat(bytes - 2)].concat();
-        let rows: Vec<(&str, Vec<u8>, Result<(), Excess>)> = vec![
+        let rows: Vec<(&str, Vec<u8>, Result<(), JsonExcess>)> = vec![
             ("as deep as may be", deep(DEEPEST), Ok(())),
-            ("deeper", deep(DEEPEST + 1), Err(Excess::Deep)),
+            ("deeper", deep(DEEPEST + 1), Err(JsonExcess::Deep)),
             ("as many as may be", many(MOST_VALUES), Ok(())),
-            ("more", many(MOST_VALUES + 1), Err(Excess::Many)),
+            ("more", many(MOST_VALUES + 1), Err(JsonExcess::Many)),
             ("as long as may be", long(LONGEST_MESSAGE), Ok(())),
-            ("longer", long(LONGEST_MESSAGE + 1), Err(Excess::Long)),
+            ("longer", long(LONGEST_MESSAGE + 1), Err(JsonExcess::Long)),
             ("brackets in a text", [b"{\"a\\\"".to_vec(), b"[,{".repeat(200_000)].concat(), Ok(())),
             ("words", [b"x".to_vec(), b"[".repeat(200)].concat(), Ok(())),
             ("noise that is no text", b"\xff\xfe[[[".to_vec(), Ok(())),
-            ("a message that is no text", b"{\"a\": \"\xff\"}".to_vec(), Err(Excess::Bytes)),
-            ("half a letter", b"{\"a\": \"\xc3\"}".to_vec(), Err(Excess::Bytes)),
+            ("a message that is no text", b"{\"a\": \"\xff\"}".to_vec(), Err(JsonExcess::Bytes)),
+            ("half a letter", b"{\"a\": \"\xc3\"}".to_vec(), Err(JsonExcess::Bytes)),
             ("a pair", br#"{"a": "\ud83d\ude00"}"#.to_vec(), Ok(())),
-            ("its first half", br#"{"a": "\ud83d"}"#.to_vec(), Err(Excess::Half)),
-            ("its first half and a word", br#"{"a": "\ud83dx"}"#.to_vec(), Err(Excess::Half)),
-            ("its first half and a line", br#"{"a": "\ud83d\n"}"#.to_vec(), Err(Excess::Half)),
-            ("its second half", br#"{"a": "\ude00"}"#.to_vec(), Err(Excess::Half)),
+            ("its first half", br#"{"a": "\ud83d"}"#.to_vec(), Err(JsonExcess::Half)),
+            ("its first half and a word", br#"{"a": "\ud83dx"}"#.to_vec(), Err(JsonExcess::Half)),
+            ("its first half and a line", br#"{"a": "\ud83d\n"}"#.to_vec(), Err(JsonExcess::Half)),
+            ("its second half", br#"{"a": "\ude00"}"#.to_vec(), Err(JsonExcess::Half)),
             ("no escape", br#"{"a": "\\ude00"}"#.to_vec(), Ok(())),
-            ("several at once", b" [ {}]".to_vec(), Err(Excess::Batch)),
+            ("several at once", b" [ {}]".to_vec(), Err(JsonExcess::Batch)),
             ("none at once", b"[]".to_vec(), Ok(())),
         ];
         for (name, message, expected) in rows {

@@ -4,30 +4,30 @@ use serde_json::{Map, Value};
 use tool::BoxFuture;
 
 /// A connected server.
-pub(crate) trait Peer: Send + Sync {
+pub(crate) trait ServerPeer: Send + Sync {
     /// Its self-description.
-    fn about(&self) -> &About;
+    fn about(&self) -> &ServerDescription;
 
     /// Returns a page of its tools.
-    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Page<Listed>, Trouble>>;
+    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>>;
 
     /// Calls a tool. Dropping the future cancels the call at the server.
     fn call<'a>(
         &'a self,
         tool: &'a str,
         arguments: Map<String, Value>,
-        progress: &'a (dyn Fn(Progress) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Answer, Trouble>>;
+        progress: &'a (dyn Fn(CallProgress) + Send + Sync),
+    ) -> BoxFuture<'a, Result<CallAnswer, PeerError>>;
 
     /// Returns a page of its resources or resource templates, as the server describes them.
     fn resources(
         &self,
         templates: bool,
         cursor: Option<String>,
-    ) -> BoxFuture<'_, Result<Page<Value>, Trouble>>;
+    ) -> BoxFuture<'_, Result<ListPage<Value>, PeerError>>;
 
     /// Returns the content of a resource.
-    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>>;
+    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>>;
 
     /// Returns whether the connection is closed.
     fn is_over(&self) -> bool;
@@ -41,7 +41,7 @@ pub(crate) trait Peer: Send + Sync {
 
 /// The self-description of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct ServerDescription {
     /// The negotiated protocol version.
     pub protocol: String,
     /// Its own name, which does not identify it.
@@ -54,7 +54,7 @@ pub struct About {
 
 /// A page of a list.
 #[derive(Debug)]
-pub(crate) struct Page<T> {
+pub(crate) struct ListPage<T> {
     pub(crate) items: Vec<T>,
     /// The reasons why items could not be parsed.
     pub(crate) unread: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Page<T> {
 
 /// A tool as a server describes it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedTool {
     pub(crate) name: String,
     pub(crate) title: Option<String>,
     pub(crate) description: String,
@@ -74,7 +74,7 @@ pub(crate) struct Listed {
     pub(crate) annotations: Option<Value>,
 }
 
-impl Listed {
+impl ListedTool {
     /// Returns whether the server declares the tool read-only.
     pub(crate) fn reads_only(&self) -> bool {
         let hint = |name: &str| self.annotations.as_ref().and_then(|hints| hints.get(name)?.as_bool());
@@ -84,7 +84,7 @@ impl Listed {
 
 /// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Progress {
+pub(crate) struct CallProgress {
     pub(crate) done: f64,
     pub(crate) of: Option<f64>,
     pub(crate) message: Option<String>,
@@ -92,15 +92,15 @@ pub(crate) struct Progress {
 
 /// The answer of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) blocks: Vec<Block>,
+pub(crate) struct CallAnswer {
+    pub(crate) blocks: Vec<AnswerBlock>,
     pub(crate) structured: Option<Value>,
     pub(crate) failed: bool,
 }
 
 /// A content block of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Block {
+pub(crate) enum AnswerBlock {
     Text(String),
     /// Base64, as received.
     Image {
@@ -132,7 +132,7 @@ pub(crate) enum Block {
 
 /// The reason why a server did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum PeerError {
     /// It is gone or unreachable.
     #[error("{0}")]
     Gone(String),

@@ -8,7 +8,7 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Running;
+use crate::server::LaunchedServer;
 
 /// Bytes kept of standard error.
 const LAST_WORDS: usize = 4 << 10;
@@ -16,25 +16,25 @@ const LAST_WORDS: usize = 4 << 10;
 const MOMENT: Duration = Duration::from_millis(200);
 
 /// A program and its last error output.
-pub(crate) struct Program {
-    pub(crate) running: Box<dyn Running>,
-    pub(crate) words: LastWords,
+pub(crate) struct ServerProgram {
+    pub(crate) running: Box<dyn LaunchedServer>,
+    pub(crate) words: StderrTail,
 }
 
-impl Program {
-    pub(crate) fn new(running: Box<dyn Running>, errors: pipe::Receiver) -> Self {
-        Self { running, words: LastWords::of(errors) }
+impl ServerProgram {
+    pub(crate) fn new(running: Box<dyn LaunchedServer>, errors: pipe::Receiver) -> Self {
+        Self { running, words: StderrTail::of(errors) }
     }
 }
 
 /// The end of a program's standard error. All of it is read, so that the program never blocks on it.
-pub(crate) struct LastWords {
+pub(crate) struct StderrTail {
     kept: Arc<Mutex<Vec<u8>>>,
     /// Cancelled when the output has ended.
     all: CancellationToken,
 }
 
-impl LastWords {
+impl StderrTail {
     fn of(mut errors: pipe::Receiver) -> Self {
         let words = Self { kept: Arc::default(), all: CancellationToken::new() };
         let (kept, all) = (Arc::clone(&words.kept), words.all.clone().drop_guard());

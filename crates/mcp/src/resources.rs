@@ -10,21 +10,21 @@ use serde_json::{Map, Value, json};
 use tool::{Cx, Item, Lane, Place, ToolError, ToolHandler, ToolOutput};
 
 use crate::answer::output;
-use crate::connection::{Connection, State};
-use crate::peer::{Answer, Block, Peer, Trouble};
-use crate::server::Approval;
+use crate::connection::{McpConnection, ServerState};
+use crate::peer::{CallAnswer, AnswerBlock, ServerPeer, PeerError};
+use crate::server::CallApproval;
 
 /// Maximum number of pages of one list; a cursor continues a longer one.
 const MOST_PAGES: usize = 20;
 
-type Connections = Arc<[Arc<Connection>]>;
+type SharedConnections = Arc<[Arc<McpConnection>]>;
 
 /// The `list_mcp_resources` tool.
-pub(crate) struct ListResources(pub(crate) Connections);
+pub(crate) struct ListResources(pub(crate) SharedConnections);
 /// The `list_mcp_resource_templates` tool.
-pub(crate) struct ListTemplates(pub(crate) Connections);
+pub(crate) struct ListResourceTemplates(pub(crate) SharedConnections);
 /// The `read_mcp_resource` tool.
-pub(crate) struct ReadResource(pub(crate) Connections);
+pub(crate) struct ReadResource(pub(crate) SharedConnections);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +47,7 @@ pub(crate) struct ReadArgs {
 /// Maximum bytes of a URI.
 const LONGEST_URI: usize = 4096;
 
-fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Connection>, ToolError> {
+fn named<'a>(connections: &'a SharedConnections, server: &str) -> Result<&'a Arc<McpConnection>, ToolError> {
     connections.iter().find(|connection| connection.server.name == server).ok_or_else(|| {
         let known: Vec<String> =
             connections.iter().map(|connection| format!("`{}`", connection.server.name)).collect();
@@ -60,8 +60,8 @@ fn named<'a>(connections: &'a Connections, server: &str) -> Result<&'a Arc<Conne
 }
 
 /// Returns the intent of a request to one server, or to all of them.
-fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
-    let asked: Vec<&Arc<Connection>> = match server {
+fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) -> Result<Intent, ToolError> {
+    let asked: Vec<&Arc<McpConnection>> = match server {
         Some(server) => vec![named(connections, server)?],
         // A server whose capabilities are not known yet may be asked later.
         None => connections.iter().filter(|connection| !has_none(connection)).collect(),
@@ -77,11 +77,11 @@ fn reads(connections: &Connections, server: Option<&str>, method: &str) -> Resul
 }
 
 /// Returns the trust in reading from a server. Only the server itself says that reading changes nothing.
-fn trust(connection: &Connection) -> Trust {
+fn trust(connection: &McpConnection) -> Trust {
     match connection.server.approval {
-        Approval::Allow => Trust::Trusted,
-        Approval::Auto if connection.is_believed() => Trust::ReadOnly,
-        Approval::Auto | Approval::Ask => Trust::Unknown,
+        CallApproval::Allow => Trust::Trusted,
+        CallApproval::Auto if connection.is_believed() => Trust::ReadOnly,
+        CallApproval::Auto | CallApproval::Ask => Trust::Unknown,
     }
 }
 
@@ -94,18 +94,18 @@ fn strictest(one: Trust, other: Trust) -> Trust {
     }
 }
 
-async fn peer(connection: &Connection) -> Result<Arc<dyn Peer>, ToolError> {
+async fn peer(connection: &McpConnection) -> Result<Arc<dyn ServerPeer>, ToolError> {
     let server = &connection.server.name;
     connection.live().await.map_err(|why| ToolError::io(format!("the server `{server}` {why}")))
 }
 
-fn failed(connection: &Connection, trouble: &Trouble) -> ToolError {
+fn failed(connection: &McpConnection, trouble: &PeerError) -> ToolError {
     ToolError::io(format!("the server `{}` does not say: {trouble}", connection.server.name))
 }
 
 /// Returns the resources of one server, and the cursor of the next page.
 async fn listed(
-    connection: &Connection,
+    connection: &McpConnection,
     templates: bool,
     mut cursor: Option<String>,
 ) -> Result<(Vec<Value>, Option<String>), ToolError> {
@@ -131,7 +131,7 @@ async fn listed(
     Ok((all, cursor))
 }
 
-async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Result<ToolOutput, ToolError> {
+async fn list(connections: &SharedConnections, args: &ListArgs, templates: bool) -> Result<ToolOutput, ToolError> {
     let key = if templates { "resourceTemplates" } else { "resources" };
     let mut value = Map::new();
     let mut all = Vec::new();
@@ -168,13 +168,13 @@ async fn list(connections: &Connections, args: &ListArgs, templates: bool) -> Re
 }
 
 /// Returns whether a server declares resources.
-pub(crate) fn has_resources(connection: &Connection) -> bool {
-    matches!(connection.state(), State::Ready(peer) if peer.about().resources)
+pub(crate) fn has_resources(connection: &McpConnection) -> bool {
+    matches!(connection.state(), ServerState::Ready(peer) if peer.about().resources)
 }
 
 /// Returns whether a ready server declares no resources.
-fn has_none(connection: &Connection) -> bool {
-    matches!(connection.state(), State::Ready(peer) if !peer.about().resources)
+fn has_none(connection: &McpConnection) -> bool {
+    matches!(connection.state(), ServerState::Ready(peer) if !peer.about().resources)
 }
 
 impl ToolHandler for ListResources {
@@ -192,7 +192,7 @@ impl ToolHandler for ListResources {
     }
 }
 
-impl ToolHandler for ListTemplates {
+impl ToolHandler for ListResourceTemplates {
     type Args = ListArgs;
     const NAME: &'static str = "list_mcp_resource_templates";
     const ABOUT: &'static str =
@@ -234,7 +234,7 @@ impl ToolHandler for ReadResource {
         let left = connection.land(cx).await;
         let contents = match read.ok_or(ToolError::TimedOut { after: limit })? {
             Ok(contents) => contents,
-            Err(Trouble::Refused { message, code }) => {
+            Err(PeerError::Refused { message, code }) => {
                 let text = format!(
                     "the server `{server}` refuses: {message} (code {code}); list_mcp_resources has what there is"
                 );
@@ -244,19 +244,19 @@ impl ToolHandler for ReadResource {
         };
         let blocks = contents.as_array().into_iter().flatten().map(block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
-        let mut output = output(Answer { blocks, structured: None, failed: false });
+        let mut output = output(CallAnswer { blocks, structured: None, failed: false });
         output.items.extend(left.into_iter().map(Item::Text));
         Ok(output.with_structured(value))
     }
 }
 
 /// Converts one content item to a block.
-fn block(content: &Value) -> Block {
+fn block(content: &Value) -> AnswerBlock {
     let text = |key: &str| content.get(key).and_then(Value::as_str).map(str::to_owned);
     match (text("text"), text("blob")) {
-        (Some(text), _) => Block::Text(text),
+        (Some(text), _) => AnswerBlock::Text(text),
         (None, blob) => {
-            Block::Resource { uri: text("uri").unwrap_or_default(), mime: text("mimeType"), text: None, blob }
+            AnswerBlock::Resource { uri: text("uri").unwrap_or_default(), mime: text("mimeType"), text: None, blob }
         }
     }
 }
@@ -264,16 +264,16 @@ fn block(content: &Value) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Means;
-    use crate::server::{Http, Server, Transport};
+    use crate::connection::McpClientDeps;
+    use crate::server::{HttpTransport, McpServerConfig, ServerTransport};
 
-    fn told(servers: &[(&str, Approval, bool)], asked: Option<&str>) -> Option<Trust> {
-        let connection = |(name, approval, believed): &(&str, Approval, bool)| {
-            let mut server = Server::new(*name, Transport::Http(Http::new("http://127.0.0.1:1/")));
+    fn told(servers: &[(&str, CallApproval, bool)], asked: Option<&str>) -> Option<Trust> {
+        let connection = |(name, approval, believed): &(&str, CallApproval, bool)| {
+            let mut server = McpServerConfig::new(*name, ServerTransport::Http(HttpTransport::new("http://127.0.0.1:1/")));
             (server.approval, server.believed) = (*approval, *believed);
-            Connection::new(server, Means::default())
+            McpConnection::new(server, McpClientDeps::default())
         };
-        let connections: Connections = servers.iter().map(connection).collect::<Vec<_>>().into();
+        let connections: SharedConnections = servers.iter().map(connection).collect::<Vec<_>>().into();
         let intent = reads(&connections, asked, "resources/read").ok()?;
         match &intent.effects[..] {
             [Effect::Foreign(foreign)] => Some(foreign.trust),
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn reading_from_a_server_is_asked_about_as_its_user_says() {
-        let (ask, auto, allow) = (Approval::Ask, Approval::Auto, Approval::Allow);
+        let (ask, auto, allow) = (CallApproval::Ask, CallApproval::Auto, CallApproval::Allow);
         let servers = [("a", ask, true), ("b", auto, true), ("c", auto, false), ("d", allow, false)];
         let one = |name| told(&servers, Some(name));
         let expected = [Trust::Unknown, Trust::ReadOnly, Trust::Unknown, Trust::Trusted].map(Some);

@@ -10,14 +10,14 @@ const NAME: usize = 3;
 
 /// A searchable set of texts.
 #[derive(Debug, Default)]
-pub(crate) struct Corpus {
+pub(crate) struct Bm25Index {
     /// For each text, the count of each word and the total.
     texts: Vec<(HashMap<String, usize>, usize)>,
     /// For each word, the number of texts that contain it.
     spread: HashMap<String, usize>,
 }
 
-impl Corpus {
+impl Bm25Index {
     /// Adds a tool with its name and description.
     pub(crate) fn add(&mut self, name: &str, about: &str) {
         let mut counts: HashMap<String, usize> = HashMap::new();
@@ -99,7 +99,7 @@ mod tests {
             ("mcp__files__list_files", "Lists the files in a directory"),
             ("mcp__issues__create_issue", "Creates a new issue in a repository on GitHub"),
         ];
-        let mut corpus = Corpus::default();
+        let mut corpus = Bm25Index::default();
         tools.iter().for_each(|(name, about)| corpus.add(name, about));
         let rows = [
             ("what time is it in Berlin, timezone", "mcp__time__get_current_time"),

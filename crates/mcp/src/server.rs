@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tool::BoxFuture;
 
-use crate::auth::Auth;
+use crate::auth::OAuthConfig;
 
 /// Default time limit for starting a server.
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,11 +17,11 @@ pub const TOOL_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A server and the tools in use.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct McpServerConfig {
     /// The user's name for it: `^[A-Za-z0-9_-]{1,64}$`.
     pub name: String,
     /// Its transport.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// Time limit for starting, including the tool listing.
     pub startup_timeout: Duration,
     /// Time limit of a call, not counting the time for the user's answers.
@@ -36,14 +36,14 @@ pub struct Server {
     /// machine.
     pub believed: bool,
     /// The approval mode of its calls.
-    pub approval: Approval,
+    pub approval: CallApproval,
     /// Approval modes of single tools, by the server's names.
-    pub approvals: BTreeMap<String, Approval>,
+    pub approvals: BTreeMap<String, CallApproval>,
 }
 
-impl Server {
+impl McpServerConfig {
     /// Creates a server with default settings.
-    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+    pub fn new(name: impl Into<String>, transport: ServerTransport) -> Self {
         Self {
             name: name.into(),
             transport,
@@ -53,7 +53,7 @@ impl Server {
             disabled_tools: Vec::new(),
             required: false,
             believed: true,
-            approval: Approval::default(),
+            approval: CallApproval::default(),
             approvals: BTreeMap::new(),
         }
     }
@@ -65,14 +65,14 @@ impl Server {
     }
 
     /// Returns the approval mode of its tool.
-    pub(crate) fn approval(&self, tool: &str) -> Approval {
+    pub(crate) fn approval(&self, tool: &str) -> CallApproval {
         self.approvals.get(tool).copied().unwrap_or(self.approval)
     }
 }
 
 /// The approval mode of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Approval {
+pub enum CallApproval {
     /// Asks, unless the server declares the tool read-only.
     #[default]
     Auto,
@@ -84,14 +84,14 @@ pub enum Approval {
 
 /// The transport of a server.
 #[derive(Clone)]
-pub enum Transport {
+pub enum ServerTransport {
     /// A program that reads and writes one message a line.
-    Program(Arc<dyn Launch>),
+    Program(Arc<dyn ServerLauncher>),
     /// Streamable HTTP.
-    Http(Http),
+    Http(HttpTransport),
 }
 
-impl fmt::Debug for Transport {
+impl fmt::Debug for ServerTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Program(_) => f.write_str("Program"),
@@ -102,7 +102,7 @@ impl fmt::Debug for Transport {
 
 /// A server behind a URL.
 #[derive(Clone)]
-pub struct Http {
+pub struct HttpTransport {
     /// Its URL.
     pub url: String,
     /// Headers of every request.
@@ -110,10 +110,10 @@ pub struct Http {
     /// A bearer token.
     pub bearer: Option<String>,
     /// OAuth, if there is no bearer token.
-    pub auth: Option<Auth>,
+    pub auth: Option<OAuthConfig>,
 }
 
-impl Http {
+impl HttpTransport {
     /// Creates a server with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), headers: Vec::new(), bearer: None, auth: None }
@@ -121,9 +121,9 @@ impl Http {
 }
 
 /// Starts a server program.
-pub trait Launch: Send + Sync {
+pub trait ServerLauncher: Send + Sync {
     /// Starts the program with these file descriptors as standard input, output and error.
-    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>>;
+    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>>;
 
     /// Resolves when no start is in progress, including cancelled ones, and nothing of the program is left.
     fn settled(&self) -> BoxFuture<'_, ()> {
@@ -132,7 +132,7 @@ pub trait Launch: Send + Sync {
 }
 
 /// A running program. Dropping it ends the program and all its descendants.
-pub trait Running: Send {
+pub trait LaunchedServer: Send {
     /// Resolves with the exit status when the program has ended.
     fn ended(&mut self) -> BoxFuture<'_, String>;
 
@@ -143,14 +143,14 @@ pub trait Running: Send {
     }
 
     /// Returns the function that lands the changes of a call.
-    fn landing(&self) -> Option<Landing> {
+    fn landing(&self) -> Option<LandChangesFn> {
         None
     }
 }
 
 /// Checks quickly whether a confinement has changes to land. If so, returns a function that lands them and reports
 /// those that stay behind, which may block.
-pub type Landing = Arc<dyn Fn() -> Option<Box<dyn FnOnce() -> Vec<String> + Send>> + Send + Sync>;
+pub type LandChangesFn = Arc<dyn Fn() -> Option<Box<dyn FnOnce() -> Vec<String> + Send>> + Send + Sync>;
 
 /// The reason why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

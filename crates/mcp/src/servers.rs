@@ -6,26 +6,26 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tool::{AnyTool, BoxFuture, ToolCall, ToolError, ToolHandler, ToolSource, erase};
 
-use crate::connection::{Connection, Means, State};
-use crate::deferred::{BUDGET, Loaded, ToolSearch};
+use crate::connection::{McpConnection, McpClientDeps, ServerState};
+use crate::deferred::{BUDGET, LoadedTools, ToolSearch};
 use crate::names::may_be_of;
-use crate::peer::About;
-use crate::resources::{ListResources, ListTemplates, ReadResource, has_resources};
-use crate::server::Server;
+use crate::peer::ServerDescription;
+use crate::resources::{ListResources, ListResourceTemplates, ReadResource, has_resources};
+use crate::server::McpServerConfig;
 use crate::stand_in;
-use crate::tools::Offer;
+use crate::tools::ToolOffer;
 
 /// Time limit for ending servers.
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// Servers that are kept running. Dropping this value ends them.
-pub struct Servers {
-    connections: Arc<[Arc<Connection>]>,
+pub struct McpServers {
+    connections: Arc<[Arc<McpConnection>]>,
     lives: Mutex<Vec<JoinHandle<()>>>,
     /// Our own tools that list and read resources.
     lists: Vec<Arc<dyn AnyTool>>,
     search: Option<Arc<dyn AnyTool>>,
-    loaded: Arc<Loaded>,
+    loaded: Arc<LoadedTools>,
     budget: usize,
     /// The names of all configured servers, sorted.
     configured: Vec<String>,
@@ -33,13 +33,13 @@ pub struct Servers {
 
 /// State of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Health {
+pub enum ServerHealth {
     /// It is being started.
     Starting,
     /// It is ready.
     Ready {
         /// Its self-description.
-        about: About,
+        about: ServerDescription,
         /// Its tools in use, by our names.
         tools: Vec<String>,
         /// Tools not in use, each with the reason.
@@ -54,26 +54,26 @@ pub enum Health {
 /// A required server that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the server `{server}` is required, and {why}")]
-pub struct Missing {
+pub struct MissingServer {
     /// Its name.
     pub server: String,
     /// One sentence.
     pub why: String,
 }
 
-impl Servers {
+impl McpServers {
     /// Starts `servers` without waiting for them. Must be called in a tokio runtime.
-    pub fn start(servers: Vec<Server>, means: &Means) -> Arc<Self> {
-        let mut connections: Vec<Arc<Connection>> =
-            servers.into_iter().map(|server| Connection::new(server, means.clone())).collect();
+    pub fn start(servers: Vec<McpServerConfig>, means: &McpClientDeps) -> Arc<Self> {
+        let mut connections: Vec<Arc<McpConnection>> =
+            servers.into_iter().map(|server| McpConnection::new(server, means.clone())).collect();
         connections.sort_by(|a, b| a.server.name.cmp(&b.server.name));
         let lives = connections.iter().map(|connection| crate::task::spawn(Arc::clone(connection).keep()));
         let lives = Mutex::new(lives.collect());
-        let connections: Arc<[Arc<Connection>]> = connections.into();
-        let loaded = Arc::<Loaded>::default();
+        let connections: Arc<[Arc<McpConnection>]> = connections.into();
+        let loaded = Arc::<LoadedTools>::default();
         let all = || Arc::clone(&connections);
         // `erase` cannot fail: these schemas are our own, and none is strict.
-        let lists = [erase(ListResources(all())), erase(ListTemplates(all())), erase(ReadResource(all()))];
+        let lists = [erase(ListResources(all())), erase(ListResourceTemplates(all())), erase(ReadResource(all()))];
         let search = erase(ToolSearch { connections: all(), loaded: Arc::clone(&loaded) }).ok();
         let lists = lists.into_iter().filter_map(Result::ok).collect();
         let started = connections.iter().map(|connection| &connection.server.name);
@@ -85,9 +85,9 @@ impl Servers {
     }
 
     /// Waits for the required servers.
-    pub async fn required(&self) -> Result<(), Missing> {
+    pub async fn required(&self) -> Result<(), MissingServer> {
         for connection in self.connections.iter().filter(|connection| connection.server.required) {
-            let missing = |why| Missing { server: connection.server.name.clone(), why };
+            let missing = |why| MissingServer { server: connection.server.name.clone(), why };
             connection.live().await.map_err(missing)?;
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Servers {
     /// Waits until each server has started or failed: all of them, or those that a tool called `name` can belong to.
     pub async fn settled(&self, name: Option<&str>) {
         let may_be =
-            |connection: &&Arc<Connection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
+            |connection: &&Arc<McpConnection>| name.is_none_or(|name| may_be_of(name, &connection.server.name));
         let waits = self.connections.iter().filter(may_be).map(|connection| connection.live());
         futures_util::future::join_all(waits).await;
     }
@@ -109,12 +109,12 @@ impl Servers {
     }
 
     /// Returns the state of each server, by name.
-    pub fn health(&self) -> Vec<(String, Health)> {
-        let health = |connection: &Arc<Connection>| match connection.state() {
-            State::Starting => Health::Starting,
-            State::Failed { why, .. } => Health::Failed(why),
-            State::Over => Health::Failed("is over".to_owned()),
-            State::Ready(peer) => Health::Ready {
+    pub fn health(&self) -> Vec<(String, ServerHealth)> {
+        let health = |connection: &Arc<McpConnection>| match connection.state() {
+            ServerState::Starting => ServerHealth::Starting,
+            ServerState::Failed { why, .. } => ServerHealth::Failed(why),
+            ServerState::Over => ServerHealth::Failed("is over".to_owned()),
+            ServerState::Ready(peer) => ServerHealth::Ready {
                 about: peer.about().clone(),
                 tools: connection.offer().tools.keys().cloned().collect(),
                 left_out: connection.offer().left_out.clone(),
@@ -127,19 +127,19 @@ impl Servers {
 
 /// Returns the names of our own tools: those for all servers together, and those that stand for a server's tool.
 pub fn own_names() -> impl Iterator<Item = &'static str> {
-    let lists = [ListResources::NAME, ListTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
+    let lists = [ListResources::NAME, ListResourceTemplates::NAME, ReadResource::NAME, ToolSearch::NAME];
     lists.into_iter().chain(stand_in::CALL_TOOL).chain(stand_in::READ_RESOURCE)
 }
 
-impl Drop for Servers {
+impl Drop for McpServers {
     fn drop(&mut self) {
         self.connections.iter().for_each(|connection| connection.close());
     }
 }
 
-impl ToolSource for Servers {
+impl ToolSource for McpServers {
     fn offered(&self) -> Vec<Arc<dyn AnyTool>> {
-        let offers: Vec<Arc<Offer>> = self.connections.iter().map(|connection| connection.offer()).collect();
+        let offers: Vec<Arc<ToolOffer>> = self.connections.iter().map(|connection| connection.offer()).collect();
         let mut offered: Vec<Arc<dyn AnyTool>>;
         if offers.iter().map(|offer| offer.bytes).sum::<usize>() <= self.budget {
             offered = offers.iter().flat_map(|offer| offer.tools.values().cloned()).collect();
@@ -165,11 +165,11 @@ impl ToolSource for Servers {
     }
 
     fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
-        let waits = |connection: &&Arc<Connection>| {
+        let waits = |connection: &&Arc<McpConnection>| {
             let coming = match connection.state() {
-                State::Starting => true,
-                State::Failed { retries, .. } => retries,
-                State::Ready(_) | State::Over => false,
+                ServerState::Starting => true,
+                ServerState::Failed { retries, .. } => retries,
+                ServerState::Ready(_) | ServerState::Over => false,
             };
             coming && may_be_of(name, &connection.server.name)
         };
@@ -191,15 +191,15 @@ impl ToolSource for Servers {
     }
 
     fn absent(&self, name: &str) -> Option<String> {
-        let may_be = |connection: &&Arc<Connection>| may_be_of(name, &connection.server.name);
+        let may_be = |connection: &&Arc<McpConnection>| may_be_of(name, &connection.server.name);
         let connection = self.connections.iter().find(may_be)?;
         let server = &connection.server.name;
         match connection.state() {
-            State::Starting => {
+            ServerState::Starting => {
                 Some(format!("the server `{server}` has not started yet; try again in a moment"))
             }
-            State::Failed { why, .. } => Some(format!("the server `{server}` {why}")),
-            State::Ready(_) | State::Over => None,
+            ServerState::Failed { why, .. } => Some(format!("the server `{server}` {why}")),
+            ServerState::Ready(_) | ServerState::Over => None,
         }
     }
 }

@@ -9,12 +9,12 @@ use tool::{Answering, Answers, AnyTool, Cx, Foreign, Item, Lane, Notice, ToolErr
 
 use crate::alias;
 use crate::answer::output;
-use crate::connection::Connection;
+use crate::connection::McpConnection;
 use crate::deferred::size;
-use crate::definition::{Definition, Pins};
-use crate::listing::Listing;
-use crate::peer::{Listed, Progress, Trouble};
-use crate::server::Approval;
+use crate::definition::{ToolDefinition, DefinitionPins};
+use crate::listing::ToolListing;
+use crate::peer::{ListedTool, CallProgress, PeerError};
+use crate::server::CallApproval;
 
 /// Maximum bytes of a definition.
 const LARGEST: usize = 1 << 20;
@@ -23,7 +23,7 @@ const MOST: usize = 10_000;
 
 /// The usable tools of a server by name, and the reasons for those left out.
 #[derive(Default)]
-pub(crate) struct Offer {
+pub(crate) struct ToolOffer {
     pub(crate) tools: BTreeMap<String, Arc<dyn AnyTool>>,
     pub(crate) left_out: Vec<String>,
     /// The hashes of their definitions, by name.
@@ -32,10 +32,10 @@ pub(crate) struct Offer {
     pub(crate) bytes: usize,
 }
 
-impl Offer {
+impl ToolOffer {
     /// Builds the offer from the listed tools that are in use and valid.
-    pub(crate) fn of(connection: &Arc<Connection>, listing: Listing) -> Self {
-        let Listing { tools: mut listed, unread } = listing;
+    pub(crate) fn of(connection: &Arc<McpConnection>, listing: ToolListing) -> Self {
+        let ToolListing { tools: mut listed, unread } = listing;
         let server = &connection.server;
         listed.retain(|tool| server.uses(&tool.name));
         listed.sort_by(|a, b| a.name.cmp(&b.name));
@@ -45,7 +45,7 @@ impl Offer {
             offer.left_out.push(format!("{more} tools beyond the first {MOST}; `enabled_tools` chooses"));
         }
         for tool in listed.into_iter().take(MOST) {
-            let definition = Definition::of(&tool);
+            let definition = ToolDefinition::of(&tool);
             let name = alias(&server.name, &tool.name);
             let short: String = tool.name.chars().take(80).collect();
             if definition.text.len() > LARGEST {
@@ -82,15 +82,15 @@ impl Offer {
 }
 
 struct ServerTool {
-    connection: Arc<Connection>,
+    connection: Arc<McpConnection>,
     /// Our name for it.
     name: String,
-    definition: Definition,
-    tool: Listed,
+    definition: ToolDefinition,
+    tool: ListedTool,
 }
 
 impl ServerTool {
-    fn pins(&self) -> Option<&dyn Pins> {
+    fn pins(&self) -> Option<&dyn DefinitionPins> {
         self.connection.pins.as_deref()
     }
 
@@ -105,9 +105,9 @@ impl ServerTool {
     fn trust(&self) -> Trust {
         match self.connection.server.approval(&self.tool.name) {
             _ if self.before().is_some() => Trust::Changed,
-            Approval::Allow => Trust::Trusted,
-            Approval::Auto if self.tool.reads_only() && self.connection.is_believed() => Trust::ReadOnly,
-            Approval::Auto | Approval::Ask => Trust::Unknown,
+            CallApproval::Allow => Trust::Trusted,
+            CallApproval::Auto if self.tool.reads_only() && self.connection.is_believed() => Trust::ReadOnly,
+            CallApproval::Auto | CallApproval::Ask => Trust::Unknown,
         }
     }
 
@@ -135,7 +135,7 @@ impl ServerTool {
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::argument("arguments", "they must be an object"));
         };
-        let progress = |step: Progress| cx.tell(notice(&step));
+        let progress = |step: CallProgress| cx.tell(notice(&step));
         let call = peer.call(&self.tool.name, arguments, &progress);
         let limit = self.connection.server.tool_timeout;
         let answered = self.connection.within(limit, call).await;
@@ -147,10 +147,10 @@ impl ServerTool {
                 output.items.extend(left.into_iter().map(Item::Text));
                 Ok(output)
             }
-            Some(Err(Trouble::Refused { code, message })) => {
+            Some(Err(PeerError::Refused { code, message })) => {
                 Ok(ToolOutput::failure(format!("the server `{server}` refuses: {message} (code {code})")))
             }
-            Some(Err(Trouble::Gone(why))) => Err(ToolError::io(format!(
+            Some(Err(PeerError::Gone(why))) => Err(ToolError::io(format!(
                 "the server `{server}` ended during the call ({why}); nobody knows whether it did what was asked"
             ))),
             Some(Err(trouble)) => {
@@ -161,7 +161,7 @@ impl ServerTool {
 }
 
 /// Formats a progress step as one line.
-fn notice(step: &Progress) -> Notice {
+fn notice(step: &CallProgress) -> Notice {
     let share = step.of.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]
     let percent = share.map(|share| share as u8);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{node, python};
-use toolgate_mcp::{Health, Means, Servers};
+use toolgate_mcp::{ServerHealth, McpClientDeps, McpServers};
 
 use call::{call, read};
 use program::program;
@@ -34,10 +34,10 @@ fn of_python(module: &str, arguments: &[&str]) -> Vec<OsString> {
 
 /// Starts a server, checks that it speaks `era`, calls its tool, and returns the text for the model.
 async fn called(command: Vec<OsString>, era: &str, tool: &str, arguments: &Value) -> String {
-    let servers = Servers::start(vec![program("real", command, LIMIT)], &Means::default());
+    let servers = McpServers::start(vec![program("real", command, LIMIT)], &McpClientDeps::default());
     servers.settled(None).await;
     match servers.health().remove(0).1 {
-        Health::Ready { about, left_out, .. } => {
+        ServerHealth::Ready { about, left_out, .. } => {
             assert_eq!((about.protocol.as_str(), left_out), (era, Vec::new()));
         }
         other => panic!("{other:?}"),

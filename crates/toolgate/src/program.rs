@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use exec::errand::find;
 use exec::session::{ProcessExit, SharedProcesses, Pump, ProcessSession, SessionStage};
-use mcp::{Landing, Launch, LaunchFault, Running};
+use mcp::{LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer};
 use policy::{Confinement, Enforcement, Environment, Gap, Network, SandboxPolicy, Why};
 use tokio::sync::OwnedRwLockReadGuard;
 use tool::BoxFuture;
@@ -53,7 +53,7 @@ impl Program {
         }
     }
 
-    async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
+    async fn started(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
         if let Some(name) = self.argv.first()
             && find(name, std::env::var_os("PATH").as_deref()).is_none()
         {
@@ -74,7 +74,7 @@ impl Program {
         receiver.await.unwrap_or_else(|_| Err(lasting("nothing is started any more")))
     }
 
-    async fn confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn Running>, LaunchFault> {
+    async fn confined(&self, stdio: [OwnedFd; 3]) -> Result<Box<dyn LaunchedServer>, LaunchFault> {
         let builder = Toolgate::at(&self.directory)
             .sandbox(self.sandbox)
             .confinement(self.confinement.clone())
@@ -115,8 +115,8 @@ impl Program {
     }
 }
 
-impl Launch for Program {
-    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
+impl ServerLauncher for Program {
+    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
         Box::pin(self.started(stdio))
     }
 
@@ -171,7 +171,7 @@ impl Drop for Started {
 /// Gaps in the confinement that make a server's own claims untrustworthy.
 const GRAVE: &[Gap] = &[Gap::Writes, Gap::Protected, Gap::DenyRead];
 
-impl Running for Started {
+impl LaunchedServer for Started {
     fn gaps(&self) -> Vec<&'static str> {
         match self.session.enforcement() {
             Enforcement::Partial(gaps) => {
@@ -182,7 +182,7 @@ impl Running for Started {
         }
     }
 
-    fn landing(&self) -> Option<Landing> {
+    fn landing(&self) -> Option<LandChangesFn> {
         let session = Arc::clone(&self.session);
         Some(Arc::new(move || {
             let session = session.has_to_land().then(|| Arc::clone(&session))?;

@@ -10,7 +10,7 @@ use agent::WebSearchTool;
 use base64::Engine;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::mcp::{self, Means};
+use toolgate::mcp::{self, McpClientDeps};
 use toolgate::{
     Approver, CallId, CancellationToken, ErrorKind, CallEvent, Item, Lane, Notice, CallObserver, ToolCall,
     ToolHandler, ToolOutput, Toolgate, Usage,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
         let wanted = wanted.configured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
             let elicit = person.as_ref().and_then(|_| TerminalElicitor::here());
-            let means = Means { watch: Some(Arc::new(ServerNotices::Wrong)), elicit, ..Means::default() };
+            let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), elicit, ..McpClientDeps::default() };
             (composed, servers) = composed.serving(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate::mcp::{self, Means};
+use toolgate::mcp::{self, McpClientDeps};
 use toolgate::wire::{Dialect, Style, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?.for_api(api(wire));
     let style = composed.style();
     let specs = super::block_on(async {
-        let means = Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() };
+        let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() };
         let wanted = |server: &str| {
             args.name.as_deref().is_none_or(|name| is_of_servers(name) && may_be_of(name, server))
         };

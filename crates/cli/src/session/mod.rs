@@ -18,7 +18,7 @@ use agent::{
     SendInput, AgentSession, AgentSessionSetup, SpawnAgent, WaitForAgents, SessionObserver,
 };
 use journal::SessionId;
-use toolgate::mcp::{Means, Servers};
+use toolgate::mcp::{McpClientDeps, McpServers};
 use toolgate::{Hook, CallObserver, ToolHandler, Toolgate};
 
 use crate::compose::ComposedTools;
@@ -49,7 +49,7 @@ pub(crate) struct SessionSpec {
     /// Answers the model's questions.
     pub(crate) person: Option<Arc<dyn UserPrompter>>,
     /// The dependencies of MCP servers.
-    pub(crate) means: Means,
+    pub(crate) means: McpClientDeps,
     /// The agents that the model may start; `None` if it may start none.
     pub(crate) agents: Option<Arc<SessionAgents>>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct AssembledSession {
     pub(crate) id: SessionId,
     pub(crate) recorder: Arc<JournalRecorder>,
     pub(crate) toolgate: Toolgate,
-    pub(crate) servers: Option<Arc<Servers>>,
+    pub(crate) servers: Option<Arc<McpServers>>,
     /// The session with the model, if there is one.
     pub(crate) session: Option<AgentSession>,
     pub(crate) resumed: bool,
@@ -71,7 +71,7 @@ impl AssembledSession {
     /// Ends everything that still runs, agents first.
     pub(crate) async fn closed(
         toolgate: &Toolgate,
-        servers: Option<Arc<Servers>>,
+        servers: Option<Arc<McpServers>>,
         agents: Option<Arc<SessionAgents>>,
     ) {
         if let Some(agents) = agents {

@@ -10,7 +10,7 @@ use agent::{
     AgentWorkspace,
 };
 use journal::{JournalEntry, SessionId};
-use toolgate::mcp::Means;
+use toolgate::mcp::McpClientDeps;
 use toolgate::{
     Approver, BoxFuture, CallId, Gate, SharedProcesses, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
 };
@@ -170,7 +170,7 @@ impl SubagentSessions {
             instructions: Some(told(self.instructions.as_deref(), role.as_deref())),
             watch: Arc::clone(&words) as Arc<dyn SessionObserver>,
             person: None,
-            means: Means::default(),
+            means: McpClientDeps::default(),
             agents,
         })
         .map_err(CliFault::sentence)?;

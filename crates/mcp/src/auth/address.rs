@@ -9,7 +9,7 @@ const LONGEST: usize = 8 << 10;
 
 /// The reason why a URL is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum AddressFault {
+pub(super) enum UrlPolicyFault {
     #[error("is no URL")]
     Unreadable,
     #[error("is neither `https` nor on this machine")]
@@ -21,26 +21,26 @@ pub(super) enum AddressFault {
 }
 
 /// Parses the URL of a server that receives a token: `https`, or loopback.
-pub(super) fn server(text: &str) -> Result<Url, AddressFault> {
-    let url = Url::parse(text).map_err(|_| AddressFault::Unreadable)?;
-    let host = url.host_str().filter(|_| text.len() <= LONGEST).ok_or(AddressFault::Unreadable)?;
+pub(super) fn server(text: &str) -> Result<Url, UrlPolicyFault> {
+    let url = Url::parse(text).map_err(|_| UrlPolicyFault::Unreadable)?;
+    let host = url.host_str().filter(|_| text.len() <= LONGEST).ok_or(UrlPolicyFault::Unreadable)?;
     match url.scheme() {
         "https" => {}
         "http" if is_here(host) => {}
-        _ => return Err(AddressFault::Open),
+        _ => return Err(UrlPolicyFault::Open),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(AddressFault::Named);
+        return Err(UrlPolicyFault::Named);
     }
     Ok(url)
 }
 
 /// Parses a URL that the server named, with the same policy; loopback only if the server itself is on loopback.
-pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, AddressFault> {
+pub(super) fn named(text: &str, server_url: &Url) -> Result<Url, UrlPolicyFault> {
     let url = server(text)?;
     let here = |url: &Url| url.host_str().is_some_and(is_here);
     if here(&url) && !here(server_url) {
-        return Err(AddressFault::Inside);
+        return Err(UrlPolicyFault::Inside);
     }
     Ok(url)
 }
@@ -67,15 +67,15 @@ mod tests {
             ("http://127.0.0.1:8080/mcp", Ok(())),
             ("http://[::1]:8080/", Ok(())),
             ("http://localhost/", Ok(())),
-            ("http://mcp.example.com/mcp", Err(AddressFault::Open)),
-            ("http://127.0.0.1.example.com/", Err(AddressFault::Open)),
-            ("http://localhost.example.com/", Err(AddressFault::Open)),
-            ("file:///etc/passwd", Err(AddressFault::Unreadable)),
-            ("javascript:alert(1)", Err(AddressFault::Unreadable)),
-            ("ftp://example.com/", Err(AddressFault::Open)),
-            ("https://user:word@example.com/", Err(AddressFault::Named)),
-            ("-h", Err(AddressFault::Unreadable)),
-            ("", Err(AddressFault::Unreadable)),
+            ("http://mcp.example.com/mcp", Err(UrlPolicyFault::Open)),
+            ("http://127.0.0.1.example.com/", Err(UrlPolicyFault::Open)),
+            ("http://localhost.example.com/", Err(UrlPolicyFault::Open)),
+            ("file:///etc/passwd", Err(UrlPolicyFault::Unreadable)),
+            ("javascript:alert(1)", Err(UrlPolicyFault::Unreadable)),
+            ("ftp://example.com/", Err(UrlPolicyFault::Open)),
+            ("https://user:word@example.com/", Err(UrlPolicyFault::Named)),
+            ("-h", Err(UrlPolicyFault::Unreadable)),
+            ("", Err(UrlPolicyFault::Unreadable)),
         ];
         for (text, expected) in rows {
             assert_eq!(server(text).map(|_| ()), expected, "{text}");
@@ -86,8 +86,8 @@ mod tests {
     fn a_server_elsewhere_sends_nobody_to_this_machine() {
         let far = server("https://mcp.example.com").unwrap();
         let near = server("http://127.0.0.1:1").unwrap();
-        assert_eq!(named("http://127.0.0.1:9/authorize", &far), Err(AddressFault::Inside));
-        assert_eq!(named("https://localhost/authorize", &far), Err(AddressFault::Inside));
+        assert_eq!(named("http://127.0.0.1:9/authorize", &far), Err(UrlPolicyFault::Inside));
+        assert_eq!(named("https://localhost/authorize", &far), Err(UrlPolicyFault::Inside));
         assert!(named("http://127.0.0.1:9/authorize", &near).is_ok());
         assert!(named("https://id.example.com/authorize", &near).is_ok());
     }

@@ -5,18 +5,18 @@ use std::error::Error;
 use rmcp::transport::auth::AuthError;
 use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 
-use super::Keys;
-use crate::server::Http;
+use super::TokenProvider;
+use crate::server::HttpTransport;
 
 /// The authentication method of a server, for hints.
 #[derive(Default)]
-pub(crate) struct Door {
+pub(crate) struct AuthHint {
     server: String,
-    way: Way,
+    way: AuthMethod,
 }
 
 #[derive(Default)]
-enum Way {
+enum AuthMethod {
     /// Not configured.
     #[default]
     Unknown,
@@ -26,21 +26,21 @@ enum Way {
     Login,
 }
 
-impl Door {
-    pub(crate) fn of(server: &str, http: &Http) -> Self {
+impl AuthHint {
+    pub(crate) fn of(server: &str, http: &HttpTransport) -> Self {
         let way = match (&http.bearer, &http.auth) {
-            (Some(_), _) => Way::Token,
-            (None, Some(_)) => Way::Login,
-            (None, None) => Way::Unknown,
+            (Some(_), _) => AuthMethod::Token,
+            (None, Some(_)) => AuthMethod::Login,
+            (None, None) => AuthMethod::Unknown,
         };
         Self { server: server.to_owned(), way }
     }
 
     /// Returns the token provider, if the server uses OAuth login.
-    pub(crate) fn keys(&self, http: &Http) -> Result<Option<Keys>, String> {
+    pub(crate) fn keys(&self, http: &HttpTransport) -> Result<Option<TokenProvider>, String> {
         match (&self.way, &http.auth) {
-            (Way::Login, Some(auth)) => {
-                let keys = Keys::of(&self.server, &http.url, auth);
+            (AuthMethod::Login, Some(auth)) => {
+                let keys = TokenProvider::of(&self.server, &http.url, auth);
                 keys.map(Some).map_err(|why| format!("nobody can log in to it: {why}"))
             }
             _ => Ok(None),
@@ -50,33 +50,33 @@ impl Door {
     /// Returns a hint for the user, if `error` is an authorization failure.
     pub(crate) fn shut(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let lacks = match turned_away(error)? {
-            Away::Unknown => "wants to know who you are",
-            Away::Rights => "wants more rights than it was given",
+            AuthRejection::Unknown => "wants to know who you are",
+            AuthRejection::Rights => "wants more rights than it was given",
         };
         let server = &self.server;
         Some(match self.way {
-            Way::Unknown => format!("it {lacks}, and nothing is configured that it could be shown"),
-            Way::Token => format!("it {lacks}: it does not take the token that is configured for it"),
-            Way::Login => format!("it {lacks}: run `toolgate mcp login {server}`"),
+            AuthMethod::Unknown => format!("it {lacks}, and nothing is configured that it could be shown"),
+            AuthMethod::Token => format!("it {lacks}: it does not take the token that is configured for it"),
+            AuthMethod::Login => format!("it {lacks}: run `toolgate mcp login {server}`"),
         })
     }
 }
 
-enum Away {
+enum AuthRejection {
     Unknown,
     Rights,
 }
 
-fn turned_away(error: &(dyn Error + 'static)) -> Option<Away> {
+fn turned_away(error: &(dyn Error + 'static)) -> Option<AuthRejection> {
     let mut source = Some(error);
     // ends: an error has a finite chain of sources
     while let Some(cause) = source {
         if cause.is::<InsufficientScopeError>() {
-            return Some(Away::Rights);
+            return Some(AuthRejection::Rights);
         }
         let required = matches!(cause.downcast_ref(), Some(AuthError::AuthorizationRequired));
         if required || cause.is::<AuthRequiredError>() {
-            return Some(Away::Unknown);
+            return Some(AuthRejection::Unknown);
         }
         source = cause.source();
     }

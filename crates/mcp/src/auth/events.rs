@@ -10,9 +10,9 @@ use rmcp::model::RequestId;
 use sse_stream::{Error, Sse, SseStream};
 
 use super::post::unread;
-use crate::measure::{self, Excess, LONGEST_MESSAGE};
+use crate::measure::{self, JsonExcess, LONGEST_MESSAGE};
 
-pub(super) type Events = BoxStream<'static, Result<Sse, Error>>;
+pub(super) type SseEvents = BoxStream<'static, Result<Sse, Error>>;
 
 /// The shortest and the longest pause before a closed stream is reopened.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const MOST_SILENT: u32 = 20;
 
 /// Returns the events of an answer to the request `asked`. An error response to that request replaces an oversized
 /// event.
-pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> Events {
+pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> SseEvents {
     let events = SseStream::from_bytes_stream(bytes(answer).boxed());
     let read = move |event: Result<Sse, Error>| {
         let told = |excess| match &asked {
@@ -34,7 +34,7 @@ pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> Events {
             None => Sse::default(),
         };
         match event {
-            Err(Error::Utf8Parse(_)) => Ok(told(Excess::Bytes)),
+            Err(Error::Utf8Parse(_)) => Ok(told(JsonExcess::Bytes)),
             Err(error) => excess(&error).map(told).ok_or(error),
             Ok(event) => Ok(bounded(event).unwrap_or_else(told)),
         }
@@ -42,18 +42,18 @@ pub(super) fn answering(answer: Response, asked: Option<RequestId>) -> Events {
     events.map(read).boxed()
 }
 
-fn excess(error: &Error) -> Option<Excess> {
+fn excess(error: &Error) -> Option<JsonExcess> {
     match error {
         Error::Body(error) => match error.downcast_ref()? {
-            Cut::Excess(excess) => Some(*excess),
-            Cut::Failed(_) => None,
+            SseReadError::Excess(excess) => Some(*excess),
+            SseReadError::Failed(_) => None,
         },
         _ => None,
     }
 }
 
 /// Checks the size of an event, and clamps its retry pause.
-fn bounded(mut event: Sse) -> Result<Sse, Excess> {
+fn bounded(mut event: Sse) -> Result<Sse, JsonExcess> {
     event.retry =
         event.retry.map(|pause| Duration::from_millis(pause).clamp(PAUSE, LONGEST_PAUSE)).map(millis);
     measure::whole(event.data.as_deref().unwrap_or_default().as_bytes())?;
@@ -66,16 +66,16 @@ fn millis(pause: Duration) -> u64 {
 
 /// The error that ends a stream.
 #[derive(Debug, thiserror::Error)]
-enum Cut {
+enum SseReadError {
     #[error(transparent)]
-    Excess(#[from] Excess),
+    Excess(#[from] JsonExcess),
     #[error(transparent)]
     Failed(#[from] reqwest::Error),
 }
 
 /// Returns the bytes of an answer, until an event is too long.
-fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
-    unfold(Some((answer, Event::default())), |open| async {
+fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, SseReadError>> {
+    unfold(Some((answer, SseEventSize::default())), |open| async {
         let (mut answer, mut event) = open?;
         match answer.chunk().await {
             Ok(None) => None,
@@ -90,13 +90,13 @@ fn bytes(answer: Response) -> impl Stream<Item = Result<Bytes, Cut>> {
 
 /// Size of the event that is being received. An empty line ends an event.
 #[derive(Default)]
-struct Event {
+struct SseEventSize {
     bytes: usize,
     line: usize,
 }
 
-impl Event {
-    fn grows(&mut self, chunk: &[u8]) -> Result<(), Excess> {
+impl SseEventSize {
+    fn grows(&mut self, chunk: &[u8]) -> Result<(), JsonExcess> {
         for byte in chunk {
             match byte {
                 b'\r' => {}
@@ -105,7 +105,7 @@ impl Event {
                 _ => (self.bytes, self.line) = (self.bytes + 1, self.line + 1),
             }
             if self.bytes > LONGEST_MESSAGE {
-                return Err(Excess::Long);
+                return Err(JsonExcess::Long);
             }
         }
         Ok(())
@@ -114,9 +114,9 @@ impl Event {
 
 /// Counts the streams opened since the last event or long-lived stream, and holds the time of the last one.
 #[derive(Clone, Default)]
-pub(super) struct Silence(Arc<Mutex<(u32, Option<Instant>)>>);
+pub(super) struct SseReconnects(Arc<Mutex<(u32, Option<Instant>)>>);
 
-impl Silence {
+impl SseReconnects {
     fn kept(&self) -> MutexGuard<'_, (u32, Option<Instant>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ impl Silence {
     }
 
     /// Returns the events of a stream without the oversized ones. An event resets the counter.
-    pub(super) fn broken_by(&self, events: Events) -> Events {
+    pub(super) fn broken_by(&self, events: SseEvents) -> SseEvents {
         let silence = self.clone();
         let read = move |event: Result<Sse, Error>| {
             let event = event.map(|event| {
@@ -176,16 +176,16 @@ mod tests {
     fn nobody_hurries_and_nobody_waits_for_ever() {
         let pause = |retry: u64| bounded(Sse::default().retry(retry)).unwrap().retry;
         assert_eq!([0, 999, 5_000, u64::MAX].map(pause), [1_000, 1_000, 5_000, 60_000].map(Some));
-        let pauses: Vec<u64> = (0..10).map(|before| Silence::pause(before).as_secs()).collect();
+        let pauses: Vec<u64> = (0..10).map(|before| SseReconnects::pause(before).as_secs()).collect();
         assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
     }
 
     #[test]
     fn an_event_is_as_long_as_its_lines() {
-        let mut event = Event::default();
+        let mut event = SseEventSize::default();
         let line = [b"data: ".to_vec(), b"x".repeat(1 << 20), b"\n".to_vec()].concat();
         assert!((0..100).all(|_| event.grows(&line).is_ok() && event.grows(b"\r\n").is_ok()));
         assert!((0..15).all(|_| event.grows(&line).is_ok()));
-        assert_eq!(event.grows(&line), Err(Excess::Long));
+        assert_eq!(event.grows(&line), Err(JsonExcess::Long));
     }
 }

@@ -15,9 +15,9 @@ use rustix::io::Errno;
 const LONGEST: u64 = 1 << 20;
 
 /// A directory of private files.
-pub(super) struct Directory(OwnedFd);
+pub(super) struct PrivateFileDir(OwnedFd);
 
-impl Directory {
+impl PrivateFileDir {
     /// Opens the directory and creates it if it does not exist.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;

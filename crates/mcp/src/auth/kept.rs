@@ -5,16 +5,16 @@ use std::sync::Arc;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthTokenResponse, StoredCredentials};
 use serde_json::{Value, json};
 
-use super::tokens::{Entry, Key, Token, Tokens, TokensFault, now};
+use super::tokens::{StoredLogin, TokenKey, OAuthToken, TokenStore, TokenStoreFault, now};
 
 /// The tokens of one server. The caller of a refresh holds the lock already.
-pub(super) struct Kept {
-    pub(super) tokens: Arc<Tokens>,
-    pub(super) key: Key,
+pub(super) struct TokenCredentialStore {
+    pub(super) tokens: Arc<TokenStore>,
+    pub(super) key: TokenKey,
 }
 
 #[async_trait::async_trait]
-impl CredentialStore for Kept {
+impl CredentialStore for TokenCredentialStore {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let entry = self.tokens.load(&self.key).map_err(fault)?;
         entry.map(stored).transpose()
@@ -32,7 +32,7 @@ impl CredentialStore for Kept {
     /// Removes a rejected refresh token, so it is not sent again.
     async fn on_refresh_token_rejected(&self, credentials: &StoredCredentials) -> Result<(), AuthError> {
         let refused = token(credentials)?.and_then(|token| token.refresh);
-        let forget = |entry: &mut Entry| {
+        let forget = |entry: &mut StoredLogin| {
             entry.token.take_if(|token| token.refresh == refused);
         };
         self.tokens.change(&self.key, forget).map_err(fault)
@@ -40,16 +40,16 @@ impl CredentialStore for Kept {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
-pub(super) fn fault(fault: TokensFault) -> AuthError {
+pub(super) fn fault(fault: TokenStoreFault) -> AuthError {
     AuthError::CredentialStoreError(fault.to_string())
 }
 
 /// Converts the credentials of `rmcp` to a token, through their JSON form.
-pub(super) fn token(credentials: &StoredCredentials) -> Result<Option<Token>, AuthError> {
+pub(super) fn token(credentials: &StoredCredentials) -> Result<Option<OAuthToken>, AuthError> {
     let Some(response) = &credentials.token_response else { return Ok(None) };
     let json = serde_json::to_value(response).map_err(|error| AuthError::InternalError(error.to_string()))?;
     let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-    Ok(Some(Token {
+    Ok(Some(OAuthToken {
         access: text("access_token").unwrap_or_default(),
         refresh: text("refresh_token"),
         received: credentials.token_received_at.unwrap_or_else(now),
@@ -58,8 +58,8 @@ pub(super) fn token(credentials: &StoredCredentials) -> Result<Option<Token>, Au
     }))
 }
 
-fn stored(entry: Entry) -> Result<StoredCredentials, AuthError> {
-    let response = |token: &Token| {
+fn stored(entry: StoredLogin) -> Result<StoredCredentials, AuthError> {
+    let response = |token: &OAuthToken| {
         serde_json::from_value::<OAuthTokenResponse>(json!({
             "access_token": token.access,
             "token_type": "bearer",

@@ -5,22 +5,22 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::kept::{Kept, fault};
-use super::tokens::{Entry, Key, Token};
-use super::{Auth, Network, address};
+use super::kept::{TokenCredentialStore, fault};
+use super::tokens::{StoredLogin, TokenKey, OAuthToken};
+use super::{OAuthConfig, AuthServerNetwork, address};
 
 /// Provides the access token of one server.
-pub(crate) struct Keys {
-    auth: Auth,
-    pub(super) key: Key,
+pub(crate) struct TokenProvider {
+    auth: OAuthConfig,
+    pub(super) key: TokenKey,
     pub(super) server: Url,
 }
 
-impl Keys {
+impl TokenProvider {
     /// Creates the provider for the server with this name and URL. The error says why no token may be sent there.
-    pub(crate) fn of(name: &str, url: &str, auth: &Auth) -> Result<Self, String> {
+    pub(crate) fn of(name: &str, url: &str, auth: &OAuthConfig) -> Result<Self, String> {
         let server = address::server(url).map_err(|fault| format!("its address {fault}"))?;
-        let key = Key { server: name.to_owned(), url: url.to_owned() };
+        let key = TokenKey { server: name.to_owned(), url: url.to_owned() };
         Ok(Self { auth: auth.clone(), key, server })
     }
 
@@ -61,7 +61,7 @@ impl Keys {
     /// Stores scopes that the server found missing, so the next login requests them.
     pub(super) async fn misses(&self, scopes: &str) -> Result<(), AuthError> {
         let scopes: Vec<String> = scopes.split_whitespace().map(str::to_owned).collect();
-        let want = |entry: &mut Entry| {
+        let want = |entry: &mut StoredLogin| {
             for scope in scopes {
                 if !entry.wanted.contains(&scope) {
                     entry.wanted.push(scope);
@@ -72,7 +72,7 @@ impl Keys {
         self.auth.tokens.change(&self.key, want).map_err(fault)
     }
 
-    fn kept(&self) -> Result<Option<Token>, AuthError> {
+    fn kept(&self) -> Result<Option<OAuthToken>, AuthError> {
         Ok(self.auth.tokens.load(&self.key).map_err(fault)?.and_then(|entry| entry.token))
     }
 
@@ -80,13 +80,13 @@ impl Keys {
     pub(super) async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.as_str();
         match self.auth.network {
-            Network::Public => AuthorizationManager::new(server).await,
-            Network::Private => AuthorizationManager::new_allowing_private_addresses(server).await,
+            AuthServerNetwork::Public => AuthorizationManager::new(server).await,
+            AuthServerNetwork::Private => AuthorizationManager::new_allowing_private_addresses(server).await,
         }
     }
 
     /// Requests a new token from the issuer of the old one, if it is still the authorization server here.
-    async fn refresh(&self, entry: &Entry, challenge: Option<&str>) -> Result<(), AuthError> {
+    async fn refresh(&self, entry: &StoredLogin, challenge: Option<&str>) -> Result<(), AuthError> {
         let mut manager = self.manager().await?;
         let metadata = manager.resolve_metadata_from_challenge(challenge).await?.metadata;
         let token_endpoint = address::named(&metadata.token_endpoint, &self.server);
@@ -101,7 +101,7 @@ impl Keys {
             return Err(AuthError::AuthorizationRequired);
         }
         let (tokens, key) = (self.auth.tokens.clone(), self.key.clone());
-        manager.set_credential_store(Kept { tokens, key });
+        manager.set_credential_store(TokenCredentialStore { tokens, key });
         // `rmcp` would log token details.
         manager.refresh_token().with_subscriber(NoSubscriber::default()).await.map(|_| ())
     }

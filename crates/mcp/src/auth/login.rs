@@ -12,12 +12,12 @@ use tool::BoxFuture;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::keys::{Keys, resource};
-use super::redirect::Redirect;
-use super::tokens::{Entry, Known, TokensFault};
-use super::{Auth, ClientId, address, kept};
-use crate::link::Link;
-use crate::server::{Http, Server, Transport};
+use super::keys::{TokenProvider, resource};
+use super::redirect::RedirectListener;
+use super::tokens::{StoredLogin, StoredClient, TokenStoreFault};
+use super::{OAuthConfig, OAuthClientId, address, kept};
+use crate::link::RmcpLink;
+use crate::server::{HttpTransport, McpServerConfig, ServerTransport};
 
 /// Time limit for the user in the browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -29,7 +29,7 @@ const OFFLINE: &str = "offline_access";
 const LONGEST: usize = 300;
 
 /// Shows the login page to the user.
-pub trait Opener: Send + Sync {
+pub trait BrowserOpener: Send + Sync {
     /// Shows this URL, or opens it in a browser: as one argument of a program, never through a shell. The URL is
     /// `https` or loopback, and has no invisible characters. An error ends the login.
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>>;
@@ -37,7 +37,7 @@ pub trait Opener: Send + Sync {
 
 /// The result of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedIn {
+pub struct LoginOutcome {
     /// The authorization server.
     pub issuer: String,
     /// The granted scopes, as far as the server reports them.
@@ -72,19 +72,19 @@ pub enum LoginFault {
     Refused(String),
     /// The token cannot be saved.
     #[error(transparent)]
-    Tokens(#[from] TokensFault),
+    Tokens(#[from] TokenStoreFault),
 }
 
 /// Logs a user in to a server and saves the token. Also requests the scopes that the server found missing earlier.
-pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, LoginFault> {
+pub async fn login(server: &McpServerConfig, opener: &dyn BrowserOpener) -> Result<LoginOutcome, LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
-    let keys = Keys::of(&server.name, &http.url, auth).map_err(nothing)?;
+    let keys = TokenProvider::of(&server.name, &http.url, auth).map_err(nothing)?;
     crate::tls::install();
     let open = |error: std::io::Error| LoginFault::Opener(format!("no port can be opened: {error}"));
-    let redirect = Redirect::listen().await.map_err(open)?;
-    let challenge = timeout(server.startup_timeout, Link::challenge(http)).await.ok().flatten();
-    let flow = Flow::begin(&keys, auth, challenge, redirect.address()).await?;
+    let redirect = RedirectListener::listen().await.map_err(open)?;
+    let challenge = timeout(server.startup_timeout, RmcpLink::challenge(http)).await.ok().flatten();
+    let flow = LoginFlow::begin(&keys, auth, challenge, redirect.address()).await?;
     let visit = timeout(PATIENCE, redirect.visited());
     let mut visit = std::pin::pin!(visit);
     let visited = tokio::select! {
@@ -100,17 +100,17 @@ pub async fn login(server: &Server, opener: &dyn Opener) -> Result<LoggedIn, Log
 }
 
 /// Deletes the saved token of a server.
-pub async fn logout(server: &Server) -> Result<(), LoginFault> {
+pub async fn logout(server: &McpServerConfig) -> Result<(), LoginFault> {
     let (http, auth) = behind(server)?;
     let nothing = |why| LoginFault::Nothing(server.name.clone(), why);
-    let keys = Keys::of(&server.name, &http.url, auth).map_err(nothing)?;
+    let keys = TokenProvider::of(&server.name, &http.url, auth).map_err(nothing)?;
     let _held = auth.tokens.hold(&keys.key).await?;
     Ok(auth.tokens.forget(&keys.key)?)
 }
 
-fn behind(server: &Server) -> Result<(&Http, &Auth), LoginFault> {
+fn behind(server: &McpServerConfig) -> Result<(&HttpTransport, &OAuthConfig), LoginFault> {
     let nothing = |why: &str| LoginFault::Nothing(server.name.clone(), why.to_owned());
-    let Transport::Http(http) = &server.transport else { return Err(nothing("it is a program")) };
+    let ServerTransport::Http(http) = &server.transport else { return Err(nothing("it is a program")) };
     if http.bearer.is_some() {
         return Err(nothing("it is shown a token of its own"));
     }
@@ -119,11 +119,11 @@ fn behind(server: &Server) -> Result<(&Http, &Auth), LoginFault> {
 }
 
 /// A login in progress.
-struct Flow {
+struct LoginFlow {
     manager: AuthorizationManager,
     caught: InMemoryCredentialStore,
     issuer: Option<String>,
-    client: Known,
+    client: StoredClient,
     /// The login page.
     page: Url,
     /// The `state` value that must come back.
@@ -132,10 +132,10 @@ struct Flow {
     challenge: Option<String>,
 }
 
-impl Flow {
+impl LoginFlow {
     async fn begin(
-        keys: &Keys,
-        auth: &Auth,
+        keys: &TokenProvider,
+        auth: &OAuthConfig,
         challenge: Option<String>,
         redirect: String,
     ) -> Result<Self, LoginFault> {
@@ -158,12 +158,12 @@ impl Flow {
         let page = address::named(&page, &keys.server)
             .map_err(|fault| LoginFault::Unsafe(format!("the page where users log in {fault}")))?;
         let state = only(&page, "state")?.unwrap_or_default();
-        let client = Known { id: client.client_id, secret: client.client_secret, redirect };
+        let client = StoredClient { id: client.client_id, secret: client.client_secret, redirect };
         Ok(Self { manager, caught, issuer: metadata.issuer, client, page, state, resource, challenge })
     }
 
     /// Exchanges the authorization code from the callback for a token.
-    async fn finish(self, keys: &Keys, auth: &Auth, visited: &Url) -> Result<LoggedIn, LoginFault> {
+    async fn finish(self, keys: &TokenProvider, auth: &OAuthConfig, visited: &Url) -> Result<LoginOutcome, LoginFault> {
         let [state, issuer, code, error] = ["state", "iss", "code", "error"].map(|name| only(visited, name));
         if state?.is_none_or(|state| state != self.state) {
             let why = "somebody came back who was not sent from here (`state`)";
@@ -193,7 +193,7 @@ impl Flow {
         let token = caught.and_then(|caught| kept::token(&caught).ok().flatten());
         let token = token.ok_or_else(|| LoginFault::Refused("no token was given".to_owned()))?;
         let scopes = token.scopes.clone();
-        let entry = Entry {
+        let entry = StoredLogin {
             server: keys.key.server.clone(),
             url: keys.key.url.clone(),
             issuer: self.issuer.clone(),
@@ -205,7 +205,7 @@ impl Flow {
         };
         let _held = auth.tokens.hold(&keys.key).await?;
         auth.tokens.save(&entry)?;
-        Ok(LoggedIn { issuer: self.issuer.unwrap_or_default(), scopes })
+        Ok(LoginOutcome { issuer: self.issuer.unwrap_or_default(), scopes })
     }
 }
 
@@ -230,8 +230,8 @@ fn trusted(metadata: &AuthorizationMetadata, server: &Url) -> Result<(), LoginFa
 
 /// Returns the scopes to request: the configured ones or the server's, plus earlier granted and missing ones.
 async fn scopes(
-    keys: &Keys,
-    auth: &Auth,
+    keys: &TokenProvider,
+    auth: &OAuthConfig,
     manager: &AuthorizationManager,
     metadata: &AuthorizationMetadata,
 ) -> Result<Vec<String>, LoginFault> {
@@ -255,22 +255,22 @@ async fn scopes(
 
 /// Returns our client identity there: configured, by metadata document, or newly registered.
 async fn client(
-    auth: &Auth,
+    auth: &OAuthConfig,
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,
     (redirect, scopes): (&str, &[&str]),
 ) -> Result<OAuthClientConfig, LoginFault> {
     let reads = metadata.additional_fields.get("client_id_metadata_document_supported");
     match &auth.client {
-        ClientId::Registered { id, secret } => {
+        OAuthClientId::Registered { id, secret } => {
             let mut client = OAuthClientConfig::new(id, redirect);
             client.client_secret = secret.clone();
             Ok(client)
         }
-        ClientId::Document(url) if reads.and_then(serde_json::Value::as_bool) == Some(true) => {
+        OAuthClientId::Document(url) if reads.and_then(serde_json::Value::as_bool) == Some(true) => {
             Ok(OAuthClientConfig::new(url, redirect))
         }
-        ClientId::Any | ClientId::Document(_) => {
+        OAuthClientId::Any | OAuthClientId::Document(_) => {
             let registered = manager.register_client(NAME, redirect, scopes).await;
             registered.map_err(|error| LoginFault::Unknown(plain(&error.to_string())))
         }

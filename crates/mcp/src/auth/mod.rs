@@ -15,29 +15,29 @@ mod tokens;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use door::Door;
-pub(crate) use keys::Keys;
-pub use login::{LoggedIn, LoginFault, Opener, login, logout};
-pub(crate) use sent::Sent;
-pub use tokens::{Tokens, TokensFault};
+pub(crate) use door::AuthHint;
+pub(crate) use keys::TokenProvider;
+pub use login::{LoginOutcome, LoginFault, BrowserOpener, login, logout};
+pub(crate) use sent::AuthorizedHttpClient;
+pub use tokens::{TokenStore, TokenStoreFault};
 
 /// OAuth configuration of a server.
 #[derive(Debug, Clone)]
-pub struct Auth {
+pub struct OAuthConfig {
     /// The store of its tokens.
-    pub tokens: Arc<Tokens>,
+    pub tokens: Arc<TokenStore>,
     /// Our identity at the authorization server.
-    pub client: ClientId,
+    pub client: OAuthClientId,
     /// The scopes to request; those that the server requires if empty.
     pub scopes: Vec<String>,
     /// The network in which the authorization server may be.
-    pub network: Network,
+    pub network: AuthServerNetwork,
 }
 
 /// The network in which the authorization server may be. Loopback addresses are allowed only for servers on loopback,
 /// and cloud metadata addresses never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Network {
+pub enum AuthServerNetwork {
     /// A public network. A server at a private address may name others in its private network.
     #[default]
     Public,
@@ -45,16 +45,16 @@ pub enum Network {
     Private,
 }
 
-impl Auth {
+impl OAuthConfig {
     /// Default configuration: dynamic client registration, and the scopes that the server requires.
-    pub fn new(tokens: Arc<Tokens>) -> Self {
-        Self { tokens, client: ClientId::Any, scopes: Vec::new(), network: Network::default() }
+    pub fn new(tokens: Arc<TokenStore>) -> Self {
+        Self { tokens, client: OAuthClientId::Any, scopes: Vec::new(), network: AuthServerNetwork::default() }
     }
 }
 
 /// Our identity at the authorization server.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ClientId {
+pub enum OAuthClientId {
     /// None: we register ourselves.
     Any,
     /// A client that is registered there already.
@@ -69,7 +69,7 @@ pub enum ClientId {
     Document(String),
 }
 
-impl fmt::Debug for ClientId {
+impl fmt::Debug for OAuthClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("Any"),

@@ -12,8 +12,8 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::events;
-use super::sent::{Failure, Headers};
-use crate::measure::{self, Excess, LONGEST_MESSAGE, UNREAD};
+use super::sent::{McpHttpError, RequestHeaders};
+use crate::measure::{self, JsonExcess, LONGEST_MESSAGE, UNREAD};
 
 /// The content types of answers.
 const JSON: &str = "application/json";
@@ -27,20 +27,20 @@ const LONGEST_REFUSAL: usize = 64 << 10;
 const SAID: usize = 500;
 
 /// A message to send.
-pub(super) struct Post {
+pub(super) struct HttpPost {
     pub(super) uri: Arc<str>,
     pub(super) message: ClientJsonRpcMessage,
     pub(super) session: Option<Arc<str>>,
-    pub(super) headers: Headers,
+    pub(super) headers: RequestHeaders,
 }
 
-impl Post {
+impl HttpPost {
     /// Sends the message and reads the answer.
     pub(super) async fn send(
         &self,
         http: &reqwest::Client,
         token: Option<String>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, McpHttpError> {
         let mut request = http.post(self.uri.as_ref()).header(ACCEPT, format!("{EVENTS}, {JSON}"));
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -75,7 +75,7 @@ impl Post {
         }
     }
 
-    async fn read(&self, answer: Response) -> Result<Answer, Failure> {
+    async fn read(&self, answer: Response) -> Result<Answer, McpHttpError> {
         // Some servers answer like this instead of with "202 Accepted".
         if self.asks().is_none() && answer.content_length() == Some(0) {
             return Ok(Answer::Accepted);
@@ -106,7 +106,7 @@ impl Post {
     }
 
     /// Handles an error status, whose body may hold a JSON-RPC error.
-    async fn refused(&self, answer: Response) -> Result<Answer, Failure> {
+    async fn refused(&self, answer: Response) -> Result<Answer, McpHttpError> {
         let (status, session) = (answer.status(), header(&answer, SESSION));
         let is_json = header(&answer, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with(JSON));
         let overloaded = status == StatusCode::TOO_MANY_REQUESTS;
@@ -151,16 +151,16 @@ impl Post {
 }
 
 /// Returns the error response that replaces an oversized answer.
-pub(super) fn unread(id: RequestId, excess: Excess) -> ServerJsonRpcMessage {
+pub(super) fn unread(id: RequestId, excess: JsonExcess) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode(UNREAD), excess.to_string(), None), Some(id))
 }
 
-async fn body(mut answer: Response, most: usize) -> Result<Result<Vec<u8>, Excess>, reqwest::Error> {
+async fn body(mut answer: Response, most: usize) -> Result<Result<Vec<u8>, JsonExcess>, reqwest::Error> {
     let mut body = Vec::new();
     // ends: with the body, or when it is too long
     while let Some(chunk) = answer.chunk().await? {
         if body.len() + chunk.len() > most {
-            return Ok(Err(Excess::Long));
+            return Ok(Err(JsonExcess::Long));
         }
         body.extend_from_slice(&chunk);
     }
@@ -172,7 +172,7 @@ fn header(answer: &Response, name: &str) -> Option<String> {
 }
 
 /// Returns an error if the server demands authorization or more scopes.
-fn turned_away(answer: &Response) -> Result<(), Failure> {
+fn turned_away(answer: &Response) -> Result<(), McpHttpError> {
     let Some(challenge) = header(answer, WWW_AUTHENTICATE.as_str()) else { return Ok(()) };
     match answer.status() {
         StatusCode::UNAUTHORIZED => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))),

@@ -20,12 +20,12 @@ const PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><title>toolgate</titl
     <p>You can close this page. Toolgate says whether it worked.</p>";
 
 /// A listener for the callback.
-pub(super) struct Redirect {
+pub(super) struct RedirectListener {
     listener: TcpListener,
     address: String,
 }
 
-impl Redirect {
+impl RedirectListener {
     /// Listens on a random port.
     pub(super) async fn listen() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_visit_is_the_last() {
-        let redirect = Redirect::listen().await.unwrap();
+        let redirect = RedirectListener::listen().await.unwrap();
         let address = redirect.address.clone();
         let of = |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let visits = async {

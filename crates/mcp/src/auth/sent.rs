@@ -12,28 +12,28 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 
-use super::events::{Events, Silence};
-use super::post::Post;
-use super::{Keys, address};
+use super::events::{SseEvents, SseReconnects};
+use super::post::HttpPost;
+use super::{TokenProvider, address};
 use crate::measure::LONGEST_MESSAGE;
 
-pub(super) type Failure = StreamableHttpError<reqwest::Error>;
-pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type McpHttpError = StreamableHttpError<reqwest::Error>;
+pub(super) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
 
 /// Maximum number of redirects within the origin.
 const HOPS: usize = 10;
 
 /// Sends requests to one server. Tokens never go to another origin, because redirects to one are not followed.
 #[derive(Clone)]
-pub(crate) struct Sent {
+pub(crate) struct AuthorizedHttpClient {
     http: reqwest::Client,
-    keys: Option<Arc<Keys>>,
-    silence: Silence,
+    keys: Option<Arc<TokenProvider>>,
+    silence: SseReconnects,
 }
 
-impl Sent {
+impl AuthorizedHttpClient {
     /// Creates a client for the server at `url`.
-    pub(crate) fn new(url: &str, keys: Option<Keys>) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, keys: Option<TokenProvider>) -> Result<Self, String> {
         crate::tls::install();
         let mut http = reqwest::Client::builder().redirect(at_home());
         // Loopback traffic must not go through a proxy.
@@ -41,7 +41,7 @@ impl Sent {
             http = http.no_proxy();
         }
         let http = http.build().map_err(|error| error.to_string())?;
-        Ok(Self { http, keys: keys.map(Arc::new), silence: Silence::default() })
+        Ok(Self { http, keys: keys.map(Arc::new), silence: SseReconnects::default() })
     }
 
     /// Sends with the token `fixed` or the stored one. If the stored one is rejected, renews it and sends once more.
@@ -49,9 +49,9 @@ impl Sent {
         &self,
         fixed: Option<String>,
         send: impl Fn(Option<String>) -> F,
-    ) -> Result<T, Failure>
+    ) -> Result<T, McpHttpError>
     where
-        F: Future<Output = Result<T, Failure>>,
+        F: Future<Output = Result<T, McpHttpError>>,
     {
         let Some(keys) = self.keys.as_ref().filter(|_| fixed.is_none()) else { return send(fixed).await };
         let token = keys.token().await?;
@@ -88,7 +88,7 @@ fn at_home() -> Policy {
     })
 }
 
-impl StreamableHttpClient for Sent {
+impl StreamableHttpClient for AuthorizedHttpClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -97,9 +97,9 @@ impl StreamableHttpClient for Sent {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         token: Option<String>,
-        headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let post = Post { uri, message, session, headers };
+        headers: RequestHeaders,
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
+        let post = HttpPost { uri, message, session, headers };
         self.with(token, |token| post.send(&self.http, token)).await
     }
 
@@ -109,9 +109,9 @@ impl StreamableHttpClient for Sent {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         token: Option<String>,
-        headers: Headers,
+        headers: RequestHeaders,
         _: usize,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
         // Our own limits include this one.
         self.post_message(uri, message, session, token, headers).await
     }
@@ -121,8 +121,8 @@ impl StreamableHttpClient for Sent {
         uri: Arc<str>,
         session: Arc<str>,
         token: Option<String>,
-        headers: Headers,
-    ) -> Result<(), Failure> {
+        headers: RequestHeaders,
+    ) -> Result<(), McpHttpError> {
         let send = |token| self.http.delete_session(uri.clone(), session.clone(), token, headers.clone());
         self.with(token, send).await
     }
@@ -133,8 +133,8 @@ impl StreamableHttpClient for Sent {
         session: Option<Arc<str>>,
         last: Option<String>,
         token: Option<String>,
-        headers: Headers,
-    ) -> Result<Events, Failure> {
+        headers: RequestHeaders,
+    ) -> Result<SseEvents, McpHttpError> {
         self.get_stream_with_max_sse_event_size(uri, session, last, token, headers, LONGEST_MESSAGE).await
     }
 
@@ -144,9 +144,9 @@ impl StreamableHttpClient for Sent {
         session: Option<Arc<str>>,
         last: Option<String>,
         token: Option<String>,
-        headers: Headers,
+        headers: RequestHeaders,
         longest: usize,
-    ) -> Result<Events, Failure> {
+    ) -> Result<SseEvents, McpHttpError> {
         if !self.silence.goes_on().await {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }

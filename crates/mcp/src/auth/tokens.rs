@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
-use super::file::Directory;
+use super::file::PrivateFileDir;
 
 /// The directory below the state directory.
 const DIRECTORY: &str = "mcp-tokens";
@@ -21,14 +21,14 @@ const SKEW: u64 = 60;
 
 /// Stores tokens in one file for each pair of server and URL.
 #[derive(Debug)]
-pub struct Tokens {
+pub struct TokenStore {
     directory: PathBuf,
 }
 
 /// The reason why a token file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}` cannot be used: {source}")]
-pub struct TokensFault {
+pub struct TokenStoreFault {
     /// Path of the file.
     pub path: String,
     /// The cause.
@@ -38,12 +38,12 @@ pub struct TokensFault {
 
 /// Key of a stored login: one server at one URL. A server of the same name at another URL has a different key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct TokenKey {
     pub(crate) server: String,
     pub(crate) url: String,
 }
 
-impl Key {
+impl TokenKey {
     fn name(&self) -> String {
         let hash = Sha256::new().chain_update(&self.server).chain_update([0]).chain_update(&self.url);
         let digits: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -55,7 +55,7 @@ impl Key {
 
 /// A stored login: the token with its issuer, resource and client.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct StoredLogin {
     pub(super) server: String,
     pub(super) url: String,
     /// The authorization server.
@@ -63,9 +63,9 @@ pub(super) struct Entry {
     /// The resource that the token is for.
     pub(super) resource: String,
     /// Our client identity there.
-    pub(super) client: Known,
+    pub(super) client: StoredClient,
     /// The token; `None` if it was rejected.
-    pub(super) token: Option<Token>,
+    pub(super) token: Option<OAuthToken>,
     /// The server's challenge to an unauthenticated request, which names the authorization server.
     #[serde(default)]
     pub(super) challenge: Option<String>,
@@ -76,7 +76,7 @@ pub(super) struct Entry {
 
 /// Our client identity at the issuer.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct StoredClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
     pub(super) redirect: String,
@@ -84,7 +84,7 @@ pub(super) struct Known {
 
 /// An OAuth token.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Token {
+pub(super) struct OAuthToken {
     pub(super) access: String,
     pub(super) refresh: Option<String>,
     /// Unix time of receipt, and lifetime in seconds.
@@ -93,7 +93,7 @@ pub(super) struct Token {
     pub(super) scopes: Vec<String>,
 }
 
-impl Token {
+impl OAuthToken {
     /// Returns whether the token has not expired by our clock. If the clock went back, the server decides.
     pub(super) fn is_fresh(&self) -> bool {
         let age = now().saturating_sub(self.received);
@@ -106,27 +106,27 @@ pub(super) fn now() -> u64 {
 }
 
 /// An exclusive lock on the login of a server. It ends when this value is dropped, or with the process.
-pub(super) struct Held {
+pub(super) struct TokenLock {
     _file: OwnedFd,
 }
 
-impl Tokens {
+impl TokenStore {
     /// Creates a store in its own directory below `state`.
     pub fn below(state: &Path) -> Self {
         Self { directory: state.join(DIRECTORY) }
     }
 
-    pub(super) fn load(&self, key: &Key) -> Result<Option<Entry>, TokensFault> {
+    pub(super) fn load(&self, key: &TokenKey) -> Result<Option<StoredLogin>, TokenStoreFault> {
         let Some(bytes) = self.with(key, |files, name| files.read(name))? else { return Ok(None) };
-        let Ok(entry) = serde_json::from_slice::<Entry>(&bytes) else {
+        let Ok(entry) = serde_json::from_slice::<StoredLogin>(&bytes) else {
             tracing::warn!(server = ?key.server, "what is kept for the server cannot be read; it has to be logged in to anew");
             return Ok(None);
         };
         Ok(Some(entry).filter(|entry| entry.server == key.server && entry.url == key.url))
     }
 
-    pub(super) fn save(&self, entry: &Entry) -> Result<(), TokensFault> {
-        let key = Key { server: entry.server.clone(), url: entry.url.clone() };
+    pub(super) fn save(&self, entry: &StoredLogin) -> Result<(), TokenStoreFault> {
+        let key = TokenKey { server: entry.server.clone(), url: entry.url.clone() };
         self.with(&key, |files, name| {
             let bytes = serde_json::to_vec_pretty(entry).map_err(io::Error::other)?;
             files.write(name, &bytes)
@@ -134,24 +134,24 @@ impl Tokens {
     }
 
     /// Updates the stored login of a server, if there is one.
-    pub(super) fn change(&self, key: &Key, change: impl FnOnce(&mut Entry)) -> Result<(), TokensFault> {
+    pub(super) fn change(&self, key: &TokenKey, change: impl FnOnce(&mut StoredLogin)) -> Result<(), TokenStoreFault> {
         let Some(mut entry) = self.load(key)? else { return Ok(()) };
         change(&mut entry);
         self.save(&entry)
     }
 
-    pub(super) fn forget(&self, key: &Key) -> Result<(), TokensFault> {
+    pub(super) fn forget(&self, key: &TokenKey) -> Result<(), TokenStoreFault> {
         self.with(key, |files, name| files.remove(name))
     }
 
     /// Waits for the lock on the login of a server, across processes.
-    pub(super) async fn hold(&self, key: &Key) -> Result<Held, TokensFault> {
+    pub(super) async fn hold(&self, key: &TokenKey) -> Result<TokenLock, TokenStoreFault> {
         let until = Instant::now() + PATIENCE;
         // ends: when the lock is ours, or at the time limit
         loop {
             let lock = self.with(key, |files, name| files.try_lock(format!("{name}.lock")))?;
             if let Some(file) = lock {
-                return Ok(Held { _file: file });
+                return Ok(TokenLock { _file: file });
             }
             if Instant::now() > until {
                 return Err(self.fault(key, io::Error::other("another process does not let go of it")));
@@ -162,14 +162,14 @@ impl Tokens {
 
     fn with<T>(
         &self,
-        key: &Key,
-        work: impl FnOnce(&Directory, &str) -> io::Result<T>,
-    ) -> Result<T, TokensFault> {
-        let done = Directory::at(&self.directory).and_then(|files| work(&files, &key.name()));
+        key: &TokenKey,
+        work: impl FnOnce(&PrivateFileDir, &str) -> io::Result<T>,
+    ) -> Result<T, TokenStoreFault> {
+        let done = PrivateFileDir::at(&self.directory).and_then(|files| work(&files, &key.name()));
         done.map_err(|source| self.fault(key, source))
     }
 
-    fn fault(&self, key: &Key, source: io::Error) -> TokensFault {
-        TokensFault { path: self.directory.join(key.name()).display().to_string(), source }
+    fn fault(&self, key: &TokenKey, source: io::Error) -> TokenStoreFault {
+        TokenStoreFault { path: self.directory.join(key.name()).display().to_string(), source }
     }
 }

@@ -6,11 +6,11 @@ use rmcp::model::{CallToolResult, ContentBlock, ReadResourceResult, ResourceCont
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::peer::{About, Answer, Block, Listed, Page, Trouble};
+use crate::peer::{ServerDescription, CallAnswer, AnswerBlock, ListedTool, ListPage, PeerError};
 
-pub(super) fn about(info: &ServerPeerInfo) -> About {
+pub(super) fn about(info: &ServerPeerInfo) -> ServerDescription {
     let server = info.server_info.as_ref();
-    About {
+    ServerDescription {
         protocol: info.protocol_version.to_string(),
         name: server.map(|server| server.name.clone()).unwrap_or_default(),
         version: server.map(|server| server.version.clone()).unwrap_or_default(),
@@ -18,9 +18,9 @@ pub(super) fn about(info: &ServerPeerInfo) -> About {
     }
 }
 
-pub(super) fn listed(tool: Tool) -> Listed {
+pub(super) fn listed(tool: Tool) -> ListedTool {
     let object = |schema: &serde_json::Map<String, Value>| Value::Object(schema.clone());
-    Listed {
+    ListedTool {
         name: tool.name.into_owned(),
         title: tool.title,
         description: tool.description.unwrap_or_default().into_owned(),
@@ -34,9 +34,9 @@ pub(super) fn listed(tool: Tool) -> Listed {
 const MOST_UNREAD: usize = 50;
 
 /// Parses a page of tools and skips invalid ones.
-pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
+pub(super) fn tools(result: &Value) -> Result<ListPage<ListedTool>, PeerError> {
     let Some(tools) = result.get("tools").and_then(Value::as_array) else {
-        return Err(Trouble::Nonsense("it does not list its tools".to_owned()));
+        return Err(PeerError::Nonsense("it does not list its tools".to_owned()));
     };
     let (mut items, mut unread) = (Vec::new(), Vec::new());
     for tool in tools {
@@ -54,7 +54,7 @@ pub(super) fn tools(result: &Value) -> Result<Page<Listed>, Trouble> {
         }
     }
     let next = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Ok(Page { items, unread, next })
+    Ok(ListPage { items, unread, next })
 }
 
 /// Describes the error in the definition of a tool.
@@ -67,8 +67,8 @@ fn misfit(tool: &Value, fault: &serde_json::Error) -> String {
     }
 }
 
-pub(super) fn answer(result: CallToolResult) -> Answer {
-    Answer {
+pub(super) fn answer(result: CallToolResult) -> CallAnswer {
+    CallAnswer {
         blocks: result.content.into_iter().map(block).collect(),
         structured: result.structured_content,
         failed: result.is_error == Some(true),
@@ -76,44 +76,44 @@ pub(super) fn answer(result: CallToolResult) -> Answer {
 }
 
 /// Parses an answer that `rmcp` cannot, so that a block of an unknown type does not invalidate the others.
-pub(super) fn unknown_answer(result: &Value) -> Result<Answer, Trouble> {
+pub(super) fn unknown_answer(result: &Value) -> Result<CallAnswer, PeerError> {
     let content = result.get("content").and_then(Value::as_array);
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
     if content.is_none() && structured.is_none() {
-        return Err(Trouble::Nonsense("it answers a call with something else".to_owned()));
+        return Err(PeerError::Nonsense("it answers a call with something else".to_owned()));
     }
     let known = |value: &Value| match serde_json::from_value(value.clone()) {
         Ok(known) => block(known),
         Err(_) => {
             let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-            Block::Unknown { kind: kind.to_owned() }
+            AnswerBlock::Unknown { kind: kind.to_owned() }
         }
     };
-    Ok(Answer {
+    Ok(CallAnswer {
         blocks: content.into_iter().flatten().map(known).collect(),
         structured: structured.cloned(),
         failed: result.get("isError").and_then(Value::as_bool) == Some(true),
     })
 }
 
-fn block(block: ContentBlock) -> Block {
+fn block(block: ContentBlock) -> AnswerBlock {
     match block {
-        ContentBlock::Text(text) => Block::Text(text.text),
-        ContentBlock::Image(image) => Block::Image { mime: image.mime_type, data: image.data },
-        ContentBlock::Audio(audio) => Block::Audio { mime: audio.mime_type, data: audio.data },
+        ContentBlock::Text(text) => AnswerBlock::Text(text.text),
+        ContentBlock::Image(image) => AnswerBlock::Image { mime: image.mime_type, data: image.data },
+        ContentBlock::Audio(audio) => AnswerBlock::Audio { mime: audio.mime_type, data: audio.data },
         ContentBlock::ResourceLink(link) => {
-            Block::Link { uri: link.uri, name: link.name, about: link.description }
+            AnswerBlock::Link { uri: link.uri, name: link.name, about: link.description }
         }
         ContentBlock::Resource(embedded) => match embedded.resource {
             ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-                Block::Resource { uri, mime: mime_type, text: Some(text), blob: None }
+                AnswerBlock::Resource { uri, mime: mime_type, text: Some(text), blob: None }
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                Block::Resource { uri, mime: mime_type, text: None, blob: Some(blob) }
+                AnswerBlock::Resource { uri, mime: mime_type, text: None, blob: Some(blob) }
             }
-            other => Block::Text(json(&other)),
+            other => AnswerBlock::Text(json(&other)),
         },
-        other => Block::Text(json(&other)),
+        other => AnswerBlock::Text(json(&other)),
     }
 }
 
@@ -157,8 +157,8 @@ mod tests {
         let text = json!({"type": "text", "text": "hi"});
         let odd = json!({"type": "hologram", "data": 7});
         let answer = unknown_answer(&json!({"content": [text, odd, 7], "isError": true})).unwrap();
-        let unknown = |kind: &str| Block::Unknown { kind: kind.to_owned() };
-        assert_eq!(answer.blocks, [Block::Text("hi".to_owned()), unknown("hologram"), unknown("")]);
+        let unknown = |kind: &str| AnswerBlock::Unknown { kind: kind.to_owned() };
+        assert_eq!(answer.blocks, [AnswerBlock::Text("hi".to_owned()), unknown("hologram"), unknown("")]);
         assert!(answer.failed && answer.structured.is_none());
         assert!(unknown_answer(&json!({"contents": []})).is_err());
     }

@@ -17,21 +17,21 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
-use super::Client;
-use crate::elicit::{Elicitation, Elicited, Wants, address, secret};
-use crate::peer::{Progress, Trouble};
+use super::ClientProfile;
+use crate::elicit::{Elicitation, ElicitationAnswer, ElicitationKind, address, secret};
+use crate::peer::{CallProgress, PeerError};
 
 /// Maximum number of queued progress steps of one call; further ones are dropped.
 const STEPS: usize = 64;
 /// Maximum number of questions of one call; further ones are declined.
 const MOST_ASKED: usize = 10;
 
-type Followed = Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>;
+type ProgressSenders = Mutex<HashMap<ProgressToken, mpsc::Sender<CallProgress>>>;
 
 /// Handles the messages of a server.
-pub(crate) struct Ears {
-    client: Client,
-    followed: Arc<Followed>,
+pub(crate) struct ServerMessageHandler {
+    client: ClientProfile,
+    followed: Arc<ProgressSenders>,
     changed: Arc<Notify>,
     /// The number of running calls, and of questions since the last time there were none.
     calls: AtomicUsize,
@@ -39,45 +39,45 @@ pub(crate) struct Ears {
 }
 
 /// A running call.
-pub(crate) struct OnItsWay<'a>(&'a Ears);
+pub(crate) struct ActiveCall<'a>(&'a ServerMessageHandler);
 
-impl Drop for OnItsWay<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Receives the progress of one call.
-pub(crate) struct Steps {
+pub(crate) struct ProgressReceiver {
     token: ProgressToken,
-    steps: mpsc::Receiver<Progress>,
-    followed: Arc<Followed>,
+    steps: mpsc::Receiver<CallProgress>,
+    followed: Arc<ProgressSenders>,
 }
 
-impl Steps {
-    pub(crate) async fn recv(&mut self) -> Option<Progress> {
+impl ProgressReceiver {
+    pub(crate) async fn recv(&mut self) -> Option<CallProgress> {
         self.steps.recv().await
     }
 }
 
-impl Drop for Steps {
+impl Drop for ProgressReceiver {
     fn drop(&mut self) {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
     }
 }
 
-impl Ears {
-    pub(crate) fn new(client: Client) -> Self {
+impl ServerMessageHandler {
+    pub(crate) fn new(client: ClientProfile) -> Self {
         let (calls, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { client, followed: Arc::default(), changed: Arc::default(), calls, asked }
     }
 
     /// Begins a call, which resets the number of questions if it is the only one.
-    pub(crate) fn call(&self) -> OnItsWay<'_> {
+    pub(crate) fn call(&self) -> ActiveCall<'_> {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             self.asked.store(0, Ordering::Relaxed);
         }
-        OnItsWay(self)
+        ActiveCall(self)
     }
 
     /// Counts a question and returns whether there are too many for the running calls. The protocol does not say
@@ -92,20 +92,20 @@ impl Ears {
     }
 
     /// Returns the progress of the call with this token.
-    pub(crate) fn follow(&self, token: ProgressToken) -> Steps {
+    pub(crate) fn follow(&self, token: ProgressToken) -> ProgressReceiver {
         let (sender, steps) = mpsc::channel(STEPS);
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
-        Steps { token, steps, followed: Arc::clone(&self.followed) }
+        ProgressReceiver { token, steps, followed: Arc::clone(&self.followed) }
     }
 
     /// Answers an input request of the newer era, which a server needs before its answer.
-    pub(crate) async fn input(&self, request: InputRequest) -> Result<Value, Trouble> {
+    pub(crate) async fn input(&self, request: InputRequest) -> Result<Value, PeerError> {
         let answer = match request {
             InputRequest::Elicitation(request) => serde_json::to_value(self.elicited(request.params).await),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
-            _ => return Err(Trouble::Nonsense("it asks for what it was told it cannot have".to_owned())),
+            _ => return Err(PeerError::Nonsense("it asks for what it was told it cannot have".to_owned())),
         };
-        answer.map_err(|error| Trouble::Nonsense(error.to_string()))
+        answer.map_err(|error| PeerError::Nonsense(error.to_string()))
     }
 
     fn roots(&self) -> ListRootsResult {
@@ -115,10 +115,10 @@ impl Ears {
     async fn elicited(&self, params: ElicitRequestParams) -> ElicitResult {
         let (message, wants) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, serde_json::to_value(requested_schema).map(Wants::Form))
+                (message, serde_json::to_value(requested_schema).map(ElicitationKind::Form))
             }
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => match address(&url) {
-                Some(url) => (message, Ok(Wants::Visit(url))),
+                Some(url) => (message, Ok(ElicitationKind::Visit(url))),
                 None => return ElicitResult::new(ElicitationAction::Decline),
             },
             _ => return ElicitResult::new(ElicitationAction::Decline),
@@ -126,7 +126,7 @@ impl Ears {
         let (Ok(wants), Some(elicit)) = (wants, &self.client.elicit) else {
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        if let Wants::Form(schema) = &wants
+        if let ElicitationKind::Form(schema) = &wants
             && let Some(name) = secret(&message, schema)
         {
             tracing::warn!(server = ?self.client.server, field = ?name, "a server asks for a secret; it was declined");
@@ -137,17 +137,17 @@ impl Ears {
         }
         let elicitation = Elicitation { server: self.client.server.clone(), message, wants };
         match elicit.elicit(&elicitation).await {
-            Elicited::Accepted(Some(content)) => {
+            ElicitationAnswer::Accepted(Some(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(content)
             }
-            Elicited::Accepted(None) => ElicitResult::new(ElicitationAction::Accept),
-            Elicited::Declined => ElicitResult::new(ElicitationAction::Decline),
-            Elicited::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+            ElicitationAnswer::Accepted(None) => ElicitResult::new(ElicitationAction::Accept),
+            ElicitationAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
+            ElicitationAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
         }
     }
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for ServerMessageHandler {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
@@ -161,7 +161,7 @@ impl ClientHandler for Ears {
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let step = Progress { done: params.progress, of: params.total, message: params.message };
+        let step = CallProgress { done: params.progress, of: params.total, message: params.message };
         let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = followed.get(&params.progress_token) {
             // If the queue is full, the step is dropped.

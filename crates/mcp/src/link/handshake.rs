@@ -10,28 +10,28 @@ use rmcp::service::RoleClient;
 use rmcp::transport::Transport;
 
 /// A transport that several handshakes use, one after another.
-pub(super) struct Handshakes<T> {
-    inner: Arc<Mutex<Lent<T>>>,
+pub(super) struct ReusableTransport<T> {
+    inner: Arc<Mutex<TransportSlot<T>>>,
 }
 
-struct Lent<T> {
+struct TransportSlot<T> {
     /// The transport, while no handshake uses it.
     transport: Option<T>,
     /// The server answered the probe after the `initialize` request was sent: it speaks the newer protocol.
     is_newer: bool,
 }
 
-impl<T> Handshakes<T> {
+impl<T> ReusableTransport<T> {
     pub(super) fn over(transport: T) -> Self {
-        let inner = Lent { transport: Some(transport), is_newer: false };
+        let inner = TransportSlot { transport: Some(transport), is_newer: false };
         Self { inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Lends the transport to a handshake; `None` while another one has it.
-    pub(super) fn lend(&self) -> Option<Handshake<T>> {
+    pub(super) fn lend(&self) -> Option<HandshakeTransport<T>> {
         let transport = self.inner.lock().unwrap_or_else(PoisonError::into_inner).transport.take()?;
         let owner = Arc::clone(&self.inner);
-        Some(Handshake { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
+        Some(HandshakeTransport { transport: Some(transport), owner, probes: Vec::new(), greeted: false })
     }
 
     /// Returns whether a late answer showed that the server speaks the newer protocol.
@@ -41,16 +41,16 @@ impl<T> Handshakes<T> {
 }
 
 /// The transport of one handshake and of its connection. Dropping it returns the transport.
-pub(super) struct Handshake<T> {
+pub(super) struct HandshakeTransport<T> {
     transport: Option<T>,
-    owner: Arc<Mutex<Lent<T>>>,
+    owner: Arc<Mutex<TransportSlot<T>>>,
     /// The ids of the probes that were sent.
     probes: Vec<RequestId>,
     /// The `initialize` request of the older protocol was sent, so answers to probes are ignored.
     greeted: bool,
 }
 
-impl<T> Handshake<T> {
+impl<T> HandshakeTransport<T> {
     fn notes(&mut self, message: &ClientJsonRpcMessage) {
         if let ClientJsonRpcMessage::Request(request) = message {
             match &request.request {
@@ -76,13 +76,13 @@ impl<T> Handshake<T> {
     }
 }
 
-impl<T> Drop for Handshake<T> {
+impl<T> Drop for HandshakeTransport<T> {
     fn drop(&mut self) {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner).transport = self.transport.take();
     }
 }
 
-impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Handshake<T> {
+impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for HandshakeTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -124,8 +124,8 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-    use super::super::{Client, Link, pipes};
-    use crate::peer::Peer;
+    use super::super::{ClientProfile, RmcpLink, pipes};
+    use crate::peer::ServerPeer;
 
     /// Starts a server that reads nothing for `asleep` and answers with `answer`. Returns the negotiated protocol
     /// version.
@@ -145,8 +145,8 @@ mod tests {
                 output.write_all(format!("{said}\n").as_bytes()).await.unwrap();
             }
         });
-        let client = Client { server: "slow".to_owned(), roots: Vec::new(), elicit: None };
-        match Link::to_program(client, ends.output, ends.input).await {
+        let client = ClientProfile { server: "slow".to_owned(), roots: Vec::new(), elicit: None };
+        match RmcpLink::to_program(client, ends.output, ends.input).await {
             Ok(link) => link.about().protocol.clone(),
             Err(trouble) => trouble.to_string(),
         }

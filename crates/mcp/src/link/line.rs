@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::measure::{LONGEST_MESSAGE, Measure};
+use crate::measure::{LONGEST_MESSAGE, JsonMeter};
 
 /// Time limit for a program to read our messages.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,19 +21,19 @@ const MOST_MEANWHILE: usize = LONGEST_MESSAGE;
 
 /// The shared state of both directions, and the reason if the line was cut.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct StdioLink {
     why: OnceLock<String>,
     cut: CancellationToken,
     /// Bytes received while a write is blocked, plus one; zero if no write is blocked.
     meanwhile: AtomicUsize,
 }
 
-impl Line {
+impl StdioLink {
     /// Wraps both directions with limits.
-    pub(super) fn around<R, W>(self: &Arc<Self>, output: R, input: W) -> (Heard<R>, Said<W>) {
+    pub(super) fn around<R, W>(self: &Arc<Self>, output: R, input: W) -> (BoundedReader<R>, BoundedWriter<W>) {
         let cut = || Box::pin(self.cut.clone().cancelled_owned());
-        let heard = Heard { inner: output, line: Arc::clone(self), cut: cut(), message: Measure::default() };
-        let said = Said { inner: input, line: Arc::clone(self), cut: cut(), waits: None };
+        let heard = BoundedReader { inner: output, line: Arc::clone(self), cut: cut(), message: JsonMeter::default() };
+        let said = BoundedWriter { inner: input, line: Arc::clone(self), cut: cut(), waits: None };
         (heard, said)
     }
 
@@ -61,22 +61,22 @@ impl Line {
     }
 }
 
-type Cut = Pin<Box<WaitForCancellationFutureOwned>>;
+type CutSignal = Pin<Box<WaitForCancellationFutureOwned>>;
 
 /// The output of a program.
-pub(super) struct Heard<R> {
+pub(super) struct BoundedReader<R> {
     inner: R,
-    line: Arc<Line>,
-    cut: Cut,
-    message: Measure,
+    line: Arc<StdioLink>,
+    cut: CutSignal,
+    message: JsonMeter,
 }
 
-impl<R> Heard<R> {
+impl<R> BoundedReader<R> {
     /// Returns the number of bytes that may be read. If the rest is too much, cuts the line.
     fn measured(&mut self, heard: &[u8]) -> usize {
         for (at, byte) in heard.iter().enumerate() {
             if *byte == b'\n' {
-                self.message = Measure::default();
+                self.message = JsonMeter::default();
             } else if let Err(excess) = self.message.take(*byte) {
                 self.line.cuts(&excess);
                 return at;
@@ -86,7 +86,7 @@ impl<R> Heard<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -109,15 +109,15 @@ impl<R: AsyncRead + Unpin> AsyncRead for Heard<R> {
 }
 
 /// The input of a program.
-pub(super) struct Said<W> {
+pub(super) struct BoundedWriter<W> {
     inner: W,
-    line: Arc<Line>,
-    cut: Cut,
+    line: Arc<StdioLink>,
+    cut: CutSignal,
     /// The deadline for a blocked write.
     waits: Option<Pin<Box<Sleep>>>,
 }
 
-impl<W> Said<W> {
+impl<W> BoundedWriter<W> {
     /// Handles the result of a write, and cuts the line if a write is blocked for too long.
     fn told<T>(&mut self, cx: &mut Context<'_>, told: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if told.is_ready() {
@@ -139,7 +139,7 @@ impl<W> Said<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Said<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for BoundedWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let told = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.told(cx, told)
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     async fn heard(said: &'static [u8]) -> (String, Option<String>) {
-        let line = Arc::<Line>::default();
+        let line = Arc::<StdioLink>::default();
         let (mut heard, _said) = line.around(said, tokio::io::sink());
         let mut text = Vec::new();
         let _cut = heard.read_to_end(&mut text).await;
@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_does_not_read_is_left() {
         let (ours, _theirs) = duplex(16);
-        let line = Arc::<Line>::default();
+        let line = Arc::<StdioLink>::default();
         let (mut heard, mut said) = line.around(tokio::io::empty(), ours);
         let error = said.write_all(&[b'x'; 100]).await.unwrap_err();
         assert_eq!(error.to_string(), "it has not read for 10 s what it was told");
@@ -190,7 +190,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_asks_on_and_does_not_read_is_left_at_once() {
         let (ours, _theirs) = duplex(16);
-        let line = Arc::<Line>::default();
+        let line = Arc::<StdioLink>::default();
         let (mut heard, mut said) = line.around(tokio::io::repeat(b'\n'), ours);
         let mut buffer = vec![0; 1 << 20];
         let reading = async {

@@ -31,14 +31,14 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 use tool::BoxFuture;
 
-use crate::auth::{Door, Sent};
-use crate::elicit::Elicit;
+use crate::auth::{AuthHint, AuthorizedHttpClient};
+use crate::elicit::Elicitor;
 use crate::measure::{LONGEST_MESSAGE, UNREAD};
-use crate::peer::{About, Answer, Listed, Page, Peer, Progress, Trouble};
-use crate::server::Http;
-pub(crate) use ears::Ears;
-use handshake::Handshakes;
-use line::Line;
+use crate::peer::{ServerDescription, CallAnswer, ListedTool, ListPage, ServerPeer, CallProgress, PeerError};
+use crate::server::HttpTransport;
+pub(crate) use ears::ServerMessageHandler;
+use handshake::ReusableTransport;
+use line::StdioLink;
 
 /// Maximum rounds in which a server may request input before it answers.
 const ROUNDS: usize = 10;
@@ -50,11 +50,11 @@ const MOST_TRIES: usize = 10;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Creates the pipes of a program: our ends, and its standard input, output and error.
-pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
+pub(crate) fn pipes() -> io::Result<(ServerPipes, [OwnedFd; 3])> {
     let (stdin, to_stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (from_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC)?;
     let (from_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-    let ends = Ends {
+    let ends = ServerPipes {
         input: pipe::Sender::from_owned_fd(to_stdin)?,
         output: pipe::Receiver::from_owned_fd(from_stdout)?,
         errors: pipe::Receiver::from_owned_fd(from_stderr)?,
@@ -63,7 +63,7 @@ pub(crate) fn pipes() -> io::Result<(Ends, [OwnedFd; 3])> {
 }
 
 /// Our ends of a program's standard input, output and error.
-pub(crate) struct Ends {
+pub(crate) struct ServerPipes {
     pub(crate) input: pipe::Sender,
     pub(crate) output: pipe::Receiver,
     pub(crate) errors: pipe::Receiver,
@@ -71,77 +71,77 @@ pub(crate) struct Ends {
 
 /// Our profile for a server, and the handler of its questions.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub(crate) struct ClientProfile {
     pub(crate) server: String,
     pub(crate) roots: Vec<String>,
-    pub(crate) elicit: Option<Arc<dyn Elicit>>,
+    pub(crate) elicit: Option<Arc<dyn Elicitor>>,
 }
 
 /// A connected server.
-pub(crate) struct Link {
+pub(crate) struct RmcpLink {
     peer: RmcpPeer<RoleClient>,
-    ears: Arc<Ears>,
-    about: About,
+    ears: Arc<ServerMessageHandler>,
+    about: ServerDescription,
     changed: Arc<Notify>,
     over: watch::Receiver<bool>,
     stop: Option<RunningServiceCancellationToken>,
-    way: Way,
+    way: LinkErrors,
 }
 
 /// Translates transport errors, with the hints of this transport.
-struct Way {
-    door: Door,
-    line: Arc<Line>,
+struct LinkErrors {
+    door: AuthHint,
+    line: Arc<StdioLink>,
 }
 
-impl Way {
-    fn trouble(&self, error: ServiceError) -> Trouble {
+impl LinkErrors {
+    fn trouble(&self, error: ServiceError) -> PeerError {
         match error {
             ServiceError::McpError(data) => refused(data),
             ServiceError::TransportClosed => self.gone("it is gone"),
             ServiceError::TransportSend(error) => self.unsent(&error),
-            other => Trouble::Nonsense(other.to_string()),
+            other => PeerError::Nonsense(other.to_string()),
         }
     }
 
-    fn not_started(&self, error: ClientInitializeError) -> Trouble {
+    fn not_started(&self, error: ClientInitializeError) -> PeerError {
         match error {
             ClientInitializeError::JsonRpcError(data) => refused(data),
-            ClientInitializeError::UncorrelatedErrorResponse { .. } => Trouble::Late,
+            ClientInitializeError::UncorrelatedErrorResponse { .. } => PeerError::Late,
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => self.not_started(*fallback),
             ClientInitializeError::ConnectionClosed(_) => {
                 self.gone("it ended before it had said anything about itself")
             }
             ClientInitializeError::TransportError { error, .. } => self.unsent(&error),
-            other => Trouble::Nonsense(other.to_string()),
+            other => PeerError::Nonsense(other.to_string()),
         }
     }
 
     /// Returns the reason if we cut the line; `otherwise` if not.
-    fn gone(&self, otherwise: &str) -> Trouble {
+    fn gone(&self, otherwise: &str) -> PeerError {
         match self.line.why() {
-            Some(why) => Trouble::Nonsense(why),
-            None => Trouble::Gone(otherwise.to_owned()),
+            Some(why) => PeerError::Nonsense(why),
+            None => PeerError::Gone(otherwise.to_owned()),
         }
     }
 
-    fn unsent(&self, error: &DynamicTransportError) -> Trouble {
+    fn unsent(&self, error: &DynamicTransportError) -> PeerError {
         match (self.door.shut(&*error.error), self.line.why()) {
-            (Some(why), _) => Trouble::Unauthorized(why),
-            (None, Some(why)) => Trouble::Nonsense(why),
-            (None, None) => Trouble::Gone(convert::chain(error)),
+            (Some(why), _) => PeerError::Unauthorized(why),
+            (None, Some(why)) => PeerError::Nonsense(why),
+            (None, None) => PeerError::Gone(convert::chain(error)),
         }
     }
 }
 
-fn refused(data: ErrorData) -> Trouble {
+fn refused(data: ErrorData) -> PeerError {
     match data.code.0 {
-        UNREAD => Trouble::Nonsense(data.message.into_owned()),
-        code => Trouble::Refused { code, message: data.message.into_owned() },
+        UNREAD => PeerError::Nonsense(data.message.into_owned()),
+        code => PeerError::Refused { code, message: data.message.into_owned() },
     }
 }
 
-impl Drop for Link {
+impl Drop for RmcpLink {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
             stop.cancel();
@@ -156,19 +156,19 @@ fn lifecycle() -> ClientLifecycleMode {
     }
 }
 
-impl Link {
+impl RmcpLink {
     /// Connects to a program through its standard input and output.
     pub(crate) async fn to_program(
-        client: Client,
+        client: ClientProfile,
         output: pipe::Receiver,
         input: pipe::Sender,
-    ) -> Result<Self, Trouble> {
-        let line = Arc::<Line>::default();
+    ) -> Result<Self, PeerError> {
+        let line = Arc::<StdioLink>::default();
         let (output, input) = line.around(output, input);
-        let way = Way { door: Door::default(), line };
+        let way = LinkErrors { door: AuthHint::default(), line };
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(LONGEST_MESSAGE);
-        let handshakes = Handshakes::over(transport);
-        let ears = Arc::new(Ears::new(client));
+        let handshakes = ReusableTransport::over(transport);
+        let ears = Arc::new(ServerMessageHandler::new(client));
         let mut mode = lifecycle();
         // ends: after one more attempt at most
         loop {
@@ -188,11 +188,11 @@ impl Link {
     }
 
     /// Connects to a server behind a URL.
-    pub(crate) async fn to_http(client: Client, http: &Http) -> Result<Self, Trouble> {
-        let door = Door::of(&client.server, http);
-        let keys = door.keys(http).map_err(Trouble::Gone)?;
-        let ears = Arc::new(Ears::new(client));
-        let sent = Sent::new(&http.url, keys).map_err(Trouble::Gone)?;
+    pub(crate) async fn to_http(client: ClientProfile, http: &HttpTransport) -> Result<Self, PeerError> {
+        let door = AuthHint::of(&client.server, http);
+        let keys = door.keys(http).map_err(PeerError::Gone)?;
+        let ears = Arc::new(ServerMessageHandler::new(client));
+        let sent = AuthorizedHttpClient::new(&http.url, keys).map_err(PeerError::Gone)?;
         let config = config(http)?;
         let serve = |mode| {
             let transport = StreamableHttpClientTransport::with_client(sent.clone(), config.clone());
@@ -203,27 +203,27 @@ impl Link {
         if let Err(ClientInitializeError::ExpectedInitResult(_)) = running {
             running = serve(ClientLifecycleMode::Initialize).await;
         }
-        let way = Way { door, line: Arc::default() };
+        let way = LinkErrors { door, line: Arc::default() };
         Self::of(ears, running.map_err(|error| way.not_started(error))?, way).await
     }
 
     /// Returns the authorization challenge of a server to an unauthenticated request, if there is one.
-    pub(crate) async fn challenge(http: &Http) -> Option<String> {
-        let client = Client { server: String::new(), roots: Vec::new(), elicit: None };
-        let sent = Sent::new(&http.url, None).ok()?;
+    pub(crate) async fn challenge(http: &HttpTransport) -> Option<String> {
+        let client = ClientProfile { server: String::new(), roots: Vec::new(), elicit: None };
+        let sent = AuthorizedHttpClient::new(&http.url, None).ok()?;
         let transport = StreamableHttpClientTransport::with_client(sent, config(http).ok()?);
-        let running = Ears::new(client).serve_with_lifecycle(transport, lifecycle()).await;
+        let running = ServerMessageHandler::new(client).serve_with_lifecycle(transport, lifecycle()).await;
         running.err()?.auth_challenge().map(str::to_owned)
     }
 
     async fn of(
-        ears: Arc<Ears>,
-        running: rmcp::service::RunningService<RoleClient, Arc<Ears>>,
-        way: Way,
-    ) -> Result<Self, Trouble> {
+        ears: Arc<ServerMessageHandler>,
+        running: rmcp::service::RunningService<RoleClient, Arc<ServerMessageHandler>>,
+        way: LinkErrors,
+    ) -> Result<Self, PeerError> {
         let peer = running.peer().clone();
         let info =
-            peer.peer_info().ok_or_else(|| Trouble::Nonsense("it says nothing about itself".to_owned()))?;
+            peer.peer_info().ok_or_else(|| PeerError::Nonsense("it says nothing about itself".to_owned()))?;
         let about = convert::about(&info);
         let stop = running.cancellation_token();
         let (over_sender, over) = watch::channel(false);
@@ -243,11 +243,11 @@ impl Link {
     async fn request(
         &self,
         request: ClientRequest,
-        progress: Option<&(dyn Fn(Progress) + Send + Sync)>,
-    ) -> Result<ServerResult, Trouble> {
+        progress: Option<&(dyn Fn(CallProgress) + Send + Sync)>,
+    ) -> Result<ServerResult, PeerError> {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = handle.map_err(|error| self.way.trouble(error))?;
-        let mut abandoned = Abandoned { peer: &self.peer, request: Some(handle.id.clone()) };
+        let mut abandoned = CancelOnDrop { peer: &self.peer, request: Some(handle.id.clone()) };
         let mut steps = self.ears.follow(handle.progress_token.clone());
         let answer = handle.await_response();
         let mut answer = std::pin::pin!(answer);
@@ -271,10 +271,10 @@ impl Link {
     async fn inputs(
         &self,
         wants: InputRequiredResult,
-    ) -> Result<(Option<InputResponses>, Option<String>), Trouble> {
+    ) -> Result<(Option<InputResponses>, Option<String>), PeerError> {
         let requests = wants.input_requests.unwrap_or_default();
         if requests.is_empty() && wants.request_state.is_none() {
-            return Err(Trouble::Nonsense("it wants to know nothing, and does not answer".to_owned()));
+            return Err(PeerError::Nonsense("it wants to know nothing, and does not answer".to_owned()));
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
@@ -288,8 +288,8 @@ impl Link {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Answer, Trouble> {
+        progress: &(dyn Fn(CallProgress) + Send + Sync),
+    ) -> Result<CallAnswer, PeerError> {
         let _call = self.ears.call();
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
@@ -300,20 +300,20 @@ impl Link {
                 ServerResult::InputRequiredResult(wants) => {
                     (params.input_responses, params.request_state) = self.inputs(wants).await?;
                 }
-                _ => return Err(Trouble::Nonsense("it answers a call with something else".to_owned())),
+                _ => return Err(PeerError::Nonsense("it answers a call with something else".to_owned())),
             }
         }
-        Err(Trouble::Nonsense(format!("it has asked {ROUNDS} times, and does not answer")))
+        Err(PeerError::Nonsense(format!("it has asked {ROUNDS} times, and does not answer")))
     }
 }
 
 /// Sends a cancellation to the server when the caller stops waiting.
-struct Abandoned<'a> {
+struct CancelOnDrop<'a> {
     peer: &'a RmcpPeer<RoleClient>,
     request: Option<RequestId>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.request.take() else { return };
         let params =
@@ -328,11 +328,11 @@ impl Drop for Abandoned<'_> {
 }
 
 /// Returns the transport configuration of an HTTP server.
-fn config(http: &Http) -> Result<StreamableHttpClientTransportConfig, Trouble> {
+fn config(http: &HttpTransport) -> Result<StreamableHttpClientTransportConfig, PeerError> {
     let mut headers = HashMap::new();
     for (name, value) in &http.headers {
-        let unnamed = |_| Trouble::Gone(format!("`{name}` is no name for a header"));
-        let unsent = |_| Trouble::Gone(format!("the header `{name}` has a value that cannot be sent"));
+        let unnamed = |_| PeerError::Gone(format!("`{name}` is no name for a header"));
+        let unsent = |_| PeerError::Gone(format!("the header `{name}` has a value that cannot be sent"));
         let value = value.parse::<http::HeaderValue>().map_err(unsent)?;
         headers.insert(name.parse::<http::HeaderName>().map_err(unnamed)?, value);
     }
@@ -365,24 +365,24 @@ fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
     cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
 }
 
-impl Peer for Link {
-    fn about(&self) -> &About {
+impl ServerPeer for RmcpLink {
+    fn about(&self) -> &ServerDescription {
         &self.about
     }
 
-    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<Page<Listed>, Trouble>> {
+    fn tools(&self, cursor: Option<String>) -> BoxFuture<'_, Result<ListPage<ListedTool>, PeerError>> {
         Box::pin(async move {
             match self.peer.list_tools(page(cursor.clone())).await {
                 Ok(found) => {
                     let items = found.tools.into_iter().map(convert::listed).collect();
-                    Ok(Page { items, unread: Vec::new(), next: found.next_cursor })
+                    Ok(ListPage { items, unread: Vec::new(), next: found.next_cursor })
                 }
                 // One invalid tool must not invalidate the others.
                 Err(ServiceError::UnexpectedResponse) => {
                     let request = ListToolsRequest { params: page(cursor), ..ListToolsRequest::default() };
                     match self.request(ClientRequest::ListToolsRequest(request), None).await? {
                         ServerResult::CustomResult(result) => convert::tools(&result.0),
-                        _ => Err(Trouble::Nonsense("it does not list its tools".to_owned())),
+                        _ => Err(PeerError::Nonsense("it does not list its tools".to_owned())),
                     }
                 }
                 Err(error) => Err(self.way.trouble(error)),
@@ -394,8 +394,8 @@ impl Peer for Link {
         &'a self,
         tool: &'a str,
         arguments: Map<String, Value>,
-        progress: &'a (dyn Fn(Progress) + Send + Sync),
-    ) -> BoxFuture<'a, Result<Answer, Trouble>> {
+        progress: &'a (dyn Fn(CallProgress) + Send + Sync),
+    ) -> BoxFuture<'a, Result<CallAnswer, PeerError>> {
         Box::pin(self.called(tool, arguments, progress))
     }
 
@@ -403,7 +403,7 @@ impl Peer for Link {
         &self,
         templates: bool,
         cursor: Option<String>,
-    ) -> BoxFuture<'_, Result<Page<Value>, Trouble>> {
+    ) -> BoxFuture<'_, Result<ListPage<Value>, PeerError>> {
         Box::pin(async move {
             if templates {
                 let found = self
@@ -411,7 +411,7 @@ impl Peer for Link {
                     .list_resource_templates(page(cursor))
                     .await
                     .map_err(|error| self.way.trouble(error))?;
-                return Ok(Page {
+                return Ok(ListPage {
                     unread: Vec::new(),
                     items: convert::values(found.resource_templates),
                     next: found.next_cursor,
@@ -419,11 +419,11 @@ impl Peer for Link {
             }
             let found =
                 self.peer.list_resources(page(cursor)).await.map_err(|error| self.way.trouble(error))?;
-            Ok(Page { items: convert::values(found.resources), unread: Vec::new(), next: found.next_cursor })
+            Ok(ListPage { items: convert::values(found.resources), unread: Vec::new(), next: found.next_cursor })
         })
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, Trouble>> {
+    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<Value, PeerError>> {
         Box::pin(async move {
             let mut params = ReadResourceRequestParams::new(uri);
             for _ in 0..ROUNDS {
@@ -436,7 +436,7 @@ impl Peer for Link {
                     _ => break,
                 }
             }
-            Err(Trouble::Nonsense("it does not say what is in it".to_owned()))
+            Err(PeerError::Nonsense("it does not say what is in it".to_owned()))
         })
     }
 

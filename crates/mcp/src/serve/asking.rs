@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::convert;
-use super::host::{Ask, Request};
+use super::host::{ClientInputBatch, ClientInput};
 
 /// Returns whether a client with these capabilities supports the request.
-pub(super) fn can(capabilities: &ClientCapabilities, request: &Request) -> bool {
+pub(super) fn can(capabilities: &ClientCapabilities, request: &ClientInput) -> bool {
     match request {
-        Request::Form { .. } => takes_forms(capabilities),
-        Request::Sample(_) => capabilities.sampling.is_some(),
-        Request::Roots => capabilities.roots.is_some(),
+        ClientInput::Form { .. } => takes_forms(capabilities),
+        ClientInput::Sample(_) => capabilities.sampling.is_some(),
+        ClientInput::Roots => capabilities.roots.is_some(),
     }
 }
 
@@ -27,8 +27,8 @@ pub(super) fn takes_forms(capabilities: &ClientCapabilities) -> bool {
 
 /// Sends the requests one after another and returns the answers. If the call no longer needs them, cancels the
 /// request at the client.
-pub(super) async fn ask(peer: Peer<RoleServer>, ask: Ask) {
-    let Ask { requests, mut answer } = ask;
+pub(super) async fn ask(peer: Peer<RoleServer>, ask: ClientInputBatch) {
+    let ClientInputBatch { requests, mut answer } = ask;
     let mut answers = BTreeMap::new();
     for (name, request) in requests {
         let asked = match begin(&peer, &request).await {
@@ -52,27 +52,27 @@ pub(super) async fn ask(peer: Peer<RoleServer>, ask: Ask) {
 }
 
 /// Sends one request and returns the answer as protocol JSON.
-pub(super) async fn one(peer: &Peer<RoleServer>, request: &Request) -> Result<Value, ServiceError> {
+pub(super) async fn one(peer: &Peer<RoleServer>, request: &ClientInput) -> Result<Value, ServiceError> {
     read(begin(peer, request).await?.rx.await)
 }
 
 async fn begin(
     peer: &Peer<RoleServer>,
-    request: &Request,
+    request: &ClientInput,
 ) -> Result<RequestHandle<RoleServer>, ServiceError> {
     let (method, params) = match request {
-        Request::Form { .. } => ("elicitation/create", convert::form(request)),
-        Request::Sample(params) => ("sampling/createMessage", params.clone()),
-        Request::Roots => ("roots/list", json!({})),
+        ClientInput::Form { .. } => ("elicitation/create", convert::form(request)),
+        ClientInput::Sample(params) => ("sampling/createMessage", params.clone()),
+        ClientInput::Roots => ("roots/list", json!({})),
     };
     let request: ServerRequest =
         convert::read(json!({ "method": method, "params": params })).map_err(ServiceError::McpError)?;
     peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await
 }
 
-type Said = Result<Result<ClientResult, ServiceError>, oneshot::error::RecvError>;
+type ClientReply = Result<Result<ClientResult, ServiceError>, oneshot::error::RecvError>;
 
-fn read(said: Said) -> Result<Value, ServiceError> {
+fn read(said: ClientReply) -> Result<Value, ServiceError> {
     let said = said.map_err(|_| ServiceError::TransportClosed)??;
     serde_json::to_value(said).map_err(|error| {
         let why = format!("the answer cannot be read: {error}");

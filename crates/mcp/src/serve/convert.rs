@@ -13,8 +13,8 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::course::Era;
-use super::host::{DATA, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request};
+use super::course::ProtocolEra;
+use super::host::{DATA, FeatureFault, HostFeatures, ToolHints, ToolHost, HostIdentity, HostTool, ReplyPiece, HostReply, ClientInput};
 
 /// The supported methods.
 const METHODS: &[&str] = &[
@@ -34,8 +34,8 @@ const OLDER: &[&str] =
     &["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
 /// Returns the self-description of the server.
-pub(super) fn config(host: &dyn Host) -> ServerConfig {
-    let Identity { name, title, version, instructions } = host.identity();
+pub(super) fn config(host: &dyn ToolHost) -> ServerConfig {
+    let HostIdentity { name, title, version, instructions } = host.identity();
     let config = ServerConfig::new(capabilities(host.extras()))
         .with_server_info(Implementation::new(name, version).with_title(title));
     match instructions {
@@ -44,7 +44,7 @@ pub(super) fn config(host: &dyn Host) -> ServerConfig {
     }
 }
 
-fn capabilities(extras: Extras) -> ServerCapabilities {
+fn capabilities(extras: HostFeatures) -> ServerCapabilities {
     let mut has = Map::from_iter([("tools".to_owned(), json!({}))]);
     let more = [
         ("prompts", extras.prompts, json!({})),
@@ -56,8 +56,8 @@ fn capabilities(extras: Extras) -> ServerCapabilities {
     serde_json::from_value(Value::Object(has)).unwrap_or_default()
 }
 
-pub(super) fn tool(offer: Offer) -> Tool {
-    let Offer { name, title, description, input, output, hints } = offer;
+pub(super) fn tool(offer: HostTool) -> Tool {
+    let HostTool { name, title, description, input, output, hints } = offer;
     let mut tool = Tool::new(name, description, Arc::new(input));
     tool.output_schema = output.map(Arc::new);
     tool.annotations = hints.map(|hints| annotations(title.clone(), hints));
@@ -65,13 +65,13 @@ pub(super) fn tool(offer: Offer) -> Tool {
     tool
 }
 
-fn annotations(title: Option<String>, hints: Hints) -> ToolAnnotations {
-    let Hints { read_only, destructive, idempotent, open_world } = hints;
+fn annotations(title: Option<String>, hints: ToolHints) -> ToolAnnotations {
+    let ToolHints { read_only, destructive, idempotent, open_world } = hints;
     ToolAnnotations::from_raw(title, Some(read_only), Some(destructive), Some(idempotent), Some(open_world))
 }
 
-pub(super) fn result(reply: Reply) -> CallToolResult {
-    let Reply { pieces, structured, data, failed } = reply;
+pub(super) fn result(reply: HostReply) -> CallToolResult {
+    let HostReply { pieces, structured, data, failed } = reply;
     let content: Vec<ContentBlock> = pieces.into_iter().filter_map(block).collect();
     let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = structured;
@@ -79,11 +79,11 @@ pub(super) fn result(reply: Reply) -> CallToolResult {
     result
 }
 
-fn block(piece: Piece) -> Option<ContentBlock> {
+fn block(piece: ReplyPiece) -> Option<ContentBlock> {
     match piece {
-        Piece::Text(text) => Some(ContentBlock::text(text)),
-        Piece::Image { mime, bytes } => Some(ContentBlock::image(STANDARD.encode(bytes), mime)),
-        Piece::Other(value) => {
+        ReplyPiece::Text(text) => Some(ContentBlock::text(text)),
+        ReplyPiece::Image { mime, bytes } => Some(ContentBlock::image(STANDARD.encode(bytes), mime)),
+        ReplyPiece::Other(value) => {
             let read = serde_json::from_value(value);
             read.inspect_err(|error| tracing::warn!(%error, "a piece of an answer is no content")).ok()
         }
@@ -91,12 +91,12 @@ fn block(piece: Piece) -> Option<ContentBlock> {
 }
 
 /// Returns the input requests of a result, as the stateless era has them.
-pub(super) fn inputs(requests: &BTreeMap<String, Request>) -> Result<InputRequests, ErrorData> {
-    let one = |(name, request): (&String, &Request)| {
+pub(super) fn inputs(requests: &BTreeMap<String, ClientInput>) -> Result<InputRequests, ErrorData> {
+    let one = |(name, request): (&String, &ClientInput)| {
         let (method, params) = match request {
-            Request::Form { .. } => ("elicitation/create", form(request)),
-            Request::Sample(params) => ("sampling/createMessage", params.clone()),
-            Request::Roots => ("roots/list", json!({})),
+            ClientInput::Form { .. } => ("elicitation/create", form(request)),
+            ClientInput::Sample(params) => ("sampling/createMessage", params.clone()),
+            ClientInput::Roots => ("roots/list", json!({})),
         };
         let input: InputRequest = read(json!({ "method": method, "params": params }))?;
         Ok((name.clone(), input))
@@ -105,11 +105,11 @@ pub(super) fn inputs(requests: &BTreeMap<String, Request>) -> Result<InputReques
 }
 
 /// Returns the error for a client that lacks the capability for this request.
-pub(super) fn needs(request: &Request) -> ErrorData {
+pub(super) fn needs(request: &ClientInput) -> ErrorData {
     let name = match request {
-        Request::Form { .. } => "elicitation",
-        Request::Sample(_) => "sampling",
-        Request::Roots => "roots",
+        ClientInput::Form { .. } => "elicitation",
+        ClientInput::Sample(_) => "sampling",
+        ClientInput::Roots => "roots",
     };
     match read(json!({ name: {} })) {
         Ok(capabilities) => ErrorData::missing_required_client_capability(capabilities),
@@ -118,12 +118,12 @@ pub(super) fn needs(request: &Request) -> ErrorData {
 }
 
 /// Returns the parameters of a form; null for any other request.
-pub(super) fn form(request: &Request) -> Value {
+pub(super) fn form(request: &ClientInput) -> Value {
     match request {
-        Request::Form { message, schema } => {
+        ClientInput::Form { message, schema } => {
             json!({ "mode": "form", "message": message, "requestedSchema": schema })
         }
-        Request::Sample(_) | Request::Roots => Value::Null,
+        ClientInput::Sample(_) | ClientInput::Roots => Value::Null,
     }
 }
 
@@ -134,19 +134,19 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     })
 }
 
-pub(super) fn fault(fault: &ExtraFault, method: &'static str) -> ErrorData {
+pub(super) fn fault(fault: &FeatureFault, method: &'static str) -> ErrorData {
     match fault {
-        ExtraFault::NoSuchMethod => unknown(method),
-        ExtraFault::NoSuchResource { uri } => {
+        FeatureFault::NoSuchMethod => unknown(method),
+        FeatureFault::NoSuchResource { uri } => {
             ErrorData::resource_not_found(fault.to_string(), Some(json!({ "uri": uri })))
         }
-        ExtraFault::BadParams(why) => ErrorData::invalid_params(why.clone(), None),
+        FeatureFault::BadParams(why) => ErrorData::invalid_params(why.clone(), None),
     }
 }
 
 /// Returns the error for a request that was not parsed: an unknown method, or invalid parameters.
-pub(super) fn misfit(method: &str, params: Option<Value>, era: Era) -> ErrorData {
-    let older = era == Era::Sessions && OLDER.contains(&method);
+pub(super) fn misfit(method: &str, params: Option<Value>, era: ProtocolEra) -> ErrorData {
+    let older = era == ProtocolEra::Sessions && OLDER.contains(&method);
     if !older && !METHODS.contains(&method) {
         return unknown(method);
     }

@@ -14,23 +14,23 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tool::BoxFuture;
 
-use super::host::{Ask, Running, Step, Tell};
-use super::parked::{About, Waiting};
-use super::{Shared, asking, convert};
+use super::host::{ClientInputBatch, RunningCall, CallStep, CallUpdate};
+use super::parked::{CallDigest, ParkedCall};
+use super::{SharedServerState, asking, convert};
 
 /// Time limit for cancelling a request at the client.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The protocol era, which determines how a client is asked for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     /// With a request of the server, while the call waits.
     Sessions,
     /// With the result of the call; the client then repeats the call with its input.
     Stateless,
 }
 
-impl Era {
+impl ProtocolEra {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         let stateless = context
             .protocol_version()
@@ -40,21 +40,21 @@ impl Era {
 }
 
 /// A call and the request that it answers.
-pub(super) struct Course<'a> {
-    pub(super) shared: &'a Shared,
+pub(super) struct CallDriver<'a> {
+    pub(super) shared: &'a SharedServerState,
     pub(super) context: &'a RequestContext<RoleServer>,
-    pub(super) about: About,
+    pub(super) about: CallDigest,
     /// Input that came with the request.
     pub(super) brought: BTreeMap<String, Value>,
 }
 
-impl Course<'_> {
+impl CallDriver<'_> {
     /// Drives a call until it is answered, or parks it until the client returns with its input.
-    pub(super) async fn run(mut self, waiting: Waiting) -> Result<CallToolResponse, ErrorData> {
-        let Waiting { mut running, ask } = waiting;
-        let era = Era::of(self.context);
+    pub(super) async fn run(mut self, waiting: ParkedCall) -> Result<CallToolResponse, ErrorData> {
+        let ParkedCall { mut running, ask } = waiting;
+        let era = ProtocolEra::of(self.context);
         let mut asking: Option<BoxFuture<'_, ()>> = None;
-        let mut step = ask.map(Step::Ask);
+        let mut step = ask.map(CallStep::Ask);
         // ends: with the call, which is dropped when the request is cancelled
         loop {
             let next = match step.take() {
@@ -73,16 +73,16 @@ impl Course<'_> {
                 },
             };
             match next {
-                Step::Tell(tell) => self.tell(tell).await,
-                Step::Needs(request) => return Err(convert::needs(&request)),
-                Step::Done(reply) => {
+                CallStep::Tell(tell) => self.tell(tell).await,
+                CallStep::Needs(request) => return Err(convert::needs(&request)),
+                CallStep::Done(reply) => {
                     withdrawn(asking).await;
                     return Ok(convert::result(reply).into());
                 }
-                Step::Ask(ask) => match (self.settle(ask)?, era) {
+                CallStep::Ask(ask) => match (self.settle(ask)?, era) {
                     (None, _) => {}
-                    (Some(ask), Era::Stateless) => return self.park(running, ask),
-                    (Some(ask), Era::Sessions) => {
+                    (Some(ask), ProtocolEra::Stateless) => return self.park(running, ask),
+                    (Some(ask), ProtocolEra::Sessions) => {
                         asking = Some(Box::pin(asking::ask(self.context.peer.clone(), ask)));
                     }
                 },
@@ -92,7 +92,7 @@ impl Course<'_> {
 
     /// Resolves requests that need no client: those no longer needed, unsupported by the client, or answered with the
     /// request.
-    fn settle(&mut self, mut ask: Ask) -> Result<Option<Ask>, ErrorData> {
+    fn settle(&mut self, mut ask: ClientInputBatch) -> Result<Option<ClientInputBatch>, ErrorData> {
         if ask.answer.is_closed() {
             return Ok(None);
         }
@@ -113,26 +113,26 @@ impl Course<'_> {
     }
 
     /// Parks the call until its client returns.
-    fn park(&self, running: Box<dyn Running>, ask: Ask) -> Result<CallToolResponse, ErrorData> {
+    fn park(&self, running: Box<dyn RunningCall>, ask: ClientInputBatch) -> Result<CallToolResponse, ErrorData> {
         let inputs = convert::inputs(&ask.requests)?;
-        let waiting = Waiting { running, ask: Some(ask) };
+        let waiting = ParkedCall { running, ask: Some(ask) };
         let note = self.shared.parked.keep(&self.about, waiting);
         let note = note.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(InputRequiredResult::new(Some(inputs), Some(note)).into())
     }
 
-    async fn tell(&self, tell: Tell) {
+    async fn tell(&self, tell: CallUpdate) {
         let peer = &self.context.peer;
         let told = match tell {
-            Tell::Progress { done, total, text } => {
+            CallUpdate::Progress { done, total, text } => {
                 let Some(token) = self.context.meta.get_progress_token() else { return };
                 let mut progress = ProgressNotificationParam::new(token, done);
                 (progress.total, progress.message) = (total, text);
                 peer.notify_progress(progress).await
             }
             // Clients of the stateless era would have to request logs.
-            Tell::Log { .. } if Era::of(self.context) == Era::Stateless => return,
-            Tell::Log { level, data } => {
+            CallUpdate::Log { .. } if ProtocolEra::of(self.context) == ProtocolEra::Stateless => return,
+            CallUpdate::Log { level, data } => {
                 let Ok(level) = serde_json::from_value(Value::String(level)) else { return };
                 peer.notify_logging_message(LoggingMessageNotificationParam::new(level, data)).await
             }

@@ -17,14 +17,14 @@ use super::parked::{hex, random};
 const SHORTEST: usize = 32;
 
 /// The access requirement for clients.
-pub enum Entry {
+pub enum AccessRequirement {
     /// This token, in an `Authorization: Bearer` header.
-    Token(Token),
+    Token(BearerToken),
     /// None: for tests with servers whose tools touch nothing.
     Anyone,
 }
 
-impl Entry {
+impl AccessRequirement {
     /// Returns whether a client with `token` is admitted.
     pub fn admits(&self, token: &[u8]) -> bool {
         match self {
@@ -36,9 +36,9 @@ impl Entry {
 
 /// A bearer token. Only its digest is kept.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token([u8; 32]);
+pub struct BearerToken([u8; 32]);
 
-impl Token {
+impl BearerToken {
     /// Returns 256 random bits as text, for the client.
     pub fn fresh() -> io::Result<String> {
         Ok(hex(&random()?))
@@ -57,22 +57,22 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
 }
 
 /// Admits or rejects requests.
-pub(super) struct Guard {
-    entry: Entry,
+pub(super) struct RequestGuard {
+    entry: AccessRequirement,
     /// Lower-case values of accepted `Host` headers.
     hosts: Vec<String>,
 }
 
 /// The reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum RequestRefusal {
     Host,
     Origin,
     Path,
@@ -81,7 +81,7 @@ pub(super) enum Refusal {
     Kind,
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
@@ -104,9 +104,9 @@ impl Refusal {
     }
 }
 
-impl Guard {
+impl RequestGuard {
     /// Creates the guard of a server at `address` that also has the host names `names`.
-    pub(super) fn new(entry: Entry, address: SocketAddr, names: &[String]) -> Self {
+    pub(super) fn new(entry: AccessRequirement, address: SocketAddr, names: &[String]) -> Self {
         let port = address.port();
         let mut hosts: Vec<String> =
             ["localhost", "127.0.0.1", "[::1]"].iter().map(|host| format!("{host}:{port}")).collect();
@@ -127,24 +127,24 @@ impl Guard {
     }
 
     /// Checks the head of a request.
-    pub(super) fn admit(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, head: &Parts) -> Result<(), RequestRefusal> {
         if !self.knows_host(head) {
-            return Err(Refusal::Host);
+            return Err(RequestRefusal::Host);
         }
         if !head.headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(is_loopback)) {
-            return Err(Refusal::Origin);
+            return Err(RequestRefusal::Origin);
         }
         if head.uri.path() != PATH {
-            return Err(Refusal::Path);
+            return Err(RequestRefusal::Path);
         }
         if ![Method::POST, Method::GET, Method::DELETE].contains(&head.method) {
-            return Err(Refusal::Method);
+            return Err(RequestRefusal::Method);
         }
         if !self.knows_token(&head.headers) {
-            return Err(Refusal::Token);
+            return Err(RequestRefusal::Token);
         }
         if head.method == Method::POST && !is_json(&head.headers) {
-            return Err(Refusal::Kind);
+            return Err(RequestRefusal::Kind);
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Guard {
     }
 
     fn knows_token(&self, headers: &HeaderMap) -> bool {
-        if let Entry::Anyone = self.entry {
+        if let AccessRequirement::Anyone = self.entry {
             return true;
         }
         let mut brought = headers.get_all(AUTHORIZATION).iter();
@@ -195,9 +195,9 @@ mod tests {
 
     const TEXT: &str = "0123456789abcdef0123456789abcdef";
 
-    fn told(line: (&str, &str), headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        let entry = Entry::Token(Token::of(TEXT).unwrap());
-        let guard = Guard::new(entry, "127.0.0.1:8080".parse().unwrap(), &["Build.example.org".to_owned()]);
+    fn told(line: (&str, &str), headers: &[(&str, &str)]) -> Result<(), RequestRefusal> {
+        let entry = AccessRequirement::Token(BearerToken::of(TEXT).unwrap());
+        let guard = RequestGuard::new(entry, "127.0.0.1:8080".parse().unwrap(), &["Build.example.org".to_owned()]);
         let mut request = Request::builder().method(line.0).uri(line.1);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -223,11 +223,11 @@ mod tests {
             "",
             "a@localhost:8080",
         ] {
-            assert_eq!(told(POST, &[("host", host), token, json]), Err(Refusal::Host), "{host}");
+            assert_eq!(told(POST, &[("host", host), token, json]), Err(RequestRefusal::Host), "{host}");
         }
-        assert_eq!(told(POST, &[token, json]), Err(Refusal::Host));
-        assert_eq!(told(POST, &[host, host, token, json]), Err(Refusal::Host));
-        assert_eq!(told(("POST", "http://evil.example/mcp"), &[host, token, json]), Err(Refusal::Host));
+        assert_eq!(told(POST, &[token, json]), Err(RequestRefusal::Host));
+        assert_eq!(told(POST, &[host, host, token, json]), Err(RequestRefusal::Host));
+        assert_eq!(told(("POST", "http://evil.example/mcp"), &[host, token, json]), Err(RequestRefusal::Host));
         for origin in ["http://localhost", "http://localhost:3000", "https://127.0.0.1:1", "http://[::1]:5"] {
             assert_eq!(told(POST, &[host, ("origin", origin), token, json]), Ok(()), "{origin}");
         }
@@ -240,26 +240,26 @@ mod tests {
             "http://localhost@evil.example",
         ] {
             let head = &[host, ("origin", origin), token, json];
-            assert_eq!(told(POST, head), Err(Refusal::Origin), "{origin}");
+            assert_eq!(told(POST, head), Err(RequestRefusal::Origin), "{origin}");
         }
         for path in ["/", "//mcp", "/mcp/", "/MCP", "/%6dcp", "/./mcp", "/mcp/../mcp"] {
-            assert_eq!(told(("POST", path), &[host, token, json]), Err(Refusal::Path), "{path}");
+            assert_eq!(told(("POST", path), &[host, token, json]), Err(RequestRefusal::Path), "{path}");
         }
         let short = format!("Bearer {}", &TEXT[1..]);
         let other = format!("Bearer {}", TEXT.replace('0', "1"));
         for wrong in ["", "Bearer", "Bearer ", TEXT, &short, &other, "Basic eDp5"] {
-            assert_eq!(told(POST, &[host, ("authorization", wrong), json]), Err(Refusal::Token), "{wrong}");
+            assert_eq!(told(POST, &[host, ("authorization", wrong), json]), Err(RequestRefusal::Token), "{wrong}");
         }
-        assert_eq!(told(POST, &[host, json]), Err(Refusal::Token));
-        assert_eq!(told(POST, &[host, token, token, json]), Err(Refusal::Token));
-        assert_eq!(told(("PUT", "/mcp"), &[host, token]), Err(Refusal::Method));
-        assert_eq!(told(POST, &[host, token, ("content-type", "text/plain")]), Err(Refusal::Kind));
+        assert_eq!(told(POST, &[host, json]), Err(RequestRefusal::Token));
+        assert_eq!(told(POST, &[host, token, token, json]), Err(RequestRefusal::Token));
+        assert_eq!(told(("PUT", "/mcp"), &[host, token]), Err(RequestRefusal::Method));
+        assert_eq!(told(POST, &[host, token, ("content-type", "text/plain")]), Err(RequestRefusal::Kind));
         assert_eq!(told(("GET", "/mcp"), &[host, token]), Ok(()));
     }
 
     #[test]
     fn the_address_itself_is_a_name() {
-        let hosts = |address: &str| Guard::new(Entry::Anyone, address.parse().unwrap(), &[]).hosts().to_vec();
+        let hosts = |address: &str| RequestGuard::new(AccessRequirement::Anyone, address.parse().unwrap(), &[]).hosts().to_vec();
         assert!(hosts("127.0.0.2:80").contains(&"127.0.0.2:80".to_owned()));
         assert!(hosts("[fd00::1]:80").contains(&"[fd00::1]:80".to_owned()));
         assert!(!hosts("0.0.0.0:80").contains(&"0.0.0.0:80".to_owned()));
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn a_token_that_could_be_guessed_is_none_and_a_good_one_shows_nowhere() {
-        assert_eq!((Token::of("secret"), Token::of(&" ".repeat(64))), (None, None));
-        let fresh = Token::fresh().unwrap();
+        assert_eq!((BearerToken::of("secret"), BearerToken::of(&" ".repeat(64))), (None, None));
+        let fresh = BearerToken::fresh().unwrap();
         assert_eq!(fresh.len(), 64);
-        assert_eq!(format!("{:?}", Token::of(&fresh).unwrap()), "Token(…)");
+        assert_eq!(format!("{:?}", BearerToken::of(&fresh).unwrap()), "Token(…)");
     }
 }

@@ -18,24 +18,24 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::course::{Course, Era};
-use super::host::{Call, Client, Extra};
-use super::parked::{About, Waiting};
-use super::site::Site;
-use super::{Shared, asking, convert};
+use super::course::{CallDriver, ProtocolEra};
+use super::host::{HostCall, CallingClient, FeatureRequest};
+use super::parked::{CallDigest, ParkedCall};
+use super::site::SessionHost;
+use super::{SharedServerState, asking, convert};
 
 /// Cache lifetime of the tool list, which never changes while the server runs.
 const TOOLS_KEPT_MS: u64 = 300_000;
 
 /// Handles the requests of one session; in the stateless era, of one request.
-pub(super) struct Handler {
-    shared: Arc<Shared>,
-    site: Site,
+pub(super) struct McpRequestHandler {
+    shared: Arc<SharedServerState>,
+    site: SessionHost,
 }
 
-impl Handler {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), site: Site::default() }
+impl McpRequestHandler {
+    pub(super) fn new(shared: &Arc<SharedServerState>) -> Self {
+        Self { shared: Arc::clone(shared), site: SessionHost::default() }
     }
 
     /// Asks the host about a feature other than tools, and parses its answer.
@@ -49,7 +49,7 @@ impl Handler {
 
     fn said(&self, method: &'static str, params: &impl Serialize) -> Result<Value, ErrorData> {
         let params = serde_json::to_value(params).unwrap_or_default();
-        let said = self.shared.host.extra(Extra { method, params });
+        let said = self.shared.host.extra(FeatureRequest { method, params });
         let mut said = said.map_err(|fault| convert::fault(&fault, method))?;
         // The stateless era requires this field; it is removed again for the older era.
         if let Some(result) = said.as_object_mut() {
@@ -59,8 +59,8 @@ impl Handler {
     }
 }
 
-fn client(context: &RequestContext<RoleServer>) -> Client {
-    Client {
+fn client(context: &RequestContext<RoleServer>) -> CallingClient {
+    CallingClient {
         name: context.client_info().map(|client| client.name),
         takes_forms: context
             .client_capabilities()
@@ -73,7 +73,7 @@ fn wants_input(said: &Value) -> bool {
     said["resultType"] == "input_required"
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpRequestHandler {
     fn get_info(&self) -> ServerConfig {
         convert::config(self.shared.host.as_ref())
     }
@@ -95,7 +95,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.shared.host.tools().into_iter().map(convert::tool).collect();
         let mut list = ListToolsResult { tools, ..ListToolsResult::default() };
-        if Era::of(&context) == Era::Stateless {
+        if ProtocolEra::of(&context) == ProtocolEra::Stateless {
             (list.ttl_ms, list.cache_scope) = (Some(TOOLS_KEPT_MS), Some(CacheScope::Private));
         }
         Ok(list)
@@ -108,7 +108,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         let arguments = arguments.unwrap_or_default();
-        let about = About::call(&name, &arguments);
+        let about = CallDigest::call(&name, &arguments);
         let waiting = match request_state {
             Some(note) => {
                 let waiting = self.shared.parked.take(&about, &note);
@@ -116,12 +116,12 @@ impl ServerHandler for Handler {
             }
             None => {
                 let host = self.site.host(&self.shared.host, &context).await;
-                let call = Call { tool: name.into_owned(), arguments, client: client(&context) };
-                Waiting { running: host.start(call), ask: None }
+                let call = HostCall { tool: name.into_owned(), arguments, client: client(&context) };
+                ParkedCall { running: host.start(call), ask: None }
             }
         };
         let brought = input_responses.unwrap_or_default();
-        Course { shared: &self.shared, context: &context, about, brought }.run(waiting).await
+        CallDriver { shared: &self.shared, context: &context, about, brought }.run(waiting).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -137,7 +137,7 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(convert::misfit(&request.method, request.params, Era::of(&context)))
+        Err(convert::misfit(&request.method, request.params, ProtocolEra::of(&context)))
     }
 
     async fn complete(

@@ -9,35 +9,35 @@ use tokio::sync::oneshot;
 use tool::{BoxFuture, Item, ToolOutput};
 
 /// A program with tools for MCP clients.
-pub trait Host: Send + Sync + 'static {
+pub trait ToolHost: Send + Sync + 'static {
     /// Its self-description.
-    fn identity(&self) -> Identity;
+    fn identity(&self) -> HostIdentity;
 
     /// Its tools, in a stable order.
-    fn tools(&self) -> Vec<Offer>;
+    fn tools(&self) -> Vec<HostTool>;
 
     /// Starts a call. The call runs by itself, and is cancelled when the returned value is dropped.
-    fn start(&self, call: Call) -> Box<dyn Running>;
+    fn start(&self, call: HostCall) -> Box<dyn RunningCall>;
 
     /// Returns this host for the client's directories; `None` if it stays in its own.
-    fn at(&self, _roots: &[PathBuf]) -> Option<Arc<dyn Host>> {
+    fn at(&self, _roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         None
     }
 
     /// Its features besides tools.
-    fn extras(&self) -> Extras {
-        Extras::default()
+    fn extras(&self) -> HostFeatures {
+        HostFeatures::default()
     }
 
     /// Answers a request about another feature, with the result as protocol JSON.
-    fn extra(&self, _request: Extra) -> Result<Value, ExtraFault> {
-        Err(ExtraFault::NoSuchMethod)
+    fn extra(&self, _request: FeatureRequest) -> Result<Value, FeatureFault> {
+        Err(FeatureFault::NoSuchMethod)
     }
 }
 
 /// The self-description of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct HostIdentity {
     /// Its name, for programs.
     pub name: String,
     /// Its name, for people.
@@ -50,7 +50,7 @@ pub struct Identity {
 
 /// A tool as clients see it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offer {
+pub struct HostTool {
     /// Its name, for programs.
     pub name: String,
     /// Its name, for people.
@@ -62,12 +62,12 @@ pub struct Offer {
     /// Schema of its structured answers, if every answer has one.
     pub output: Option<Map<String, Value>>,
     /// Hints that hold for every call of it; `None` if unknown.
-    pub hints: Option<Hints>,
+    pub hints: Option<ToolHints>,
 }
 
 /// Hints that hold for every call of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
+pub struct ToolHints {
     /// It changes nothing.
     pub read_only: bool,
     /// It may undo or overwrite existing data.
@@ -80,18 +80,18 @@ pub struct Hints {
 
 /// A call of a client.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct HostCall {
     /// The tool.
     pub tool: String,
     /// The arguments, unchecked.
     pub arguments: Map<String, Value>,
     /// The client.
-    pub client: Client,
+    pub client: CallingClient,
 }
 
 /// The client of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Client {
+pub struct CallingClient {
     /// Its name, as it reports it.
     pub name: Option<String>,
     /// Its user can be asked with a form.
@@ -101,26 +101,26 @@ pub struct Client {
 }
 
 /// A running call. Dropping it cancels the call.
-pub trait Running: Send {
-    /// Waits for the next step. Cancel-safe; nothing follows [`Step::Done`].
-    fn next(&mut self) -> BoxFuture<'_, Step>;
+pub trait RunningCall: Send {
+    /// Waits for the next step. Cancel-safe; nothing follows [`CallStep::Done`].
+    fn next(&mut self) -> BoxFuture<'_, CallStep>;
 }
 
 /// The next step of a call.
-pub enum Step {
+pub enum CallStep {
     /// An update.
-    Tell(Tell),
+    Tell(CallUpdate),
     /// A request for input from the client.
-    Ask(Ask),
+    Ask(ClientInputBatch),
     /// The end: the client lacks a capability that the call requires.
-    Needs(Request),
+    Needs(ClientInput),
     /// The answer.
-    Done(Reply),
+    Done(HostReply),
 }
 
 /// An update of a running call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Tell {
+pub enum CallUpdate {
     /// Progress.
     Progress {
         /// Grows with every update.
@@ -140,9 +140,9 @@ pub enum Tell {
 }
 
 /// Requests of a call for input from its client.
-pub struct Ask {
+pub struct ClientInputBatch {
     /// The requests, by names that the host chooses.
-    pub requests: BTreeMap<String, Request>,
+    pub requests: BTreeMap<String, ClientInput>,
     /// Takes the answers under the same names, without those that the client does not support. The host drops the
     /// receiver if it no longer needs them.
     pub answer: oneshot::Sender<BTreeMap<String, Value>>,
@@ -150,7 +150,7 @@ pub struct Ask {
 
 /// One request for input from the client.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Request {
+pub enum ClientInput {
     /// Values for a form: answered with `action` and `content`.
     Form {
         /// The message for the user.
@@ -166,9 +166,9 @@ pub enum Request {
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct HostReply {
     /// The content for the model, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ReplyPiece>,
     /// The answer as data, which a client may show to a model instead of the pieces.
     pub structured: Option<Value>,
     /// Data for programs, which clients do not show to a model: in `_meta`, as [`DATA`].
@@ -182,7 +182,7 @@ pub const DATA: &str = "toolgate/data";
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub enum ReplyPiece {
     /// Text.
     Text(String),
     /// An image.
@@ -196,11 +196,11 @@ pub enum Piece {
     Other(Value),
 }
 
-impl From<ToolOutput> for Reply {
+impl From<ToolOutput> for HostReply {
     fn from(output: ToolOutput) -> Self {
         let pieces = output.items.into_iter().map(|item| match item {
-            Item::Text(text) => Piece::Text(text),
-            Item::Image(image) => Piece::Image { mime: image.mime.to_owned(), bytes: image.bytes },
+            Item::Text(text) => ReplyPiece::Text(text),
+            Item::Image(image) => ReplyPiece::Image { mime: image.mime.to_owned(), bytes: image.bytes },
         });
         Self { pieces: pieces.collect(), structured: output.structured, data: None, failed: !output.success }
     }
@@ -208,7 +208,7 @@ impl From<ToolOutput> for Reply {
 
 /// The features of a host besides tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Extras {
+pub struct HostFeatures {
     /// Prompts.
     pub prompts: bool,
     /// Resources.
@@ -221,7 +221,7 @@ pub struct Extras {
 
 /// A request about a feature other than tools.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Extra {
+pub struct FeatureRequest {
     /// E.g. `resources/read`.
     pub method: &'static str,
     /// The parameters, as protocol JSON.
@@ -230,7 +230,7 @@ pub struct Extra {
 
 /// The reason why such a request fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ExtraFault {
+pub enum FeatureFault {
     /// The host does not have the feature.
     #[error("there is nothing of the kind here")]
     NoSuchMethod,

@@ -22,11 +22,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::guard::{Entry, Guard, Refusal};
-use super::handler::Handler;
-use super::host::Host;
-use super::lobby::{Guest, Lobby};
+use super::SharedServerState;
+use super::guard::{AccessRequirement, RequestGuard, RequestRefusal};
+use super::handler::McpRequestHandler;
+use super::host::ToolHost;
+use super::lobby::{LimitedConnection, ConnectionLimiter};
 use super::message;
 
 /// The path of the server.
@@ -44,25 +44,25 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The endpoint of the server.
-pub struct Door {
+pub struct HttpEndpoint {
     /// A bound listener. Its owner decides who can reach it.
     pub listener: std::net::TcpListener,
     /// The access requirement for clients.
-    pub entry: Entry,
+    pub entry: AccessRequirement,
     /// Host names and addresses of the server beyond this machine, as clients write them.
     pub names: Vec<String>,
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Service = StreamableHttpService<Handler, LocalSessionManager>;
+type HttpReply = Response<BoxBody<Bytes, Infallible>>;
+type RmcpHttpService = StreamableHttpService<McpRequestHandler, LocalSessionManager>;
 
 /// Serves all admitted clients until `stop`.
-pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken) -> io::Result<()> {
-    let Door { listener, entry, names } = door;
+pub async fn serve_http(host: Arc<dyn ToolHost>, door: HttpEndpoint, stop: CancellationToken) -> io::Result<()> {
+    let HttpEndpoint { listener, entry, names } = door;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let inside = Arc::new(Inside::new(host, Guard::new(entry, listener.local_addr()?, &names), &stop)?);
-    let lobby = Lobby::new();
+    let inside = Arc::new(HttpServerState::new(host, RequestGuard::new(entry, listener.local_addr()?, &names), &stop)?);
+    let lobby = ConnectionLimiter::new();
     // Dropping the set ends all connections.
     let mut connections = JoinSet::new();
     // ends: at `stop`
@@ -90,26 +90,26 @@ pub async fn serve_http(host: Arc<dyn Host>, door: Door, stop: CancellationToken
 }
 
 /// State that all connections share.
-struct Inside {
-    guard: Guard,
-    service: Service,
+struct HttpServerState {
+    guard: RequestGuard,
+    service: RmcpHttpService,
     sessions: Arc<LocalSessionManager>,
 }
 
-impl Inside {
-    fn new(host: Arc<dyn Host>, guard: Guard, stop: &CancellationToken) -> io::Result<Self> {
-        let shared = Shared::new(host)?;
+impl HttpServerState {
+    fn new(host: Arc<dyn ToolHost>, guard: RequestGuard, stop: &CancellationToken) -> io::Result<Self> {
+        let shared = SharedServerState::new(host)?;
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(guard.hosts())
             .with_max_request_body_bytes(LARGEST_BODY)
             .with_cancellation_token(stop.child_token());
-        let handlers = move || Ok(Handler::new(&shared));
+        let handlers = move || Ok(McpRequestHandler::new(&shared));
         let sessions = Arc::<LocalSessionManager>::default();
         let service = StreamableHttpService::new(handlers, Arc::clone(&sessions), config);
         Ok(Self { guard, service, sessions })
     }
 
-    async fn attend(&self, stream: TcpStream, from: SocketAddr, guest: &Guest) {
+    async fn attend(&self, stream: TcpStream, from: SocketAddr, guest: &LimitedConnection) {
         let answering =
             service_fn(|request| async { Ok::<_, Infallible>(self.answer(request, guest).await) });
         let connection = http1::Builder::new()
@@ -122,7 +122,7 @@ impl Inside {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, guest: &LimitedConnection) -> HttpReply {
         let (mut head, body) = request.into_parts();
         if let Err(refusal) = self.guard.admit(&head) {
             tracing::warn!(?refusal, "somebody was not let in");
@@ -158,7 +158,7 @@ impl Inside {
     }
 }
 
-impl Inside {
+impl HttpServerState {
     /// Returns whether the session named in a request head exists. A head without a session is rejected later.
     async fn knows_session(&self, head: &Parts) -> bool {
         let Some(session) = head.headers.get(SESSION) else { return true };
@@ -179,25 +179,25 @@ async fn read(body: Incoming) -> Result<Bytes, StatusCode> {
 }
 
 /// Returns "429 Too Many Requests".
-fn full() -> Answer {
+fn full() -> HttpReply {
     let mut answer = short(StatusCode::TOO_MANY_REQUESTS, "there are too many connections; come again");
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     answer
 }
 
-fn no_message(fault: &message::Fault) -> Answer {
+fn no_message(fault: &message::MessageFault) -> HttpReply {
     let mut answer = Response::new(Full::new(Bytes::from(fault.answer().to_string())).boxed());
     *answer.status_mut() = StatusCode::BAD_REQUEST;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn refused(refusal: Refusal) -> Answer {
+fn refused(refusal: RequestRefusal) -> HttpReply {
     let mut answer = short(refusal.status(), refusal.sentence());
     let header = match refusal {
-        Refusal::Token => Some((WWW_AUTHENTICATE, "Bearer")),
-        Refusal::Method => Some((ALLOW, "GET, POST, DELETE")),
-        Refusal::Host | Refusal::Origin | Refusal::Path | Refusal::Kind => None,
+        RequestRefusal::Token => Some((WWW_AUTHENTICATE, "Bearer")),
+        RequestRefusal::Method => Some((ALLOW, "GET, POST, DELETE")),
+        RequestRefusal::Host | RequestRefusal::Origin | RequestRefusal::Path | RequestRefusal::Kind => None,
     };
     if let Some((name, value)) = header {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -206,7 +206,7 @@ fn refused(refusal: Refusal) -> Answer {
 }
 
 /// Returns a short text. The rest of the request is not read, so the connection is closed.
-fn short(status: StatusCode, words: &'static str) -> Answer {
+fn short(status: StatusCode, words: &'static str) -> HttpReply {
     let mut answer = Response::new(Full::new(Bytes::from_static(words.as_bytes())).boxed());
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -219,7 +219,7 @@ fn short(status: StatusCode, words: &'static str) -> Answer {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    use super::super::nothing::Nothing;
+    use super::super::nothing::EmptyHost;
     use super::*;
 
     const PING: &str = r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#;
@@ -228,8 +228,8 @@ mod tests {
     fn served() -> (SocketAddr, tokio_util::sync::DropGuard) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
-        let door = Door { listener, entry: Entry::Anyone, names: Vec::new() };
-        let serving = serve_http(Arc::new(Nothing(0)), door, stop.clone());
+        let door = HttpEndpoint { listener, entry: AccessRequirement::Anyone, names: Vec::new() };
+        let serving = serve_http(Arc::new(EmptyHost(0)), door, stop.clone());
         crate::task::spawn(async move { serving.await.unwrap() });
         (address, stop.drop_guard())
     }

@@ -12,37 +12,37 @@ const INSIDE: usize = 256;
 const WAITING: usize = 64;
 
 /// Limits connections.
-pub(super) struct Lobby {
-    waiting: Mutex<Waiting>,
+pub(super) struct ConnectionLimiter {
+    waiting: Mutex<WaitingConnections>,
     room: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingConnections {
     next: u64,
     guests: VecDeque<(u64, CancellationToken)>,
 }
 
 /// A connection.
-pub(super) struct Guest {
+pub(super) struct LimitedConnection {
     number: u64,
     /// Cancelled when the connection is evicted.
     pub(super) out: CancellationToken,
-    lobby: Arc<Lobby>,
+    lobby: Arc<ConnectionLimiter>,
     place: OnceLock<OwnedSemaphorePermit>,
 }
 
-impl Lobby {
+impl ConnectionLimiter {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { waiting: Mutex::default(), room: Arc::new(Semaphore::new(INSIDE)) })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingConnections> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a connection, and evicts the longest-waiting one if there are too many.
-    pub(super) fn enter(self: &Arc<Self>) -> Guest {
+    pub(super) fn enter(self: &Arc<Self>) -> LimitedConnection {
         let mut waiting = self.waiting();
         if waiting.guests.len() >= WAITING
             && let Some((_, oldest)) = waiting.guests.pop_front()
@@ -52,11 +52,11 @@ impl Lobby {
         let (number, out) = (waiting.next, CancellationToken::new());
         waiting.next += 1;
         waiting.guests.push_back((number, out.clone()));
-        Guest { number, out, lobby: Arc::clone(self), place: OnceLock::new() }
+        LimitedConnection { number, out, lobby: Arc::clone(self), place: OnceLock::new() }
     }
 }
 
-impl Guest {
+impl LimitedConnection {
     /// Marks the connection as authenticated, for its lifetime. Returns `false` if the limit is reached.
     pub(super) fn comes_in(&self) -> bool {
         if self.place.get().is_some() {
@@ -74,7 +74,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for LimitedConnection {
     fn drop(&mut self) {
         self.leaves_the_lobby();
     }
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn who_says_nothing_gives_way_and_who_was_let_in_stays() {
-        let lobby = Lobby::new();
+        let lobby = ConnectionLimiter::new();
         let known = lobby.enter();
         assert!(known.comes_in());
-        let silent: Vec<Guest> = (0..WAITING + 1).map(|_| lobby.enter()).collect();
+        let silent: Vec<LimitedConnection> = (0..WAITING + 1).map(|_| lobby.enter()).collect();
         assert!(silent[0].out.is_cancelled() && !silent[1].out.is_cancelled());
         assert!(!known.out.is_cancelled() && known.comes_in());
         drop(silent);
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn those_inside_are_so_many_and_no_more() {
-        let lobby = Lobby::new();
-        let mut inside: Vec<Guest> = (0..INSIDE).map(|_| lobby.enter()).collect();
-        assert!(inside.iter().all(Guest::comes_in));
+        let lobby = ConnectionLimiter::new();
+        let mut inside: Vec<LimitedConnection> = (0..INSIDE).map(|_| lobby.enter()).collect();
+        assert!(inside.iter().all(LimitedConnection::comes_in));
         let late = lobby.enter();
         assert!(!late.comes_in());
         inside.pop();

@@ -12,12 +12,12 @@ const NO_MESSAGE: i32 = -32_600;
 
 /// The reason why a body is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct MessageFault {
     code: i32,
     why: String,
 }
 
-impl Fault {
+impl MessageFault {
     /// Returns the JSON-RPC error response. Its id is null, because the request id is unknown.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": null, "error": { "code": self.code, "message": self.why } })
@@ -25,16 +25,16 @@ impl Fault {
 }
 
 /// Checks a body.
-pub(super) fn check(body: &[u8]) -> Result<(), Fault> {
-    let none = |why: &str| Err(Fault { code: NO_MESSAGE, why: why.to_owned() });
+pub(super) fn check(body: &[u8]) -> Result<(), MessageFault> {
+    let none = |why: &str| Err(MessageFault { code: NO_MESSAGE, why: why.to_owned() });
     if depth(body) > DEEPEST {
         return none("the message is too deep");
     }
-    if matches!(measure::whole(body), Err(measure::Excess::Many)) {
+    if matches!(measure::whole(body), Err(measure::JsonExcess::Many)) {
         return none("the message has too many values in it");
     }
     let value: Value = serde_json::from_slice(body)
-        .map_err(|error| Fault { code: NO_JSON, why: format!("the body is no JSON: {error}") })?;
+        .map_err(|error| MessageFault { code: NO_JSON, why: format!("the body is no JSON: {error}") })?;
     let Value::Object(message) = value else {
         return none("the body must be one message: an object, not a list of them");
     };

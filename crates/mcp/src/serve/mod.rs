@@ -1,4 +1,4 @@
-//! MCP server for the tools of a [`Host`], in both protocol eras, over stdio or HTTP.
+//! MCP server for the tools of a [`ToolHost`], in both protocol eras, over stdio or HTTP.
 //!
 //! This module only handles requests and answers: it does not know the tools, and no type of `rmcp` leaves it.
 
@@ -19,23 +19,23 @@ mod stdio;
 
 use std::sync::Arc;
 
-pub use guard::{Entry, Token};
+pub use guard::{AccessRequirement, BearerToken};
 pub use host::{
-    Ask, Call, Client, DATA, Extra, ExtraFault, Extras, Hints, Host, Identity, Offer, Piece, Reply, Request,
-    Running, Step, Tell,
+    ClientInputBatch, HostCall, CallingClient, DATA, FeatureRequest, FeatureFault, HostFeatures, ToolHints, ToolHost, HostIdentity, HostTool, ReplyPiece, HostReply, ClientInput,
+    RunningCall, CallStep, CallUpdate,
 };
-pub use http::{Door, PATH, serve_http};
-use parked::Parked;
+pub use http::{HttpEndpoint, PATH, serve_http};
+use parked::ParkedCalls;
 pub use stdio::{ServeFault, serve_stdio};
 
 /// State that all sessions of a server share.
-pub(crate) struct Shared {
-    host: Arc<dyn Host>,
-    parked: Parked,
+pub(crate) struct SharedServerState {
+    host: Arc<dyn ToolHost>,
+    parked: ParkedCalls,
 }
 
-impl Shared {
-    fn new(host: Arc<dyn Host>) -> std::io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { host, parked: Parked::new()? }))
+impl SharedServerState {
+    fn new(host: Arc<dyn ToolHost>) -> std::io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { host, parked: ParkedCalls::new()? }))
     }
 }

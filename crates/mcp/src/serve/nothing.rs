@@ -3,26 +3,26 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::host::{Call, Host, Identity, Offer, Running};
+use super::host::{HostCall, ToolHost, HostIdentity, HostTool, RunningCall};
 
 /// The number of roots; zero for the host that was started.
-pub(super) struct Nothing(pub(super) usize);
+pub(super) struct EmptyHost(pub(super) usize);
 
-impl Host for Nothing {
-    fn identity(&self) -> Identity {
+impl ToolHost for EmptyHost {
+    fn identity(&self) -> HostIdentity {
         let name = format!("nothing {}", self.0);
-        Identity { name: name.clone(), title: name, version: "1".to_owned(), instructions: None }
+        HostIdentity { name: name.clone(), title: name, version: "1".to_owned(), instructions: None }
     }
 
-    fn tools(&self) -> Vec<Offer> {
+    fn tools(&self) -> Vec<HostTool> {
         Vec::new()
     }
 
-    fn start(&self, _: Call) -> Box<dyn Running> {
+    fn start(&self, _: HostCall) -> Box<dyn RunningCall> {
         unreachable!("it has no tools")
     }
 
-    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn Host>> {
+    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         Some(Arc::new(Self(roots.len())))
     }
 }

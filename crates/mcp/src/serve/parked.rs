@@ -13,7 +13,7 @@ use rmcp::model::{RequestStateCodec, SealOptions};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::host::{Ask, Running};
+use super::host::{ClientInputBatch, RunningCall};
 
 /// Maximum number of parked calls; a further one evicts the oldest.
 const MOST: usize = 64;
@@ -21,15 +21,15 @@ const MOST: usize = 64;
 const KEPT: Duration = Duration::from_secs(15 * 60);
 
 /// A call between two requests.
-pub(super) struct Waiting {
-    pub(super) running: Box<dyn Running>,
+pub(super) struct ParkedCall {
+    pub(super) running: Box<dyn RunningCall>,
     /// The requested input; `None` if it came from elsewhere.
-    pub(super) ask: Option<Ask>,
+    pub(super) ask: Option<ClientInputBatch>,
 }
 
 /// The reason why a `requestState` is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoteFault {
+pub(super) enum RequestStateFault {
     #[error("the requestState is not one that this server gave for this call")]
     Forged,
     #[error("the call that this requestState is about is not waiting any more; call again without it")]
@@ -37,19 +37,19 @@ pub(super) enum NoteFault {
 }
 
 /// The parked calls.
-pub(super) struct Parked {
+pub(super) struct ParkedCalls {
     codec: RequestStateCodec,
-    calls: Mutex<HashMap<String, (Instant, Waiting)>>,
+    calls: Mutex<HashMap<String, (Instant, ParkedCall)>>,
 }
 
-impl Parked {
+impl ParkedCalls {
     pub(super) fn new() -> io::Result<Self> {
         let codec = RequestStateCodec::try_new(random()?).map_err(io::Error::other)?;
         Ok(Self { codec, calls: Mutex::default() })
     }
 
     /// Parks a call and returns its `requestState`.
-    pub(super) fn keep(&self, about: &About, waiting: Waiting) -> io::Result<String> {
+    pub(super) fn keep(&self, about: &CallDigest, waiting: ParkedCall) -> io::Result<String> {
         let id = hex(&random()?[..16]);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.retain(|_, (since, _)| since.elapsed() < KEPT);
@@ -65,18 +65,18 @@ impl Parked {
     }
 
     /// Returns the call that a `requestState` names.
-    pub(super) fn take(&self, about: &About, note: &str) -> Result<Waiting, NoteFault> {
-        let id = self.codec.open_with(note, &about.0).map_err(|_| NoteFault::Forged)?;
-        let id = String::from_utf8(id).map_err(|_| NoteFault::Forged)?;
+    pub(super) fn take(&self, about: &CallDigest, note: &str) -> Result<ParkedCall, RequestStateFault> {
+        let id = self.codec.open_with(note, &about.0).map_err(|_| RequestStateFault::Forged)?;
+        let id = String::from_utf8(id).map_err(|_| RequestStateFault::Forged)?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.remove(&id).map(|(_, waiting)| waiting).ok_or(NoteFault::Gone)
+        calls.remove(&id).map(|(_, waiting)| waiting).ok_or(RequestStateFault::Gone)
     }
 }
 
 /// The digest of tool and arguments that a `requestState` is bound to.
-pub(super) struct About(Vec<u8>);
+pub(super) struct CallDigest(Vec<u8>);
 
-impl About {
+impl CallDigest {
     pub(super) fn call(tool: &str, arguments: &Map<String, Value>) -> Self {
         let mut whole = Value::Array(vec![Value::from(tool), Value::Object(arguments.clone())]);
         whole.sort_all_objects();
@@ -104,43 +104,43 @@ mod tests {
     use serde_json::json;
     use tool::BoxFuture;
 
-    use super::super::host::Step;
+    use super::super::host::CallStep;
     use super::*;
 
-    struct Never;
+    struct PendingForever;
 
-    impl Running for Never {
-        fn next(&mut self) -> BoxFuture<'_, Step> {
+    impl RunningCall for PendingForever {
+        fn next(&mut self) -> BoxFuture<'_, CallStep> {
             Box::pin(std::future::pending())
         }
     }
 
-    fn waiting() -> Waiting {
-        Waiting { running: Box::new(Never), ask: None }
+    fn waiting() -> ParkedCall {
+        ParkedCall { running: Box::new(PendingForever), ask: None }
     }
 
-    fn about(path: &str) -> About {
+    fn about(path: &str) -> CallDigest {
         let Value::Object(arguments) = json!({ "path": path }) else { unreachable!() };
-        About::call("read_file", &arguments)
+        CallDigest::call("read_file", &arguments)
     }
 
     #[test]
     fn a_note_counts_once_and_for_its_own_call_alone() {
-        let parked = Parked::new().unwrap();
+        let parked = ParkedCalls::new().unwrap();
         let note = parked.keep(&about("a"), waiting()).unwrap();
-        assert_eq!(parked.take(&about("b"), &note).err(), Some(NoteFault::Forged));
-        assert_eq!(parked.take(&about("a"), &format!("{note}x")).err(), Some(NoteFault::Forged));
-        assert_eq!(Parked::new().unwrap().take(&about("a"), &note).err(), Some(NoteFault::Forged));
+        assert_eq!(parked.take(&about("b"), &note).err(), Some(RequestStateFault::Forged));
+        assert_eq!(parked.take(&about("a"), &format!("{note}x")).err(), Some(RequestStateFault::Forged));
+        assert_eq!(ParkedCalls::new().unwrap().take(&about("a"), &note).err(), Some(RequestStateFault::Forged));
         assert!(parked.take(&about("a"), &note).is_ok());
-        assert_eq!(parked.take(&about("a"), &note).err(), Some(NoteFault::Gone));
+        assert_eq!(parked.take(&about("a"), &note).err(), Some(RequestStateFault::Gone));
     }
 
     #[test]
     fn so_many_wait_and_no_more() {
-        let parked = Parked::new().unwrap();
+        let parked = ParkedCalls::new().unwrap();
         let first = parked.keep(&about("a"), waiting()).unwrap();
         let notes: Vec<String> = (0..MOST).map(|_| parked.keep(&about("a"), waiting()).unwrap()).collect();
-        assert_eq!(parked.take(&about("a"), &first).err(), Some(NoteFault::Gone));
+        assert_eq!(parked.take(&about("a"), &first).err(), Some(RequestStateFault::Gone));
         assert!(notes.iter().all(|note| parked.take(&about("a"), note).is_ok()));
     }
 }

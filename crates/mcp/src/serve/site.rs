@@ -8,32 +8,32 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::OnceCell;
 
 use super::asking;
-use super::course::Era;
-use super::host::{Host, Request};
+use super::course::ProtocolEra;
+use super::host::{ToolHost, ClientInput};
 
 /// Time limit for a client to list its roots.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-type Found = Arc<OnceCell<Arc<dyn Host>>>;
-type Last = (Vec<PathBuf>, Arc<dyn Host>);
+type SessionHostCell = Arc<OnceCell<Arc<dyn ToolHost>>>;
+type LastRoots = (Vec<PathBuf>, Arc<dyn ToolHost>);
 
 /// The host of one session, resolved at the first call.
 #[derive(Default)]
-pub(super) struct Site {
-    found: Mutex<Found>,
+pub(super) struct SessionHost {
+    found: Mutex<SessionHostCell>,
     /// The last roots and their host. If the roots are unchanged, the host stays and its work continues.
-    last: Mutex<Option<Last>>,
+    last: Mutex<Option<LastRoots>>,
 }
 
-impl Site {
+impl SessionHost {
     /// Returns the host for a call. The first call requests the client's roots, if the client supports that.
     pub(super) async fn host(
         &self,
-        base: &Arc<dyn Host>,
+        base: &Arc<dyn ToolHost>,
         context: &RequestContext<RoleServer>,
-    ) -> Arc<dyn Host> {
+    ) -> Arc<dyn ToolHost> {
         let capabilities = context.client_capabilities().unwrap_or_default();
-        if Era::of(context) == Era::Stateless || capabilities.roots.is_none() {
+        if ProtocolEra::of(context) == ProtocolEra::Stateless || capabilities.roots.is_none() {
             return Arc::clone(base);
         }
         let found = Arc::clone(&self.found.lock().unwrap_or_else(PoisonError::into_inner));
@@ -42,7 +42,7 @@ impl Site {
     }
 
     /// Returns the host for `roots`; the last host if the client gives none.
-    fn at(&self, base: &Arc<dyn Host>, roots: Option<Vec<PathBuf>>) -> Arc<dyn Host> {
+    fn at(&self, base: &Arc<dyn ToolHost>, roots: Option<Vec<PathBuf>>) -> Arc<dyn ToolHost> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*last, roots) {
             (Some((_, host)), None) => Arc::clone(host),
@@ -59,13 +59,13 @@ impl Site {
 
     /// Forgets the host, so that the next call requests the roots again.
     pub(super) fn forget(&self) {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Found::default();
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = SessionHostCell::default();
     }
 }
 
 /// Requests the roots of a client; `None` if it does not answer.
 async fn roots(context: &RequestContext<RoleServer>) -> Option<Vec<PathBuf>> {
-    let asked = asking::one(&context.peer, &Request::Roots);
+    let asked = asking::one(&context.peer, &ClientInput::Roots);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(said)) => {
             let roots = said["roots"].as_array().into_iter().flatten();
@@ -109,12 +109,12 @@ fn path(uri: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::nothing::Nothing;
+    use super::super::nothing::EmptyHost;
     use super::*;
 
     #[test]
     fn who_says_the_same_again_stays_where_it_is() {
-        let (site, base) = (Site::default(), Arc::new(Nothing(0)) as Arc<dyn Host>);
+        let (site, base) = (SessionHost::default(), Arc::new(EmptyHost(0)) as Arc<dyn ToolHost>);
         let at = |path: Option<&str>| site.at(&base, path.map(|path| vec![PathBuf::from(path)]));
         let first = at(Some("/a"));
         site.forget();

@@ -11,9 +11,9 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use tokio_util::sync::CancellationToken;
 
-use super::Shared;
-use super::handler::Handler;
-use super::host::Host;
+use super::SharedServerState;
+use super::handler::McpRequestHandler;
+use super::host::ToolHost;
 
 /// The reason why serving a client failed.
 #[derive(Debug, thiserror::Error)]
@@ -27,18 +27,18 @@ pub enum ServeFault {
 }
 
 /// Serves the client until it leaves, or until `stop`.
-pub async fn serve_stdio(host: Arc<dyn Host>, stop: CancellationToken) -> Result<(), ServeFault> {
+pub async fn serve_stdio(host: Arc<dyn ToolHost>, stop: CancellationToken) -> Result<(), ServeFault> {
     let (input, output) = stdio_pipes();
     serve_at(host, AsyncRwTransport::new(input, output), &stop).await
 }
 
-async fn serve_at<T>(host: Arc<dyn Host>, transport: T, stop: &CancellationToken) -> Result<(), ServeFault>
+async fn serve_at<T>(host: Arc<dyn ToolHost>, transport: T, stop: &CancellationToken) -> Result<(), ServeFault>
 where
     T: Transport<RoleServer> + 'static,
 {
-    let handler = Handler::new(&Shared::new(host)?);
+    let handler = McpRequestHandler::new(&SharedServerState::new(host)?);
     let over = stop.child_token();
-    let client = AtPipe { inner: transport, over: over.clone(), begun: false };
+    let client = PipeTransport { inner: transport, over: over.clone(), begun: false };
     match serve_server_with_ct(handler, client, over.clone()).await {
         Ok(running) => {
             running.waiting().await.map_err(io::Error::other)?;
@@ -56,13 +56,13 @@ where
 
 /// The transport of a client at a pipe. A failed write counts as its departure, and messages before its first request
 /// are ignored.
-struct AtPipe<T> {
+struct PipeTransport<T> {
     inner: T,
     over: CancellationToken,
     begun: bool,
 }
 
-impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for AtPipe<T> {
+impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for PipeTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -110,7 +110,7 @@ mod tests {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
     use tokio::time::timeout;
 
-    use super::super::nothing::Nothing;
+    use super::super::nothing::EmptyHost;
     use super::*;
 
     const ENOUGH: Duration = Duration::from_secs(20);
@@ -120,7 +120,7 @@ mod tests {
         let (ours, theirs) = duplex(1 << 20);
         let stop = CancellationToken::new();
         let (input, output) = split(ours);
-        let serving = serve_at(Arc::new(Nothing(0)), AsyncRwTransport::new(input, output), &stop);
+        let serving = serve_at(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
         let (serving, told) = tokio::join!(serving, talked(theirs, lines, answers));
         (told, serving)
     }
@@ -184,7 +184,7 @@ mod tests {
         let (output, hears) = duplex(1 << 16);
         drop(hears);
         let stop = CancellationToken::new();
-        let serving = serve_at(Arc::new(Nothing(0)), AsyncRwTransport::new(input, output), &stop);
+        let serving = serve_at(Arc::new(EmptyHost(0)), AsyncRwTransport::new(input, output), &stop);
         says.write_all(format!("{}\n", hello()).as_bytes()).await.unwrap();
         let served = timeout(ENOUGH, serving).await.expect("it ends although its input does not");
         assert!(served.is_ok(), "{served:?}");

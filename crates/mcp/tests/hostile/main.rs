@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tool::{BoxFuture, ToolSource};
-use toolgate_mcp::{Elicit, Elicitation, Elicited, Health, Means, ServerEvent, WatchServers};
+use toolgate_mcp::{Elicitor, Elicitation, ElicitationAnswer, ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
 
 use call::{call, call_tool, read};
 use modes::{echo, started};
@@ -23,9 +23,9 @@ const ENOUGH: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_secs(3);
 
 /// Forwards the reason why a server failed.
-struct Failures(mpsc::UnboundedSender<String>);
+struct FailureForwarder(mpsc::UnboundedSender<String>);
 
-impl WatchServers for Failures {
+impl ServerObserver for FailureForwarder {
     fn saw(&self, _: &str, event: &ServerEvent) {
         if let ServerEvent::Failed { why, .. } = event {
             self.0.send(why.clone()).unwrap_or_default();
@@ -34,9 +34,9 @@ impl WatchServers for Failures {
 }
 
 /// Forwards tool changes.
-struct Changes(mpsc::UnboundedSender<usize>);
+struct ChangeForwarder(mpsc::UnboundedSender<usize>);
 
-impl WatchServers for Changes {
+impl ServerObserver for ChangeForwarder {
     fn saw(&self, _: &str, event: &ServerEvent) {
         if let ServerEvent::ToolsChanged { tools } = event {
             self.0.send(*tools).unwrap_or_default();
@@ -46,7 +46,7 @@ impl WatchServers for Changes {
 
 async fn failed(mode: &'static str, limit: Duration) -> String {
     let (sender, mut failures) = mpsc::unbounded_channel();
-    let means = Means { watch: Some(Arc::new(Failures(sender))), ..Means::default() };
+    let means = McpClientDeps { watch: Some(Arc::new(FailureForwarder(sender))), ..McpClientDeps::default() };
     let _servers = started(mode, limit, &means);
     failures.recv().await.unwrap()
 }
@@ -54,7 +54,7 @@ async fn failed(mode: &'static str, limit: Duration) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn noise_does_not_keep_an_answer_away() {
     for mode in ["honest", "garbage", "unknown", "wrong-ids", "floods-stderr", "many-steps", "bad-version"] {
-        let servers = started(mode, ENOUGH, &Means::default());
+        let servers = started(mode, ENOUGH, &McpClientDeps::default());
         let output = echo(&servers).await;
         assert_eq!((read(&output).as_str(), output.success), ("hi", true), "{mode}");
     }
@@ -95,7 +95,7 @@ async fn a_call_that_is_not_answered_ends() {
         ("long-line-answer", ""),
     ];
     for (mode, words) in rows {
-        let servers = started(mode, SHORT, &Means::default());
+        let servers = started(mode, SHORT, &McpClientDeps::default());
         let output = echo(&servers).await;
         let said = read(&output);
         assert!(said.len() < 1 << 20 && said.contains(words), "{mode}: {}", &said[..said.len().min(500)]);
@@ -114,7 +114,7 @@ async fn what_nobody_can_read_is_said_at_once() {
         ("never-reads", "read"),
     ];
     for (mode, words) in rows {
-        let servers = started(mode, ENOUGH * 4, &Means::default());
+        let servers = started(mode, ENOUGH * 4, &McpClientDeps::default());
         servers.settled(None).await;
         let began = Instant::now();
         let said = read(&echo(&servers).await);
@@ -126,7 +126,7 @@ async fn what_nobody_can_read_is_said_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_bad_tool_takes_no_other_down() {
     for mode in ["big-schema", "cyclic-schema", "odd-names", "same-names", "hidden", "bad-shapes"] {
-        let servers = started(mode, ENOUGH, &Means::default());
+        let servers = started(mode, ENOUGH, &McpClientDeps::default());
         let output = echo(&servers).await;
         assert_eq!(read(&output), "hi", "{mode}: {:?}", servers.health());
         for tool in servers.offered() {
@@ -139,13 +139,13 @@ async fn one_bad_tool_takes_no_other_down() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
-    let servers = started("many-tools", ENOUGH, &Means::default());
+    let servers = started("many-tools", ENOUGH, &McpClientDeps::default());
     let found = call(&servers, "tool_search", &json!({"query": "tool 4711"})).await;
     assert!(read(&found).contains("mcp__h__tool_4711"), "{}", read(&found));
     let told: Vec<String> = servers.offered().iter().map(|tool| tool.spec().name().to_owned()).collect();
     assert!(told.len() < 20 && told.contains(&"mcp__h__tool_4711".to_owned()), "{told:?}");
     assert_eq!(read(&echo(&servers).await), "hi");
-    let [(_, Health::Ready { tools, left_out, .. })] = &servers.health()[..] else {
+    let [(_, ServerHealth::Ready { tools, left_out, .. })] = &servers.health()[..] else {
         panic!("it is not ready")
     };
     assert_eq!((tools.len(), left_out.len()), (10_000, 1), "{left_out:?}");
@@ -153,7 +153,7 @@ async fn of_ten_thousand_tools_a_model_is_told_of_those_it_looked_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_of_many_pieces_is_cut() {
-    let servers = started("many-blocks", ENOUGH, &Means::default());
+    let servers = started("many-blocks", ENOUGH, &McpClientDeps::default());
     let output = echo(&servers).await;
     assert!(output.items.len() < 1000, "{}", output.items.len());
     assert!(read(&output).contains("left out"));
@@ -161,14 +161,14 @@ async fn an_answer_of_many_pieces_is_cut() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_block_of_an_unknown_kind_takes_no_other_down() {
-    let output = echo(&started("odd-block", ENOUGH, &Means::default())).await;
+    let output = echo(&started("odd-block", ENOUGH, &McpClientDeps::default())).await;
     assert_eq!(read(&output), "hi\n[content of kind `hologram`, which cannot be shown here]");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
     let (sender, mut changes) = mpsc::unbounded_channel();
-    let means = Means { watch: Some(Arc::new(Changes(sender))), ..Means::default() };
+    let means = McpClientDeps { watch: Some(Arc::new(ChangeForwarder(sender))), ..McpClientDeps::default() };
     let servers = started("changes", ENOUGH, &means);
     servers.settled(None).await;
     let before = servers.find("mcp__h__echo").unwrap();
@@ -185,19 +185,19 @@ async fn a_yes_to_what_a_tool_was_is_none_to_what_it_is() {
 
 /// Accepts every question.
 #[derive(Default)]
-struct Yes(Mutex<Vec<String>>);
+struct AlwaysAccept(Mutex<Vec<String>>);
 
-impl Elicit for Yes {
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+impl Elicitor for AlwaysAccept {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         self.0.lock().unwrap().push(elicitation.message.clone());
-        Box::pin(std::future::ready(Elicited::Accepted(Some(json!({"name": "Ada", "password": "1234"})))))
+        Box::pin(std::future::ready(ElicitationAnswer::Accepted(Some(json!({"name": "Ada", "password": "1234"})))))
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_asked_for_a_password() {
-    let yes = Arc::new(Yes::default());
-    let means = Means { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicit>), ..Means::default() };
+    let yes = Arc::new(AlwaysAccept::default());
+    let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let asked = echo(&started("asks-password", ENOUGH, &means)).await;
     assert_eq!(read(&asked), r#"{"action": "decline"}"#);
     let asked = echo(&started("asks-name", ENOUGH, &means)).await;
@@ -207,8 +207,8 @@ async fn nobody_is_asked_for_a_password() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_asks_so_often_and_no_more() {
-    let yes = Arc::new(Yes::default());
-    let means = Means { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicit>), ..Means::default() };
+    let yes = Arc::new(AlwaysAccept::default());
+    let means = McpClientDeps { elicit: Some(Arc::clone(&yes) as Arc<dyn Elicitor>), ..McpClientDeps::default() };
     let servers = started("asks-often", ENOUGH, &means);
     for calls in 1..=2 {
         let said = read(&echo(&servers).await);

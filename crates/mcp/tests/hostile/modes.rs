@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tool::ToolOutput;
-use toolgate_mcp::{Means, Servers};
+use toolgate_mcp::{McpClientDeps, McpServers};
 
 use crate::call::call;
 use crate::program::program;
@@ -13,12 +13,12 @@ use crate::program::program;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/server.py");
 
 /// Starts the server as `h` in a mode; `limit` is its time limit for starting and for a call.
-pub(crate) fn started(mode: &'static str, limit: Duration, means: &Means) -> Arc<Servers> {
+pub(crate) fn started(mode: &'static str, limit: Duration, means: &McpClientDeps) -> Arc<McpServers> {
     let command = ["python3", SCRIPT, mode].map(Into::into).to_vec();
-    Servers::start(vec![program("h", command, limit)], means)
+    McpServers::start(vec![program("h", command, limit)], means)
 }
 
 /// Calls its tool `echo` with `hi`.
-pub(crate) async fn echo(servers: &Servers) -> ToolOutput {
+pub(crate) async fn echo(servers: &McpServers) -> ToolOutput {
     call(servers, "mcp__h__echo", &json!({"text": "hi"})).await
 }

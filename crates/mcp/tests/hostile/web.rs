@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_mcp::{Http, Means, Server, Servers, Transport};
+use toolgate_mcp::{HttpTransport, McpClientDeps, McpServerConfig, McpServers, ServerTransport};
 
 use crate::ENOUGH;
 use crate::call::read;
@@ -15,16 +15,16 @@ use crate::modes::echo;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hostile/web.py");
 
 /// The server process in a mode. Dropping it kills the process.
-struct Web(Child);
+struct HostileWebServer(Child);
 
-impl Drop for Web {
+impl Drop for HostileWebServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _gone = (self.0.kill(), self.0.wait());
     }
 }
 
-fn served(mode: &str) -> (Web, Arc<Servers>) {
+fn served(mode: &str) -> (HostileWebServer, Arc<McpServers>) {
     let mut child = Command::new("python3")
         .args([SCRIPT, mode])
         .stdout(Stdio::piped())
@@ -34,9 +34,9 @@ fn served(mode: &str) -> (Web, Arc<Servers>) {
     let mut port = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
     let url = format!("http://127.0.0.1:{}/mcp", port.trim());
-    let mut server = Server::new("h", Transport::Http(Http::new(url)));
+    let mut server = McpServerConfig::new("h", ServerTransport::Http(HttpTransport::new(url)));
     (server.startup_timeout, server.tool_timeout) = (ENOUGH, ENOUGH * 4);
-    (Web(child), Servers::start(vec![server], &Means::default()))
+    (HostileWebServer(child), McpServers::start(vec![server], &McpClientDeps::default()))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

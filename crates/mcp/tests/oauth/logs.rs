@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use toolgate_mcp::login;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::place::{Browser, Place, called};
+use crate::place::{LoggedInBrowser, OAuthTestServer, called};
 
 /// A log in memory.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct MemoryLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for MemoryLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,7 +23,7 @@ impl Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
+impl<'a> MakeWriter<'a> for MemoryLog {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -33,11 +33,11 @@ impl<'a> MakeWriter<'a> for Log {
 
 #[tokio::test]
 async fn no_secret_is_logged() {
-    let log = Log::default();
+    let log = MemoryLog::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone());
     let _heard = tracing::subscriber::set_default(subscriber.finish());
-    let place = Place::new("short");
-    login(&place.server(), &Browser::default()).await.unwrap();
+    let place = OAuthTestServer::new("short");
+    login(&place.server(), &LoggedInBrowser::default()).await.unwrap();
     assert_eq!(called(place.server()).await, "hi");
     assert_eq!(place.renewals().await, 1);
     let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();

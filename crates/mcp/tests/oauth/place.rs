@@ -10,27 +10,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tool::BoxFuture;
-use toolgate_mcp::{Auth, Health, Http, Means, Opener, Server, Servers, Tokens, Transport};
+use toolgate_mcp::{OAuthConfig, ServerHealth, HttpTransport, McpClientDeps, BrowserOpener, McpServerConfig, McpServers, TokenStore, ServerTransport};
 
 use crate::call::{call, read};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oauth/server.py");
 
 /// A server that requires authorization, in one of its modes.
-pub(crate) struct Place {
+pub(crate) struct OAuthTestServer {
     child: Child,
     pub(crate) base: String,
     pub(crate) state: tempfile::TempDir,
 }
 
-impl Drop for Place {
+impl Drop for OAuthTestServer {
     fn drop(&mut self) {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-impl Place {
+impl OAuthTestServer {
     pub(crate) fn new(mode: &str) -> Self {
         let mut command = Command::new("python3");
         command.args([SCRIPT, mode]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -42,11 +42,11 @@ impl Place {
     }
 
     /// Returns the configuration of the server, with a secret header.
-    pub(crate) fn server(&self) -> Server {
-        let auth = Auth::new(Arc::new(Tokens::below(self.state.path())));
+    pub(crate) fn server(&self) -> McpServerConfig {
+        let auth = OAuthConfig::new(Arc::new(TokenStore::below(self.state.path())));
         let headers = vec![("x-api-key".to_owned(), "hush".to_owned())];
-        let http = Http { headers, auth: Some(auth), ..Http::new(format!("{}/mcp", self.base)) };
-        let mut server = Server::new("o", Transport::Http(http));
+        let http = HttpTransport { headers, auth: Some(auth), ..HttpTransport::new(format!("{}/mcp", self.base)) };
+        let mut server = McpServerConfig::new("o", ServerTransport::Http(http));
         (server.startup_timeout, server.tool_timeout) = (Duration::from_secs(20), Duration::from_secs(20));
         server
     }
@@ -71,12 +71,12 @@ impl Place {
 
 /// A browser in which the user is logged in already.
 #[derive(Default)]
-pub(crate) struct Browser {
+pub(crate) struct LoggedInBrowser {
     pub(crate) opened: AtomicUsize,
     pub(crate) last: Mutex<String>,
 }
 
-impl Opener for Browser {
+impl BrowserOpener for LoggedInBrowser {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
         self.opened.fetch_add(1, Ordering::Relaxed);
         address.clone_into(&mut self.last.lock().unwrap());
@@ -89,11 +89,11 @@ impl Opener for Browser {
 }
 
 /// Calls its tool; returns the text for the model, or the reason why the server failed.
-pub(crate) async fn called(server: Server) -> String {
-    let servers = Servers::start(vec![server], &Means::default());
+pub(crate) async fn called(server: McpServerConfig) -> String {
+    let servers = McpServers::start(vec![server], &McpClientDeps::default());
     servers.settled(None).await;
     match servers.health().remove(0).1 {
-        Health::Failed(why) => why,
+        ServerHealth::Failed(why) => why,
         _ => read(&call(&servers, "mcp__o__echo", &json!({})).await),
     }
 }

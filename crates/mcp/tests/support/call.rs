@@ -8,10 +8,10 @@ use serde_json::Value;
 use testkit::Scripted;
 use tokio_util::sync::CancellationToken;
 use tool::{AnyTool, Item, Place, ToolCall, ToolOutput, ToolSource};
-use toolgate_mcp::Servers;
+use toolgate_mcp::McpServers;
 
 /// Calls a tool by our name for it, and approves every question.
-pub(crate) async fn call(servers: &Servers, name: &str, arguments: &Value) -> ToolOutput {
+pub(crate) async fn call(servers: &McpServers, name: &str, arguments: &Value) -> ToolOutput {
     servers.settled(None).await;
     let Some(tool) = servers.find(name) else {
         return ToolOutput::failure(format!("there is no `{name}`: {:?}", servers.health()));

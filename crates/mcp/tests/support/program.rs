@@ -12,27 +12,27 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::oneshot;
 use tool::BoxFuture;
-use toolgate_mcp::{Launch, LaunchFault, Running, Server, Transport};
+use toolgate_mcp::{ServerLauncher, LaunchFault, LaunchedServer, McpServerConfig, ServerTransport};
 
 /// Starts a program unconfined: these tests are not about confinement.
-struct Program(Vec<OsString>);
+struct UnconfinedLauncher(Vec<OsString>);
 
-impl Launch for Program {
-    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn Running>, LaunchFault>> {
+impl ServerLauncher for UnconfinedLauncher {
+    fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
         let [stdin, stdout, stderr] = stdio;
         let mut command = Command::new(&self.0[0]);
         command.args(&self.0[1..]).stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
         let started = command.spawn().map_err(|error| LaunchFault { why: error.to_string(), passing: false });
-        Box::pin(std::future::ready(started.map(|child| Box::new(Started::of(child)) as Box<dyn Running>)))
+        Box::pin(std::future::ready(started.map(|child| Box::new(UnconfinedServer::of(child)) as Box<dyn LaunchedServer>)))
     }
 }
 
-struct Started {
+struct UnconfinedServer {
     group: Pid,
     ended: Option<oneshot::Receiver<String>>,
 }
 
-impl Started {
+impl UnconfinedServer {
     fn of(mut child: Child) -> Self {
         let group = Pid::from_child(&child);
         let (sender, ended) = oneshot::channel();
@@ -41,7 +41,7 @@ impl Started {
     }
 }
 
-impl Running for Started {
+impl LaunchedServer for UnconfinedServer {
     fn ended(&mut self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             match &mut self.ended {
@@ -56,7 +56,7 @@ impl Running for Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for UnconfinedServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _gone = kill_process_group(self.group, Signal::KILL);
@@ -64,8 +64,8 @@ impl Drop for Started {
 }
 
 /// Returns the server `name` that runs `command`; `limit` is its time limit for starting and for a call.
-pub(crate) fn program(name: &str, command: Vec<OsString>, limit: Duration) -> Server {
-    let mut server = Server::new(name, Transport::Program(Arc::new(Program(command))));
+pub(crate) fn program(name: &str, command: Vec<OsString>, limit: Duration) -> McpServerConfig {
+    let mut server = McpServerConfig::new(name, ServerTransport::Program(Arc::new(UnconfinedLauncher(command))));
     (server.startup_timeout, server.tool_timeout) = (limit, limit);
     server
 }

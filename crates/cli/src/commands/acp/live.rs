@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent::{TurnEnd, SessionHandle, JournalRecorder, AgentSession};
 use rpc::{Code, RpcFault};
 use serde_json::Value;
-use toolgate::mcp::Servers;
+use toolgate::mcp::McpServers;
 use toolgate::{CancellationToken, Image, Toolgate};
 
 use super::modes::SessionModeHook;
@@ -22,7 +22,7 @@ const LAST: Duration = Duration::from_secs(12);
 pub(super) struct EditorSession {
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<JournalRecorder>,
-    pub(super) servers: Option<Arc<Servers>>,
+    pub(super) servers: Option<Arc<McpServers>>,
     pub(super) handle: SessionHandle,
     /// Locked by the task that runs a turn.
     pub(super) session: tokio::sync::Mutex<AgentSession>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use agent::SessionObserver;
 use journal::SessionId;
 use rpc::{Code, Peer, RpcFault};
-use toolgate::mcp::Means;
+use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, Hook, CallObserver};
 
 use super::asks::EditorApprover;
@@ -76,7 +76,7 @@ fn live(
         // The protocol has no questions except for permissions.
         person: None,
         // Editors keep the standard error of the agent in a log that the user can open.
-        means: Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() },
+        means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
         agents: None,
     };
     let AssembledSession { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;

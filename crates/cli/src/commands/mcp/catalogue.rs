@@ -4,7 +4,7 @@
 //! instead of the text, as one line of JSON (Claude Code does). So the data goes into `_meta`, which only
 //! programs read.
 
-use ::mcp::serve::{Hints, Offer, Reply};
+use ::mcp::serve::{ToolHints, HostTool, HostReply};
 use serde_json::{Map, Value};
 use toolgate::wire::mcp_tools;
 use toolgate::{ToolOutput, ToolSpec};
@@ -13,15 +13,15 @@ use toolgate::{ToolOutput, ToolSpec};
 struct CatalogueRow {
     name: &'static str,
     title: &'static str,
-    hints: Hints,
+    hints: ToolHints,
     /// The structured data of its answers that clients get beside the text.
     facts: &'static [&'static str],
 }
 
-const READS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
-const EDITS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
-const ENDS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
-const RUNS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+const READS: ToolHints = ToolHints { read_only: true, destructive: false, idempotent: true, open_world: false };
+const EDITS: ToolHints = ToolHints { read_only: false, destructive: true, idempotent: false, open_world: false };
+const ENDS: ToolHints = ToolHints { read_only: false, destructive: true, idempotent: true, open_world: false };
+const RUNS: ToolHints = ToolHints { read_only: false, destructive: true, idempotent: false, open_world: true };
 
 const COMMAND: &[&str] = &["exit_code", "signal", "session_id", "wall_time_seconds"];
 const HITS: &[&str] = &["matches", "files", "complete"];
@@ -48,7 +48,7 @@ fn row(name: &str) -> Option<&'static CatalogueRow> {
 }
 
 /// Converts tool specs into the offers that clients list.
-pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
+pub(super) fn offers(specs: &[ToolSpec]) -> Vec<HostTool> {
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     let Value::Array(listed) = mcp_tools(&specs) else { return Vec::new() };
     let offer = |mut tool: Value| {
@@ -56,7 +56,7 @@ pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
         let Value::Object(input) = tool["inputSchema"].take() else { return None };
         let description = tool["description"].as_str().unwrap_or_default().to_owned();
         let row = row(&name);
-        Some(Offer {
+        Some(HostTool {
             title: row.map(|row| row.title.to_owned()),
             hints: row.map(|row| row.hints),
             output: None,
@@ -69,13 +69,13 @@ pub(super) fn offers(specs: &[ToolSpec]) -> Vec<Offer> {
 }
 
 /// Converts an answer of `tool` into the reply for a client.
-pub(super) fn reply(tool: &str, mut output: ToolOutput) -> Reply {
+pub(super) fn reply(tool: &str, mut output: ToolOutput) -> HostReply {
     let data = output.structured.take().unwrap_or_default();
     let known = row(tool).map_or(&[][..], |row| row.facts).iter();
     let facts = known.filter_map(|&name| Some((name.to_owned(), data.get(name)?.clone())));
     let facts: Map<String, Value> = facts.collect();
     let data = (!facts.is_empty()).then_some(Value::Object(facts));
-    Reply { data, ..Reply::from(output) }
+    HostReply { data, ..HostReply::from(output) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! An approval question as an MCP elicitation form, and the decision from the client's answer.
 
-use ::mcp::serve::Request;
+use ::mcp::serve::ClientInput;
 use serde_json::{Value, json};
 use toolgate::{Question, ReviewDecision};
 
@@ -57,7 +57,7 @@ impl ApprovalForm {
     }
 
     /// Returns the elicitation request for the client.
-    pub(super) fn request(&self) -> Request {
+    pub(super) fn request(&self) -> ClientInput {
         let answers: Vec<&str> = self.offered.iter().copied().filter_map(words).collect();
         let schema = json!({
             "type": "object",
@@ -67,7 +67,7 @@ impl ApprovalForm {
             },
             "required": ["answer"],
         });
-        Request::Form { message: self.message.clone(), schema }
+        ClientInput::Form { message: self.message.clone(), schema }
     }
 
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_form_shows_what_a_terminal_shows() {
         let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
-        let Request::Form { message, schema } = ApprovalForm::about(&question).request() else { panic!("no form") };
+        let ClientInput::Form { message, schema } = ApprovalForm::about(&question).request() else { panic!("no form") };
         insta::assert_snapshot!(message, @r#"
         Toolgate asks: may shell_command do this?
 
@@ -166,7 +166,7 @@ mod tests {
         let why = Some("It builds.".to_owned());
         let question = asked(ApprovalPolicy::OnRequest, &script(&long).escalated(Escalation::Required, why));
         let form = ApprovalForm::about(&question);
-        let Request::Form { message, schema } = form.request() else { panic!("no form") };
+        let ClientInput::Form { message, schema } = form.request() else { panic!("no form") };
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"
         Toolgate asks: may shell_command do this?

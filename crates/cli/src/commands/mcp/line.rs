@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::mcp::serve::{Ask, Client, Request, Running, Step, Tell, Token};
+use ::mcp::serve::{ClientInputBatch, CallingClient, ClientInput, RunningCall, CallStep, CallUpdate, BearerToken};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
@@ -20,14 +20,14 @@ const MOST: usize = 2000;
 
 /// The bridge between a call and its client.
 pub(super) struct ClientBridge {
-    client: Client,
-    asks: mpsc::UnboundedSender<Ask>,
+    client: CallingClient,
+    asks: mpsc::UnboundedSender<ClientInputBatch>,
     heard: Mutex<String>,
     news: Notify,
 }
 
 impl ClientBridge {
-    pub(super) fn to(client: Client) -> (Arc<Self>, mpsc::UnboundedReceiver<Ask>) {
+    pub(super) fn to(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
         // Unbounded is safe: the engine asks one question at a time.
         let (asks, asked) = mpsc::unbounded_channel();
         (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
@@ -65,12 +65,12 @@ impl ClientBridge {
     }
 
     /// Asks the client. Returns `None` if it does not answer.
-    pub(super) async fn ask(&self, form: Request) -> Option<Value> {
+    pub(super) async fn ask(&self, form: ClientInput) -> Option<Value> {
         let (answer, answered) = oneshot::channel();
         // An unguessable name: the client cannot answer before it was asked.
-        let name = format!("approval-{}", Token::fresh().ok()?);
+        let name = format!("approval-{}", BearerToken::fresh().ok()?);
         let requests = BTreeMap::from([(name.clone(), form)]);
-        self.asks.send(Ask { requests, answer }).ok()?;
+        self.asks.send(ClientInputBatch { requests, answer }).ok()?;
         answered.await.ok()?.remove(&name)
     }
 }
@@ -80,7 +80,7 @@ pub(super) struct BridgedCall {
     pub(super) tool: String,
     pub(super) runtime: ToolCallRuntime,
     pub(super) line: Arc<ClientBridge>,
-    pub(super) asked: mpsc::UnboundedReceiver<Ask>,
+    pub(super) asked: mpsc::UnboundedReceiver<ClientInputBatch>,
     pub(super) told: u32,
     /// The time of the next progress notification.
     pub(super) again: Instant,
@@ -90,8 +90,8 @@ pub(super) struct BridgedCall {
     pub(super) _toolgate: Toolgate,
 }
 
-impl Running for BridgedCall {
-    fn next(&mut self) -> BoxFuture<'_, Step> {
+impl RunningCall for BridgedCall {
+    fn next(&mut self) -> BoxFuture<'_, CallStep> {
         Box::pin(async {
             let heard = async {
                 tokio::time::sleep_until(self.again).await;
@@ -99,18 +99,18 @@ impl Running for BridgedCall {
             };
             tokio::select! {
                 biased;
-                Some(ask) = self.asked.recv() => Step::Ask(ask),
+                Some(ask) = self.asked.recv() => CallStep::Ask(ask),
                 text = heard => {
                     self.told += 1;
                     self.again = Instant::now() + EVERY;
-                    Step::Tell(Tell::Progress { done: self.told.into(), total: None, text: Some(text) })
+                    CallStep::Tell(CallUpdate::Progress { done: self.told.into(), total: None, text: Some(text) })
                 }
                 answer = self.runtime.next() => {
                     let output = answer.map_or_else(
                         || toolgate::ToolOutput::failure("the call was answered before"),
                         |answer| answer.output,
                     );
-                    Step::Done(catalogue::reply(&self.tool, output))
+                    CallStep::Done(catalogue::reply(&self.tool, output))
                 }
             }
         })

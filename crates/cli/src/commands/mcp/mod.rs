@@ -16,7 +16,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::mcp::serve::{Door, Host, PATH, ServeFault, serve_http, serve_stdio};
+use ::mcp::serve::{HttpEndpoint, ToolHost, PATH, ServeFault, serve_http, serve_stdio};
 use toolgate::CancellationToken;
 
 use self::board::PendingQuestions;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     }
     super::block_on(async {
         let stop = CancellationToken::new();
-        let host = Arc::clone(&served) as Arc<dyn Host>;
+        let host = Arc::clone(&served) as Arc<dyn ToolHost>;
         let counter = ApprovalSocket::open(&UserDirs::from_env()?, &args.place);
         let serving = async {
             match door {
@@ -74,7 +74,7 @@ async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<Pendi
 }
 
 /// Binds the address, and prints the URL and the token's location.
-fn door(args: &McpArgs, address: SocketAddr) -> Result<Door, CliFault> {
+fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
     if !address.ip().is_loopback() && args.allow_remote.is_empty() {
         let wrong =
             format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
@@ -92,7 +92,7 @@ fn door(args: &McpArgs, address: SocketAddr) -> Result<Door, CliFault> {
         reached(address, &args.allow_remote),
         screen::visible(&bring.shell)
     ));
-    Ok(Door { listener, entry, names: args.allow_remote.clone() })
+    Ok(HttpEndpoint { listener, entry, names: args.allow_remote.clone() })
 }
 
 /// Returns the authority for the client's URL: the first allowed remote name, else the address.

@@ -4,20 +4,20 @@
 
 use std::sync::{Arc, OnceLock};
 
-use toolgate::mcp::Servers;
+use toolgate::mcp::McpServers;
 use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
 
 use crate::commands::call::is_of_servers;
 
 /// Servers that start on first use.
 pub(super) struct OnDemandServers {
-    start: Box<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>,
-    started: OnceLock<Option<Arc<Servers>>>,
+    start: Box<dyn Fn() -> Option<Arc<McpServers>> + Send + Sync>,
+    started: OnceLock<Option<Arc<McpServers>>>,
 }
 
 impl OnDemandServers {
     /// Creates servers that `start` starts: once, and within a runtime.
-    pub(super) fn new(start: impl Fn() -> Option<Arc<Servers>> + Send + Sync + 'static) -> Arc<Self> {
+    pub(super) fn new(start: impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { start: Box::new(start), started: OnceLock::new() })
     }
 
@@ -29,7 +29,7 @@ impl OnDemandServers {
     }
 
     /// Returns the servers if a tool of this name may be theirs, and starts them if necessary.
-    fn servers(&self, name: &str) -> Option<&Arc<Servers>> {
+    fn servers(&self, name: &str) -> Option<&Arc<McpServers>> {
         match is_of_servers(name) {
             true => self.started.get_or_init(&self.start).as_ref(),
             false => None,

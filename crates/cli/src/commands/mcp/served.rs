@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::mcp::serve::{Call, Host, Identity, Offer, Running};
+use ::mcp::serve::{HostCall, ToolHost, HostIdentity, HostTool, RunningCall};
 use tokio::time::Instant;
 use toolgate::{
     Approver, CallObserver, ToolCall, ToolCallRuntime, ToolRouter, ToolSource, Toolgate, Value,
@@ -119,9 +119,9 @@ impl McpHost {
     }
 }
 
-impl Host for McpHost {
-    fn identity(&self) -> Identity {
-        Identity {
+impl ToolHost for McpHost {
+    fn identity(&self) -> HostIdentity {
+        HostIdentity {
             name: "toolgate".to_owned(),
             title: "Toolgate".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -129,12 +129,12 @@ impl Host for McpHost {
         }
     }
 
-    fn tools(&self) -> Vec<Offer> {
+    fn tools(&self) -> Vec<HostTool> {
         catalogue::offers(&self.toolgate.router().registry().specs())
     }
 
-    fn start(&self, call: Call) -> Box<dyn Running> {
-        let Call { tool, arguments, client } = call;
+    fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
+        let HostCall { tool, arguments, client } = call;
         let (line, asked) = ClientBridge::to(client);
         let listed = self.ground.desk.list(&line);
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
@@ -156,7 +156,7 @@ impl Host for McpHost {
         })
     }
 
-    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn Host>> {
+    fn at(&self, roots: &[PathBuf]) -> Option<Arc<dyn ToolHost>> {
         let chosen = self.ground.chosen(roots);
         let (first, more) = chosen.split_first()?;
         if more.is_empty() && self.works_in(first) {

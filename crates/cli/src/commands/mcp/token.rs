@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use ::mcp::serve::{Entry, Token};
+use ::mcp::serve::{AccessRequirement, BearerToken};
 use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::config::UserDirs;
@@ -21,7 +21,7 @@ pub(in crate::commands) struct TokenLocation {
 }
 
 /// Loads the token, and returns it with its location.
-pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Result<(Entry, TokenLocation), CliFault> {
+pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Result<(AccessRequirement, TokenLocation), CliFault> {
     let (text, bring, mend) = match variable {
         Some(name) => {
             let text = std::env::var(name)
@@ -42,11 +42,11 @@ pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Res
             (text, bring, "remove it, and it is made anew")
         }
     };
-    let token = Token::of(&text).ok_or_else(|| {
+    let token = BearerToken::of(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
         CliFault::usage(format!("the token {} {wrong}", bring.place)).hint(mend)
     })?;
-    Ok((Entry::Token(token), bring))
+    Ok((AccessRequirement::Token(token), bring))
 }
 
 /// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.
@@ -65,7 +65,7 @@ fn kept(file: &Path) -> io::Result<String> {
 
 /// Creates the token file atomically, so that a server starting at the same time reads a complete token.
 fn made(file: &Path) -> io::Result<String> {
-    let text = Token::fresh()?;
+    let text = BearerToken::fresh()?;
     let begun = file.with_extension(format!("{}.new", std::process::id()));
     // The process that had this process ID before us was killed.
     let _not_there = rustix::fs::unlink(&begun);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolgate::BoxFuture;
-use toolgate::mcp::{Elicit, Elicitation, Elicited, Wants};
+use toolgate::mcp::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
 
 /// Creates the elicitor, and the receiver of its questions.
 pub(super) fn channel() -> (PipeElicit, mpsc::UnboundedReceiver<PipedElicitation>) {
@@ -24,16 +24,16 @@ pub(super) struct PipeElicit {
 pub(super) struct PipedElicitation {
     id: String,
     line: Value,
-    answer: oneshot::Sender<Elicited>,
+    answer: oneshot::Sender<ElicitationAnswer>,
 }
 
-impl Elicit for PipeElicit {
-    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, Elicited> {
+impl Elicitor for PipeElicit {
+    fn elicit<'a>(&'a self, elicitation: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         let (answer, answered) = oneshot::channel();
         let id = format!("elicitation_{}", self.count.fetch_add(1, Ordering::Relaxed) + 1);
         let (schema, url) = match &elicitation.wants {
-            Wants::Form(schema) => (Some(schema), None),
-            Wants::Visit(url) => (None, Some(url)),
+            ElicitationKind::Form(schema) => (Some(schema), None),
+            ElicitationKind::Visit(url) => (None, Some(url)),
         };
         let line = json!({
             "type": "toolgate.elicitation",
@@ -44,13 +44,13 @@ impl Elicit for PipeElicit {
             "url": url,
         });
         let _over = self.questions.send(PipedElicitation { id, line, answer });
-        Box::pin(async move { answered.await.unwrap_or(Elicited::Cancelled) })
+        Box::pin(async move { answered.await.unwrap_or(ElicitationAnswer::Cancelled) })
     }
 }
 
 /// The elicitations that were written and not yet answered.
 #[derive(Default)]
-pub(super) struct UnansweredElicitations(HashMap<String, oneshot::Sender<Elicited>>);
+pub(super) struct UnansweredElicitations(HashMap<String, oneshot::Sender<ElicitationAnswer>>);
 
 impl UnansweredElicitations {
     /// Stores an elicitation and returns its line.
@@ -81,9 +81,9 @@ impl UnansweredElicitations {
             }
         };
         let elicited = match line["action"].as_str().unwrap_or_default() {
-            "accept" => Elicited::Accepted(content),
-            "decline" => Elicited::Declined,
-            "cancel" => Elicited::Cancelled,
+            "accept" => ElicitationAnswer::Accepted(content),
+            "decline" => ElicitationAnswer::Declined,
+            "cancel" => ElicitationAnswer::Cancelled,
             other => {
                 return Err(format!(
                     "`{other}` is no action; there are accept, decline and cancel; nothing was answered"
@@ -104,16 +104,16 @@ mod tests {
     #[tokio::test]
     async fn a_line_answers_as_it_says() {
         let rows = [
-            (json!({"action": "accept", "content": {"a": 1}}), Elicited::Accepted(Some(json!({"a": 1})))),
-            (json!({"action": "accept"}), Elicited::Accepted(None)),
-            (json!({"action": "decline"}), Elicited::Declined),
-            (json!({"action": "cancel"}), Elicited::Cancelled),
-            (json!({"action": "yes"}), Elicited::Cancelled),
-            (json!({"action": "accept", "content": 1}), Elicited::Cancelled),
+            (json!({"action": "accept", "content": {"a": 1}}), ElicitationAnswer::Accepted(Some(json!({"a": 1})))),
+            (json!({"action": "accept"}), ElicitationAnswer::Accepted(None)),
+            (json!({"action": "decline"}), ElicitationAnswer::Declined),
+            (json!({"action": "cancel"}), ElicitationAnswer::Cancelled),
+            (json!({"action": "yes"}), ElicitationAnswer::Cancelled),
+            (json!({"action": "accept", "content": 1}), ElicitationAnswer::Cancelled),
         ];
         for (mut line, expected) in rows {
             let (elicit, mut questions) = channel();
-            let wants = Wants::Form(json!({"type": "object"}));
+            let wants = ElicitationKind::Form(json!({"type": "object"}));
             let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), wants };
             let asking = elicit.elicit(&elicitation);
             let mut open = UnansweredElicitations::default();

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use toolgate::mcp::{Elicit, Means};
+use toolgate::mcp::{Elicitor, McpClientDeps};
 use toolgate::{Approver, ToolMetrics, CallObserver};
 
 use crate::args::PipeArgs;
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
         screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     super::block_on(async {
-        let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicit>);
-        let means = Means { watch: Some(Arc::new(ServerNotices::All)), elicit, ..Means::default() };
+        let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicitor>);
+        let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::All)), elicit, ..McpClientDeps::default() };
         let (composed, servers) = composed.serving(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {

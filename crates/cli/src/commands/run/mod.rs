@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use agent::{TurnEnd, UserPrompter, SessionObserver};
-use toolgate::mcp::Means;
+use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, Image, CallObserver};
 
 use crate::approve::TerminalApprover;
@@ -97,7 +97,7 @@ pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFaul
             instructions: None,
             watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
             person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
-            means: Means { watch: Some(Arc::new(ServerNotices::Wrong)), ..Means::default() },
+            means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
             agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
         };
         let made = session::make(wanted)?;

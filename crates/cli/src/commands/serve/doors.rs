@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::mcp::serve::Entry;
+use ::mcp::serve::AccessRequirement;
 use rpc::{Limits, Lines, Probed, WebSocket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
@@ -185,7 +185,7 @@ pub(super) async fn websocket(
 
 /// Returns true if the headers contain the token. Requests of web pages have an `Origin` header and are
 /// rejected.
-fn admits(entry: &Entry, headers: &rpc::Headers<'_>) -> bool {
+fn admits(entry: &AccessRequirement, headers: &rpc::Headers<'_>) -> bool {
     let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
     !headers.has("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::{SessionAgents, JournalRecorder};
 use rpc::protocol as p;
 use rpc::{Code, Peer, RpcFault};
-use toolgate::mcp::Servers;
+use toolgate::mcp::McpServers;
 use toolgate::{ToolSpec, Toolgate};
 
 use super::calls::ClientCalls;
@@ -26,7 +26,7 @@ pub(super) struct HostedSession {
     pub(super) about: SessionFacts,
     pub(super) toolgate: Toolgate,
     pub(super) recorder: Arc<JournalRecorder>,
-    pub(super) servers: Option<Arc<Servers>>,
+    pub(super) servers: Option<Arc<McpServers>>,
     pub(super) agents: Option<Arc<SessionAgents>>,
     pub(super) company: Arc<Subscribers>,
     pub(super) dynamic: Arc<ClientTools>,

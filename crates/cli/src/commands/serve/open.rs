@@ -9,7 +9,7 @@ use journal::{JournalEntry, SessionId};
 use rpc::protocol as p;
 use rpc::{Code, RpcFault};
 use rustix::fs::FileType;
-use toolgate::mcp::Means;
+use toolgate::mcp::McpClientDeps;
 use toolgate::wire::Dialect;
 use toolgate::{Approver, CallObserver, ToolSource};
 
@@ -121,7 +121,7 @@ fn live(hall: &SessionServer, start: p::Start, id: SessionId, known: Option<Clie
         instructions: start.instructions,
         watch: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
         person: Some(asks as Arc<dyn UserPrompter>),
-        means: Means::default(),
+        means: McpClientDeps::default(),
         agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
     };
     let made = session::make(wanted).map_err(unusable)?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use toolgate::BoxFuture;
-use toolgate::mcp::{self, Opener, Server};
+use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
 use crate::compose::directory;
@@ -14,7 +14,7 @@ use crate::{screen, servers};
 /// Prints the login address. A program that opened it would have to be trusted with it.
 struct AddressPrinter;
 
-impl Opener for AddressPrinter {
+impl BrowserOpener for AddressPrinter {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
         screen::to_stderr("Open this address in a browser on this machine, and come back when you are done:");
         screen::to_stderr(&screen::visible(address));
@@ -22,7 +22,7 @@ impl Opener for AddressPrinter {
     }
 }
 
-fn server(name: &str, place: &WorkspaceArgs) -> Result<Server, CliFault> {
+fn server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
     let (cwd, dirs) = (directory(place)?, UserDirs::from_env()?);

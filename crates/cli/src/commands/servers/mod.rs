@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolgate::mcp::{Health, Servers};
+use toolgate::mcp::{ServerHealth, McpServers};
 
 use crate::args::{McpGetArgs, McpListArgs, WorkspaceArgs, McpServerCommand};
 use crate::compose::directory;
@@ -34,7 +34,7 @@ fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
 }
 
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
-pub(in crate::commands) async fn settled(servers: &Servers) {
+pub(in crate::commands) async fn settled(servers: &McpServers) {
     let (mut progress, began) = (screen::ProgressLine::of("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.settled(None));
     // ends: servers start or fail in their time
@@ -47,9 +47,9 @@ pub(in crate::commands) async fn settled(servers: &Servers) {
 }
 
 /// Formats the names of the pending servers.
-fn waiting(health: &[(String, Health)], began: Instant) -> String {
+fn waiting(health: &[(String, ServerHealth)], began: Instant) -> String {
     // A failed server is also pending if it is restarted.
-    let waited = health.iter().filter(|(_, health)| !matches!(health, Health::Ready { .. }));
+    let waited = health.iter().filter(|(_, health)| !matches!(health, ServerHealth::Ready { .. }));
     let names: Vec<&str> = waited.map(|(name, _)| name.as_str()).collect();
     format!("{} s, waiting for {}", began.elapsed().as_secs(), names.join(", "))
 }

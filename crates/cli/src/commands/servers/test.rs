@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate::mcp::{Health, Means, ServerEvent, WatchServers};
+use toolgate::mcp::{ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
 
 use crate::args::McpTestArgs;
 use crate::compose::directory;
@@ -20,7 +20,7 @@ use crate::servers;
 #[derive(Default)]
 struct StartTimes(Mutex<BTreeMap<String, Duration>>);
 
-impl WatchServers for StartTimes {
+impl ServerObserver for StartTimes {
     fn saw(&self, server: &str, event: &ServerEvent) {
         if let ServerEvent::Ready { took, .. } = event {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(server.to_owned(), *took);
@@ -40,8 +40,8 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let (cwd, dirs) = (directory(&args.place)?, UserDirs::from_env()?);
     let times = Arc::new(StartTimes::default());
     let health = super::super::block_on(async {
-        let watch = Arc::clone(&times) as Arc<dyn WatchServers>;
-        let servers = servers::start(&config, &cwd, &dirs, Means { watch: Some(watch), ..Means::default() })?;
+        let watch = Arc::clone(&times) as Arc<dyn ServerObserver>;
+        let servers = servers::start(&config, &cwd, &dirs, McpClientDeps { watch: Some(watch), ..McpClientDeps::default() })?;
         super::settled(&servers).await;
         let health = servers.health();
         servers.close().await;
@@ -54,17 +54,17 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     } else {
         screen::styled(&text(&health, &times))?;
     }
-    let all = health.iter().all(|(_, health)| matches!(health, Health::Ready { .. }));
+    let all = health.iter().all(|(_, health)| matches!(health, ServerHealth::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> String {
+fn text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -> String {
     let width = health.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, health) in health {
         let _infallible = write!(text, "{NAME}{name:width$}{NAME:#}  ");
         match health {
-            Health::Ready { about, tools, left_out, gaps } => {
+            ServerHealth::Ready { about, tools, left_out, gaps } => {
                 let took = times.get(name).map_or(0, Duration::as_millis);
                 let who = format!("{} {}", about.name, about.version);
                 let _infallible = writeln!(
@@ -81,8 +81,8 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
                     let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::one_line(why));
                 }
             }
-            Health::Starting => text.push_str("has not started\n"),
-            Health::Failed(why) => {
+            ServerHealth::Starting => text.push_str("has not started\n"),
+            ServerHealth::Failed(why) => {
                 let _infallible = writeln!(text, "{}", screen::one_line(why));
             }
         }
@@ -90,9 +90,9 @@ fn text(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Stri
     text
 }
 
-fn as_json(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> Value {
-    let one = |(name, health): &(String, Health)| match health {
-        Health::Ready { about, tools, left_out, gaps } => json!({
+fn as_json(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -> Value {
+    let one = |(name, health): &(String, ServerHealth)| match health {
+        ServerHealth::Ready { about, tools, left_out, gaps } => json!({
             "name": name,
             "usable": true,
             "protocol": about.protocol,
@@ -102,8 +102,8 @@ fn as_json(health: &[(String, Health)], times: &BTreeMap<String, Duration>) -> V
             "left_out": left_out,
             "gaps": gaps,
         }),
-        Health::Starting => json!({ "name": name, "usable": false, "why": "has not started" }),
-        Health::Failed(why) => json!({ "name": name, "usable": false, "why": why }),
+        ServerHealth::Starting => json!({ "name": name, "usable": false, "why": "has not started" }),
+        ServerHealth::Failed(why) => json!({ "name": name, "usable": false, "why": why }),
     };
     json!({ "servers": health.iter().map(one).collect::<Vec<_>>() })
 }
