@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use toolgate_patch::{Disk, Memory, Plan, parse};
+use toolgate_patch::{DiskTree, MemoryTree, PatchPlan, parse};
 
 const ROUNDS: usize = 15;
 const LONG: usize = 50_000;
@@ -29,16 +29,16 @@ const THREADS: usize = 16;
 const BARS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
 /// An action on a tree that is timed.
-type Deed<'a> = Box<dyn Fn(&Path) + 'a>;
+type TimedAction<'a> = Box<dyn Fn(&Path) + 'a>;
 
 /// Files, and a patch that changes every one of them.
-struct Work {
+struct SpeedWorkload {
     name: String,
     files: Vec<(String, String)>,
     patch: String,
 }
 
-impl Work {
+impl SpeedWorkload {
     fn new(name: String, count: usize, lines: usize) -> Self {
         let line = |file: usize, nth: usize| {
             format!("    let value_{file}_{nth} = compute({nth}, \"some words\");\n")
@@ -71,8 +71,8 @@ impl Work {
         (temp, root)
     }
 
-    fn memory(&self) -> Memory {
-        Memory::of(self.files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+    fn memory(&self) -> MemoryTree {
+        MemoryTree::of(self.files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 }
 
@@ -83,24 +83,24 @@ fn main() {
     println!("Medians of {rounds} rounds, in ms.\n");
     println!("| | ms | to ours on disk |\n|---|--:|--:|");
     for (work, bar) in [
-        (Work::new(format!("one hunk, {LONG} lines"), 1, LONG), BARS[0]),
-        (Work::new(format!("{FILES} files of 5 kB"), FILES, SHORT), BARS[1]),
+        (SpeedWorkload::new(format!("one hunk, {LONG} lines"), 1, LONG), BARS[0]),
+        (SpeedWorkload::new(format!("{FILES} files of 5 kB"), FILES, SHORT), BARS[1]),
     ] {
         compare(&work, rounds, peer.as_deref(), bar);
     }
 }
 
-fn compare(work: &Work, rounds: usize, peer: Option<&Path>, bar: Duration) {
+fn compare(work: &SpeedWorkload, rounds: usize, peer: Option<&Path>, bar: Duration) {
     let memory = work.memory();
-    let plan = |_: &Path| drop(Plan::of(&parse(&work.patch).unwrap(), &memory).unwrap());
+    let plan = |_: &Path| drop(PatchPlan::of(&parse(&work.patch).unwrap(), &memory).unwrap());
     let ours = |root: &Path| {
-        let disk = Disk::at(root).unwrap();
-        let plan = Plan::of(&parse(&work.patch).unwrap(), &disk).unwrap();
+        let disk = DiskTree::at(root).unwrap();
+        let plan = PatchPlan::of(&parse(&work.patch).unwrap(), &disk).unwrap();
         disk.commit(&plan.steps(), &root.with_file_name("records")).unwrap();
     };
-    let diff = Plan::of(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
-    let disk = |root: &Path| drop(Plan::of(&parse(&work.patch).unwrap(), &Disk::at(root).unwrap()).unwrap());
-    let mut rows: Vec<(&str, Deed<'_>)> = vec![
+    let diff = PatchPlan::of(&parse(&work.patch).unwrap(), &memory).unwrap().diff();
+    let disk = |root: &Path| drop(PatchPlan::of(&parse(&work.patch).unwrap(), &DiskTree::at(root).unwrap()).unwrap());
+    let mut rows: Vec<(&str, TimedAction<'_>)> = vec![
         ("parse and plan, in memory", Box::new(plan)),
         ("parse and plan, on disk", Box::new(disk)),
         ("parse, plan and commit, on disk", Box::new(ours)),
@@ -139,7 +139,7 @@ fn compare(work: &Work, rounds: usize, peer: Option<&Path>, bar: Duration) {
 }
 
 /// The minimum work of the disk: writes, fsyncs and renames each new file, and fsyncs the directory.
-fn floor(work: &Work, root: &Path) {
+fn floor(work: &SpeedWorkload, root: &Path) {
     let write = |name: &str, text: &str| {
         let mut file = File::create(root.join(name).with_extension("new")).unwrap();
         file.write_all(text.as_bytes()).unwrap();

@@ -2,27 +2,27 @@
 
 /// A parsed patch: edits to files, in the patch's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Patch {
+pub struct ParsedPatch {
     /// The edits, in order. A file may be named more than once; the plan rejects edits that contradict each other.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FileEdit>,
 }
 
 /// An edit to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileEdit {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The line of the patch text that names the file, counted from 1.
     pub line: usize,
     /// The change to make.
-    pub action: Action,
+    pub action: EditAction,
     /// Git's blob ids of the content before and after, if a git diff gives them. Models make them up.
     pub blobs: Option<(String, String)>,
 }
 
 /// A change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum EditAction {
     /// Writes this content to the file, whether it exists or not.
     Write {
         /// The complete content.
@@ -47,7 +47,7 @@ pub enum Action {
         /// The hunks, in the order of the patch. If empty, the file is only moved or its mode changes.
         hunks: Vec<Hunk>,
         /// The destination of the result.
-        target: Target,
+        target: UpdateTarget,
         /// The executable bit, if the patch sets it.
         executable: Option<bool>,
     },
@@ -64,7 +64,7 @@ pub enum Action {
 
 /// The destination of an update's result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Target {
+pub enum UpdateTarget {
     /// The path of the file itself.
     #[default]
     Same,
@@ -88,7 +88,7 @@ pub struct Hunk {
     /// The hunk's first line in the new file, counted from 1, if the patch gives it.
     pub new_at: Option<usize>,
     /// The context, removed and added lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<HunkLine>,
     /// For each line, whether it ends with `\r\n` in the file. Empty if no line of the patch does: then the patch does
     /// not say.
     pub returns: Vec<bool>,
@@ -105,7 +105,7 @@ pub struct Hunk {
 
 /// A line of a hunk, without its newline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum HunkLine {
     /// A context line: it is in the file and stays.
     Keep(String),
     /// A removed line: it is in the file and goes.
@@ -118,21 +118,21 @@ impl Hunk {
     /// Returns the old lines, which must be in the file: context and removed lines.
     pub fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Keep(text) | Line::Drop(text) => Some(text.as_str()),
-            Line::Add(_) => None,
+            HunkLine::Keep(text) | HunkLine::Drop(text) => Some(text.as_str()),
+            HunkLine::Add(_) => None,
         })
     }
 
     /// Returns the new lines, which will be in the file: context and added lines.
     pub fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Keep(text) | Line::Add(text) => Some(text.as_str()),
-            Line::Drop(_) => None,
+            HunkLine::Keep(text) | HunkLine::Add(text) => Some(text.as_str()),
+            HunkLine::Drop(_) => None,
         })
     }
 }
 
-impl Patch {
+impl ParsedPatch {
     /// Returns every path that the patch names, as it spells them.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.edits
@@ -144,8 +144,8 @@ impl Patch {
     pub fn rename(&mut self, mut name: impl FnMut(&str) -> String) {
         for edit in &mut self.edits {
             edit.path = name(&edit.path);
-            if let Action::Update {
-                target: Target::Moved(to) | Target::Renamed(to) | Target::Copied(to),
+            if let EditAction::Update {
+                target: UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to),
                 ..
             } = &mut edit.action
             {
@@ -155,11 +155,11 @@ impl Patch {
     }
 }
 
-impl Action {
+impl EditAction {
     /// Returns the destination path, if it differs from the source.
     fn target(&self) -> Option<&str> {
         match self {
-            Self::Update { target: Target::Moved(to) | Target::Renamed(to) | Target::Copied(to), .. } => {
+            Self::Update { target: UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to), .. } => {
                 Some(to)
             }
             _ => None,

@@ -1,19 +1,19 @@
 //! Applies a diff that fits to the byte at its line numbers, including its line ends and byte order marks.
 
-use crate::edit::{Hunk, Line};
-use crate::index::Effort;
-use crate::matching::Pass;
-use crate::update::Places;
+use crate::edit::{Hunk, HunkLine};
+use crate::index::SearchBudget;
+use crate::matching::MatchPass;
+use crate::update::LandedHunks;
 
 /// Applies `hunks` if each stands exactly at its line number. `known`: the blob id proves that this is the file.
-pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &Effort) -> Option<(Vec<u8>, Places)> {
+pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &SearchBudget) -> Option<(Vec<u8>, LandedHunks)> {
     if hunks.iter().any(|hunk| hunk.at.is_none()) {
         return None;
     }
     let lines: Vec<&str> = std::str::from_utf8(bytes).ok()?.split_inclusive('\n').collect();
     // A hunk that only adds lines has nothing but its number to go by. Other hunks must confirm the numbering.
     let is_told = known || lines.is_empty() || is_numbered_through(hunks);
-    let mut out = Output { whole: String::with_capacity(bytes.len() + 256) };
+    let mut out = LineAppender { whole: String::with_capacity(bytes.len() + 256) };
     let (mut next, mut places) = (0, Vec::new());
     for hunk in hunks {
         let at = hunk.at?.checked_sub(1)?;
@@ -27,8 +27,8 @@ pub(crate) fn exact(bytes: &[u8], hunks: &[Hunk], known: bool, effort: &Effort) 
         out.add(&lines[next..at])?;
         out.add(&new)?;
         next = at + old.len();
-        let kept = hunk.lines.iter().take_while(|line| matches!(line, Line::Keep(_))).count();
-        places.push((at + kept + 1, Pass::Exact));
+        let kept = hunk.lines.iter().take_while(|line| matches!(line, HunkLine::Keep(_))).count();
+        places.push((at + kept + 1, MatchPass::Exact));
     }
     out.add(&lines[next..])?;
     Some((out.whole.into_bytes(), places))
@@ -63,7 +63,7 @@ pub(crate) fn stands(bytes: &[u8], hunks: &[Hunk]) -> bool {
 
 /// Returns true if the new lines of all `hunks` stand near their line numbers. Then the matched old lines may be part
 /// of the result: if lines repeat or numbers are wrong, an applied patch may fit once more.
-pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &Effort) -> bool {
+pub(crate) fn may_stand(bytes: &[u8], hunks: &[Hunk], effort: &SearchBudget) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     hunks.iter().all(|hunk| {
@@ -92,9 +92,9 @@ pub(crate) fn is_ends_only(hunk: &Hunk) -> bool {
     let side = |drops: bool| {
         let said = hunk.lines.iter().zip(&hunk.returns);
         said.filter_map(move |(line, returns)| match line {
-            Line::Drop(text) if drops => Some((text, *returns)),
-            Line::Add(text) if !drops => Some((text, *returns)),
-            Line::Keep(_) | Line::Drop(_) | Line::Add(_) => None,
+            HunkLine::Drop(text) if drops => Some((text, *returns)),
+            HunkLine::Add(text) if !drops => Some((text, *returns)),
+            HunkLine::Keep(_) | HunkLine::Drop(_) | HunkLine::Add(_) => None,
         })
     };
     let same = side(true).map(|(text, _)| text).eq(side(false).map(|(text, _)| text));
@@ -107,12 +107,12 @@ fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
     for (at, line) in hunk.lines.iter().enumerate() {
         let end = if hunk.returns.get(at).is_some_and(|returns| *returns) { "\r\n" } else { "\n" };
         match line {
-            Line::Keep(text) => {
+            HunkLine::Keep(text) => {
                 old.push(format!("{text}{end}"));
                 new.push(format!("{text}{end}"));
             }
-            Line::Drop(text) => old.push(format!("{text}{end}")),
-            Line::Add(text) => new.push(format!("{text}{end}")),
+            HunkLine::Drop(text) => old.push(format!("{text}{end}")),
+            HunkLine::Add(text) => new.push(format!("{text}{end}")),
         }
     }
     for (side, bare) in [(&mut old, hunk.old_bare), (&mut new, hunk.new_bare)] {
@@ -124,7 +124,7 @@ fn sides(hunk: &Hunk) -> (Vec<String>, Vec<String>) {
 }
 
 /// Returns true if all headers stand above the hunk: line numbers alone do not overrule headers.
-fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &Effort) -> bool {
+fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &SearchBudget) -> bool {
     let stands = |header: &str| {
         let far = above.iter().rev().position(|line| line.trim_start().starts_with(header));
         effort.spend(far.unwrap_or(above.len())) && far.is_some()
@@ -132,11 +132,11 @@ fn is_below_headers(above: &[&str], hunk: &Hunk, effort: &Effort) -> bool {
     hunk.headers.iter().all(|header| stands(header.trim()))
 }
 
-struct Output {
+struct LineAppender {
     whole: String,
 }
 
-impl Output {
+impl LineAppender {
     /// Appends lines. Fails if the text so far ends without a newline, since nothing can follow.
     fn add(&mut self, lines: &[impl AsRef<str>]) -> Option<()> {
         for line in lines {

@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 
 use similar::TextDiff;
 
-use crate::edit::{Edit, Hunk};
-use crate::matching::{Miss, closest};
-use crate::text::Text;
+use crate::edit::{FileEdit, Hunk};
+use crate::matching::{PlacementMiss, closest};
+use crate::text::DecodedText;
 
 /// The maximum number of lines shown of a place.
 const SHOWN: usize = 40;
@@ -17,14 +17,14 @@ const WIDTH: usize = 300;
 
 /// The reasons why a patch was not applied. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct PatchFailure {
     /// One entry for each error.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<PatchFault>,
 }
 
 /// One error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct PatchFault {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The line of the patch, counted from 1; 0 if there is none.
@@ -35,9 +35,9 @@ pub struct Fault {
     pub detail: Option<String>,
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for PatchFailure {}
 
-impl fmt::Display for Failure {
+impl fmt::Display for PatchFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, fault) in self.faults.iter().enumerate() {
             if at > 0 {
@@ -49,7 +49,7 @@ impl fmt::Display for Failure {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PatchFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.what)?,
@@ -62,18 +62,18 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
-    pub(crate) fn at(edit: &Edit, path: &str, what: String) -> Self {
+impl PatchFault {
+    pub(crate) fn at(edit: &FileEdit, path: &str, what: String) -> Self {
         Self { path: path.to_owned(), line: edit.line, what, detail: None }
     }
 
     /// Creates the error for a hunk without a place in `text`. `number` is the hunk's index and the number of hunks.
     pub(crate) fn missed(
-        edit: &Edit,
-        text: &Text<'_>,
+        edit: &FileEdit,
+        text: &DecodedText<'_>,
         number: Option<(usize, usize)>,
         hunk: &Hunk,
-        miss: &Miss,
+        miss: &PlacementMiss,
     ) -> Self {
         let which = match number {
             Some((index, of)) => format!("hunk {} of {of} (line {} of the patch)", index + 1, hunk.line),
@@ -87,45 +87,45 @@ impl Fault {
 }
 
 /// Describes why a hunk has no place, with the lines of the file there.
-fn told(text: &Text<'_>, hunk: &Hunk, miss: &Miss) -> (String, Option<String>) {
+fn told(text: &DecodedText<'_>, hunk: &Hunk, miss: &PlacementMiss) -> (String, Option<String>) {
     let there = |at: usize| Some(shown(text, at, at + hunk.old().count()));
     match miss {
-        Miss::Absent => {
+        PlacementMiss::Absent => {
             let (what, detail) = absent(text, hunk);
             (what + &perhaps_done(text, hunk), detail)
         }
-        Miss::Ambiguous(places) => ambiguous(text, hunk, places),
-        Miss::Doubtful(at, doubt) => {
+        PlacementMiss::Ambiguous(places) => ambiguous(text, hunk, places),
+        PlacementMiss::Doubtful(at, doubt) => {
             (format!("almost fits at line {}, but {doubt}; write it as the file has it", at + 1), there(*at))
         }
-        Miss::Made(_, at) | Miss::Beside(at) | Miss::Twofold(at) => (perhaps_applied(miss, *at), there(*at)),
-        Miss::Disordered(at) | Miss::Astray(_, at) | Miss::NotLast(at) => {
+        PlacementMiss::SeemsApplied(_, at) | PlacementMiss::RepeatsNeighbour(at) | PlacementMiss::FitsAndApplied(at) => (perhaps_applied(miss, *at), there(*at)),
+        PlacementMiss::OutOfOrder(at) | PlacementMiss::OutsideHeader(_, at) | PlacementMiss::NotLast(at) => {
             (misplaced(text, miss, *at), there(*at))
         }
-        Miss::Shared(at) => {
+        PlacementMiss::OverlapsHunk(at) => {
             (format!("changes line {} too, which another hunk changes; make them one", at + 1), None)
         }
-        Miss::Sign(line) => {
+        PlacementMiss::IndentedSign(line) => {
             (format!("has blanks before the sign of `{}`; begin the line with it", line.trim()), None)
         }
-        Miss::Costly => {
+        PlacementMiss::BudgetExhausted => {
             let what = "would take too long: the file is long for so many edits, or too much of it is alike; send them in parts, or with lines that stand only there";
             (what.to_owned(), None)
         }
-        Miss::NoHeader(_) | Miss::Open(_) | Miss::Torn(_) | Miss::Nowhere => (unplaced(text, miss), None),
+        PlacementMiss::NoHeader(_) | PlacementMiss::HeaderContinues(_) | PlacementMiss::HeaderNotAtEnd(_) | PlacementMiss::Nowhere => (unplaced(text, miss), None),
     }
 }
 
 /// Describes a hunk that fits at a place where other evidence says that it does not belong.
-fn misplaced(text: &Text<'_>, miss: &Miss, at: usize) -> String {
+fn misplaced(text: &DecodedText<'_>, miss: &PlacementMiss, at: usize) -> String {
     let line = at + 1;
     match miss {
-        Miss::Astray(header, _) => format!(
+        PlacementMiss::OutsideHeader(header, _) => format!(
             "fits at line {line} alone, which is not below its header `{}` (line {}); write the lines as they stand below that, or give the header of the place that is meant",
             cut(text.line(*header).trim()),
             header + 1
         ),
-        Miss::NotLast(_) => format!(
+        PlacementMiss::NotLast(_) => format!(
             "fits at line {line}, which is not the end of the file; leave `*** End of File` out, or give the lines that are the last"
         ),
         _ => format!(
@@ -135,17 +135,17 @@ fn misplaced(text: &Text<'_>, miss: &Miss, at: usize) -> String {
 }
 
 /// Describes a hunk that only adds lines and does not say where.
-fn unplaced(text: &Text<'_>, miss: &Miss) -> String {
+fn unplaced(text: &DecodedText<'_>, miss: &PlacementMiss) -> String {
     let named = |header: usize| cut(text.line(header).trim());
     match miss {
-        Miss::NoHeader(header) => format!(
+        PlacementMiss::NoHeader(header) => format!(
             "only adds lines, and its header `{header}` is not in the file; give lines that stand around them"
         ),
-        Miss::Open(header) => format!(
+        PlacementMiss::HeaderContinues(header) => format!(
             "only adds lines, and its header `{}` goes on in the next lines; give the line that they come after",
             named(*header)
         ),
-        Miss::Torn(header) => format!(
+        PlacementMiss::HeaderNotAtEnd(header) => format!(
             "only adds lines, below `{}` and at the end of the file, which is not the same; give the lines that stand around them",
             named(*header)
         ),
@@ -154,14 +154,14 @@ fn unplaced(text: &Text<'_>, miss: &Miss) -> String {
 }
 
 /// Describes a hunk that may already be applied.
-fn perhaps_applied(miss: &Miss, at: usize) -> String {
+fn perhaps_applied(miss: &PlacementMiss, at: usize) -> String {
     let line = at + 1;
     match miss {
-        Miss::Made(done, _) => format!(
+        PlacementMiss::SeemsApplied(done, _) => format!(
             "seems to be applied already, at line {}: its old lines are only almost those at line {line}; if it belongs there, write them as the file has them",
             done + 1
         ),
-        Miss::Twofold(_) => format!(
+        PlacementMiss::FitsAndApplied(_) => format!(
             "fits at line {line}, where its number says, and what it makes stands there too: perhaps it is applied already; if more is meant, give more lines around it, or the `index` line of git's diff"
         ),
         _ => format!(
@@ -170,7 +170,7 @@ fn perhaps_applied(miss: &Miss, at: usize) -> String {
     }
 }
 
-fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
+fn absent(text: &DecodedText<'_>, hunk: &Hunk) -> (String, Option<String>) {
     let Some((start, end)) = closest(text, hunk) else {
         let stands = |line: &str| !line.trim().is_empty() && !text.index().places(line).is_empty();
         let what = match hunk.old().any(stands) {
@@ -199,7 +199,7 @@ fn absent(text: &Text<'_>, hunk: &Hunk) -> (String, Option<String>) {
 }
 
 /// Reports where the new lines stand, if they do: the hunk may already be applied.
-fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
+fn perhaps_done(text: &DecodedText<'_>, hunk: &Hunk) -> String {
     let new: Vec<&str> = hunk.new_lines().collect();
     let stands = |at: &usize| {
         let same = new.iter().zip(*at..).take_while(|(line, at)| **line == text.line(*at)).count();
@@ -214,7 +214,7 @@ fn perhaps_done(text: &Text<'_>, hunk: &Hunk) -> String {
     })
 }
 
-fn ambiguous(text: &Text<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
+fn ambiguous(text: &DecodedText<'_>, hunk: &Hunk, places: &[usize]) -> (String, Option<String>) {
     let count = places.len();
     let more = if count > NAMED { format!(" (the first {NAMED} of {count})") } else { String::new() };
     let try_this = match hunk.line {
@@ -242,7 +242,7 @@ fn is_heading(line: &str, of: &str) -> bool {
     telling && (depth(line) < depth(of) || depth(line) == 0)
 }
 
-fn shown(text: &Text<'_>, start: usize, end: usize) -> String {
+fn shown(text: &DecodedText<'_>, start: usize, end: usize) -> String {
     let lines = (start.saturating_sub(2)..(end + 2).min(text.len())).take(SHOWN);
     let lines: Vec<String> = lines.map(|at| format!("{:>6} {}", at + 1, cut(text.line(at)))).collect();
     lines.join("\n")

@@ -1,36 +1,36 @@
 //! The state of one file while a patch is planned: original content, new content, and the effects of the patch so far.
 
-use crate::edit::{Action, Edit, Target};
-use crate::fault::Fault;
-use crate::matching::Pass;
-use crate::plan::{Change, Content, Origin};
-use crate::tree::{Held, Link, Spot};
+use crate::edit::{EditAction, FileEdit, UpdateTarget};
+use crate::fault::PatchFault;
+use crate::matching::MatchPass;
+use crate::plan::{FileChange, FileContent, ChangeOrigin};
+use crate::tree::{FoundFile, SymbolicLink, FileLookup};
 use crate::whole::written_like;
 
 /// A file while a patch is planned.
-pub(crate) struct File {
+pub(crate) struct PlannedFile {
     pub(crate) path: String,
     /// The name in a diff, if it differs from the path.
     pub(crate) name: Option<String>,
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<SymbolicLink>,
     pub(crate) from: Option<String>,
     pub(crate) moved: bool,
-    pub(crate) origin: Option<Origin>,
-    pub(crate) found: Option<Held>,
-    pub(crate) now: Option<Content>,
-    pub(crate) landed: Vec<(usize, Pass)>,
+    pub(crate) origin: Option<ChangeOrigin>,
+    pub(crate) found: Option<FoundFile>,
+    pub(crate) now: Option<FileContent>,
+    pub(crate) landed: Vec<(usize, MatchPass)>,
     /// True if the patch only reads the file.
     pub(crate) bystander: bool,
     /// True if the original file is moved away or deleted.
     pub(crate) left: bool,
     /// The error to report if another file takes this path while the original stays.
-    pub(crate) in_the_way: Option<Fault>,
+    pub(crate) in_the_way: Option<PatchFault>,
 }
 
-impl File {
+impl PlannedFile {
     /// Creates the state of the file at `spot`, which the patch calls `path` and has only read so far.
-    pub(crate) fn at(path: &str, spot: Spot, name: Option<String>, link: Option<Link>) -> Self {
-        let content = |held: &Held| Content { bytes: held.bytes.clone(), executable: held.executable };
+    pub(crate) fn at(path: &str, spot: FileLookup, name: Option<String>, link: Option<SymbolicLink>) -> Self {
+        let content = |held: &FoundFile| FileContent { bytes: held.bytes.clone(), executable: held.executable };
         Self {
             path: path.to_owned(),
             name,
@@ -60,39 +60,39 @@ impl File {
     }
 
     /// Returns an error if `action` would discard an earlier edit of the same patch.
-    pub(crate) fn contradiction(&self, action: &Action) -> Result<(), String> {
+    pub(crate) fn contradiction(&self, action: &EditAction) -> Result<(), String> {
         let Some(now) = self.now.as_ref().filter(|_| !self.bystander) else { return Ok(()) };
         let (what, hint) = match action {
-            Action::Write { content, .. } | Action::Create { content, .. }
+            EditAction::Write { content, .. } | EditAction::Create { content, .. }
                 if written_like(content, &now.bytes).as_ref() != Ok(&now.bytes) =>
             {
                 ("written as a whole", "say once what is to be in it")
             }
-            Action::Delete { .. } if self.found.is_some() || self.from.is_some() => {
+            EditAction::Delete { .. } if self.found.is_some() || self.from.is_some() => {
                 ("deleted", "do one of them")
             }
-            Action::Update { target: Target::Same, .. } | Action::Replace { .. } if self.is_replaced() => {
+            EditAction::Update { target: UpdateTarget::Same, .. } | EditAction::Replace { .. } if self.is_replaced() => {
                 let what = "is changed after another file was put in its place";
                 return Err(format!("{what}; change that one where it was, or this one under another name"));
             }
-            Action::Write { .. }
-            | Action::Create { .. }
-            | Action::Delete { .. }
-            | Action::Update { .. }
-            | Action::Replace { .. } => return Ok(()),
+            EditAction::Write { .. }
+            | EditAction::Create { .. }
+            | EditAction::Delete { .. }
+            | EditAction::Update { .. }
+            | EditAction::Replace { .. } => return Ok(()),
         };
         Err(format!("is {what} after another part of the patch has changed it; {hint}"))
     }
 
     /// Returns an error if replacing this file by `new` would discard an earlier edit of the same patch.
-    pub(crate) fn makes_room(&self, edit: &Edit, new: &Content) -> Result<(), Fault> {
+    pub(crate) fn makes_room(&self, edit: &FileEdit, new: &FileContent) -> Result<(), PatchFault> {
         let said = !self.bystander && self.now.as_ref().is_some_and(|now| now != new);
         let arrived = !self.bystander && self.now.is_some() && self.from.is_some();
         if !said && !arrived {
             return Ok(());
         }
         let what = "is where another file is put after another part of the patch has changed it";
-        Err(Fault::at(edit, &self.path, format!("{what}; say once what is to be in it")))
+        Err(PatchFault::at(edit, &self.path, format!("{what}; say once what is to be in it")))
     }
 
     /// Returns true if another file has taken this path.
@@ -100,17 +100,17 @@ impl File {
         self.from.is_some() && self.found.is_some()
     }
 
-    pub(crate) fn before(&self) -> Option<Content> {
-        self.found.as_ref().map(|held| Content { bytes: held.bytes.clone(), executable: held.executable })
+    pub(crate) fn before(&self) -> Option<FileContent> {
+        self.found.as_ref().map(|held| FileContent { bytes: held.bytes.clone(), executable: held.executable })
     }
 
-    pub(crate) fn change(self) -> Option<Change> {
+    pub(crate) fn change(self) -> Option<FileChange> {
         if self.is_as_found() {
             return None;
         }
         let Self { path, name, link, from, moved, origin, found: held, now: after, landed, .. } = self;
         let found = held.as_ref().map(|held| held.stamp);
-        let before = held.map(|held| Content { bytes: held.bytes, executable: held.executable });
-        Some(Change { path, from, moved, before, after, landed, found, name, link, origin })
+        let before = held.map(|held| FileContent { bytes: held.bytes, executable: held.executable });
+        Some(FileChange { path, from, moved, before, after, landed, found, name, link, origin })
     }
 }

@@ -14,7 +14,7 @@ const PART: u64 = 4;
 
 /// Line numbers by folded line text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Index {
+pub(crate) struct LineIndex {
     /// The lines whose folded text has this hash, in the file's order.
     places: HashMap<u64, Vec<usize>>,
     /// The lines that are not empty.
@@ -22,7 +22,7 @@ pub(crate) struct Index {
     state: RandomState,
 }
 
-impl Index {
+impl LineIndex {
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut index = Self::default();
         for (at, line) in lines.enumerate() {
@@ -52,9 +52,9 @@ impl Index {
 
 /// The search steps of a whole patch. Clones share the counter.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Effort(Rc<Cell<u64>>);
+pub(crate) struct SearchBudget(Rc<Cell<u64>>);
 
-impl Effort {
+impl SearchBudget {
     /// Runs an optional search with a share of the remaining budget. Running out there is no error.
     pub(crate) fn within<T>(&self, work: impl FnOnce(&Self) -> T) -> T {
         let from = self.0.get();
@@ -80,17 +80,17 @@ impl Effort {
 
 #[cfg(test)]
 mod tests {
-    use crate::edit::{Hunk, Line};
-    use crate::matching::{Miss, place};
-    use crate::text::Text;
+    use crate::edit::{Hunk, HunkLine};
+    use crate::matching::{PlacementMiss, place};
+    use crate::text::DecodedText;
 
     #[test]
     fn what_is_not_looked_for_to_the_end_is_not_found() {
-        let text = Text::read(b"one\ntwo\n").unwrap();
-        let hunk = Hunk { lines: vec![Line::Drop("two".to_owned())], ..Hunk::default() };
+        let text = DecodedText::read(b"one\ntwo\n").unwrap();
+        let hunk = Hunk { lines: vec![HunkLine::Drop("two".to_owned())], ..Hunk::default() };
         let hunks = std::slice::from_ref(&hunk);
         assert!(place(&text, hunks).is_ok());
         assert!(!text.effort().spend(usize::MAX));
-        assert_eq!(place(&text, hunks), Err(vec![(0, Miss::Costly)]));
+        assert_eq!(place(&text, hunks), Err(vec![(0, PlacementMiss::BudgetExhausted)]));
     }
 }

@@ -23,16 +23,16 @@ mod update;
 mod whole;
 
 pub use diff::diff;
-pub use disk::{Access, Disk, Judge, Milestone, Outcome, Recovered, recover};
-pub use edit::{Action, Edit, Hunk, Line, Patch, Target};
-pub use fault::{Failure, Fault};
-pub use matching::Pass;
-pub use parse::{Format, Syntax, parse, parse_as};
-pub use plan::{Change, Content, Plan};
-pub use reading::Reading;
-pub use tree::{Held, Link, Memory, Put, Refusal, Spot, Stamp, Step, Tree};
+pub use disk::{FileAccess, DiskTree, AccessCheck, CommitMilestone, RecoveryOutcome, RecoveredCommit, recover};
+pub use edit::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
+pub use fault::{PatchFailure, PatchFault};
+pub use matching::MatchPass;
+pub use parse::{PatchTextFormat, PatchSyntaxError, parse, parse_as};
+pub use plan::{FileChange, FileContent, PatchPlan};
+pub use reading::RepairKind;
+pub use tree::{FoundFile, SymbolicLink, MemoryTree, NewFile, FileRefusal, FileLookup, FileVersion, CommitStep, FileTree};
 
-/// The grammar of `*** Begin Patch` in Lark, for providers that constrain a model's output to a grammar.
+/// The grammar of `*** Begin ParsedPatch` in Lark, for providers that constrain a model's output to a grammar.
 pub const GRAMMAR: &str = include_str!("../grammar/envelope.lark");
 
 #[cfg(doctest)]

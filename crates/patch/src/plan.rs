@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::blob::is_called;
-use crate::edit::{Action, Edit, Hunk, Patch, Target};
-use crate::fault::{Failure, Fault};
-use crate::file::File;
-use crate::index::Effort;
-use crate::matching::{Miss, Pass};
-use crate::reading::{self, Proofs, left_out};
-use crate::replace::Replaced;
-use crate::text::Illegible;
-use crate::tree::{Link, Put, Spot, Stamp, Step, Tree};
-use crate::update::{Faults, legible, updated};
+use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
+use crate::fault::{PatchFailure, PatchFault};
+use crate::file::PlannedFile;
+use crate::index::SearchBudget;
+use crate::matching::{PlacementMiss, MatchPass};
+use crate::reading::{self, RepairEvidence, left_out};
+use crate::replace::ReplaceOutcome;
+use crate::text::TextCodecError;
+use crate::tree::{SymbolicLink, NewFile, FileLookup, FileVersion, CommitStep, FileTree};
+use crate::update::{PatchFaults, legible, updated};
 use crate::whole::written_like;
 
 /// The computed changes of a patch to a tree, not yet committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct PatchPlan {
     /// The files that change, in the patch's order. Empty if the whole patch is already applied.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// Files that already are as the patch wants them.
     pub already: Vec<String>,
 }
 
 /// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The source path, if the file is moved or copied.
@@ -36,34 +36,34 @@ pub struct Change {
     /// True for a move, which removes the source.
     pub moved: bool,
     /// The content before.
-    pub before: Option<Content>,
+    pub before: Option<FileContent>,
     /// The content after.
-    pub after: Option<Content>,
+    pub after: Option<FileContent>,
     /// The places where hunks landed: lines of the old file, counted from 1, with the match pass that found each.
-    pub landed: Vec<(usize, Pass)>,
-    pub(crate) found: Option<Stamp>,
+    pub landed: Vec<(usize, MatchPass)>,
+    pub(crate) found: Option<FileVersion>,
     pub(crate) name: Option<String>,
-    pub(crate) link: Option<Link>,
-    pub(crate) origin: Option<Origin>,
+    pub(crate) link: Option<SymbolicLink>,
+    pub(crate) origin: Option<ChangeOrigin>,
 }
 
 /// The source of a moved or copied file, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) content: Content,
+pub(crate) struct ChangeOrigin {
+    pub(crate) content: FileContent,
     pub(crate) name: Option<String>,
 }
 
 /// A file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct FileContent {
     /// The bytes.
     pub bytes: Arc<Vec<u8>>,
     /// The executable bit.
     pub executable: bool,
 }
 
-impl Change {
+impl FileChange {
     /// Returns `A`dded, `M`odified, `D`eleted or `R`enamed.
     pub fn letter(&self) -> char {
         match (&self.before, &self.after) {
@@ -75,21 +75,21 @@ impl Change {
     }
 }
 
-impl Change {
+impl FileChange {
     /// Returns the file's name in a diff.
     pub(crate) fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.path)
     }
 }
 
-impl Origin {
+impl ChangeOrigin {
     /// Returns the diff name of the file that the patch calls `from`.
     pub(crate) fn name<'a>(&'a self, from: &'a str) -> &'a str {
         self.name.as_deref().unwrap_or(from)
     }
 }
 
-impl Plan {
+impl PatchPlan {
     /// Computes the changes of `patch` to `tree`. Reports all errors at once.
     ///
     /// ```
@@ -99,10 +99,10 @@ impl Plan {
     /// let plan = Plan::of(&patch, &tree).unwrap();
     /// assert_eq!(*plan.changes[0].after.as_ref().unwrap().bytes, b"one\nthree\n");
     /// ```
-    pub fn of(patch: &Patch, tree: &dyn Tree) -> Result<Self, Failure> {
-        let mut planning = Planning::of(tree);
+    pub fn of(patch: &ParsedPatch, tree: &dyn FileTree) -> Result<Self, PatchFailure> {
+        let mut planning = PlanBuilder::of(tree);
         let mut faults = Vec::new();
-        let mut proofs = Proofs::default();
+        let mut proofs = RepairEvidence::default();
         for (index, edit) in patch.edits.iter().enumerate() {
             if let Err(more) = planning.edit(edit) {
                 faults.extend(more);
@@ -113,61 +113,61 @@ impl Plan {
             }
         }
         faults.extend(proofs.unread(&patch.edits));
-        let stays = |file: &&File| !file.left;
+        let stays = |file: &&PlannedFile| !file.left;
         faults.extend(planning.files.iter().filter(stays).filter_map(|file| file.in_the_way.clone()));
         let already: Vec<String> =
             planning.files.iter().filter(|file| file.is_done()).map(|file| file.path.clone()).collect();
-        let changes: Vec<Change> = planning.files.into_iter().filter_map(File::change).collect();
+        let changes: Vec<FileChange> = planning.files.into_iter().filter_map(PlannedFile::change).collect();
         // A missing file may be missing because the patch was applied, if the rest of the patch was.
         if !changes.is_empty() || already.is_empty() {
             faults.extend(planning.gone);
         }
         if !faults.is_empty() {
-            return Err(Failure { faults });
+            return Err(PatchFailure { faults });
         }
         if changes.is_empty() && already.is_empty() {
             let what = "the patch changes no file; name at least one".to_owned();
-            return Err(Failure { faults: vec![Fault { path: String::new(), line: 0, what, detail: None }] });
+            return Err(PatchFailure { faults: vec![PatchFault { path: String::new(), line: 0, what, detail: None }] });
         }
         Ok(Self { changes, already })
     }
 
     /// Returns the steps of the commit, which are done all or none.
-    pub fn steps(&self) -> Vec<Step> {
-        let step = |change: &Change| {
+    pub fn steps(&self) -> Vec<CommitStep> {
+        let step = |change: &FileChange| {
             let like = change.from.clone().or(change.before.is_some().then(|| change.path.clone()));
-            let put = change.after.as_ref().map(|after| Put {
+            let put = change.after.as_ref().map(|after| NewFile {
                 bytes: after.bytes.clone(),
                 executable: Some(after.executable),
                 like,
             });
-            Step { path: change.path.clone(), found: change.found, put }
+            CommitStep { path: change.path.clone(), found: change.found, put }
         };
         self.changes.iter().map(step).collect()
     }
 }
 
-struct Planning<'a> {
-    tree: &'a dyn Tree,
-    files: Vec<File>,
+struct PlanBuilder<'a> {
+    tree: &'a dyn FileTree,
+    files: Vec<PlannedFile>,
     by_real: HashMap<PathBuf, usize>,
     /// Indices of symlinks that are deleted themselves, by their diff name.
     by_link: HashMap<String, usize>,
     /// Errors for files that should be deleted and do not exist.
-    gone: Vec<Fault>,
+    gone: Vec<PatchFault>,
     /// The match passes of the edit that was planned last.
-    passes: Vec<Pass>,
-    effort: Effort,
+    passes: Vec<MatchPass>,
+    effort: SearchBudget,
 }
 
-impl<'a> Planning<'a> {
-    fn of(tree: &'a dyn Tree) -> Self {
+impl<'a> PlanBuilder<'a> {
+    fn of(tree: &'a dyn FileTree) -> Self {
         let (by_real, by_link) = (HashMap::new(), HashMap::new());
         let (files, gone, passes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tree, files, by_real, by_link, gone, passes, effort: Effort::default() }
+        Self { tree, files, by_real, by_link, gone, passes, effort: SearchBudget::default() }
     }
 
-    fn look(&self, edit: &Edit, path: &str) -> Result<Spot, Faults> {
+    fn look(&self, edit: &FileEdit, path: &str) -> Result<FileLookup, PatchFaults> {
         self.tree.look(path).map_err(|refusal| {
             // The refusal begins with the file's name, as a fault does, or with the name of a symlink's target.
             let what = match refusal.what.strip_prefix(&format!("`{path}` ")) {
@@ -175,57 +175,57 @@ impl<'a> Planning<'a> {
                 None if refusal.what.starts_with('`') => format!("cannot be used: {}", refusal.what),
                 None => refusal.what,
             };
-            vec![Fault::at(edit, path, what)]
+            vec![PatchFault::at(edit, path, what)]
         })
     }
 
     /// Returns the index of the file at `path`, as the patch so far leaves it.
-    fn file(&mut self, edit: &Edit, path: &str) -> Result<usize, Faults> {
+    fn file(&mut self, edit: &FileEdit, path: &str) -> Result<usize, PatchFaults> {
         let spot = self.look(edit, path)?;
         let link = || self.tree.link(path);
         if !self.by_link.is_empty() && link().is_some_and(|link| self.by_link.contains_key(&link.name)) {
             let what = "is a link that the patch deletes; do the rest in another patch, or name the file that it leads to";
-            return Err(vec![Fault::at(edit, path, what.to_owned())]);
+            return Err(vec![PatchFault::at(edit, path, what.to_owned())]);
         }
         if let Some(index) = self.by_real.get(&spot.real) {
             return Ok(*index);
         }
         let (real, name) = (spot.real.clone(), self.tree.name(&spot.real));
-        self.files.push(File::at(path, spot, name, link()));
+        self.files.push(PlannedFile::at(path, spot, name, link()));
         self.by_real.insert(real, self.files.len() - 1);
         Ok(self.files.len() - 1)
     }
 
     /// Returns the index of the symlink at the path of `edit`, which is to be deleted. Its target stays.
-    fn link(&mut self, edit: &Edit, link: Link) -> Result<usize, Faults> {
+    fn link(&mut self, edit: &FileEdit, link: SymbolicLink) -> Result<usize, PatchFaults> {
         if let Some(index) = self.by_link.get(&link.name) {
             return Ok(*index);
         }
         let spot = self.look(edit, &edit.path)?;
         if self.files.iter().any(|file| file.path == edit.path && !file.bystander) {
             let what = "is deleted after another part of the patch has changed it; do one of them";
-            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
         }
         self.by_link.insert(link.name.clone(), self.files.len());
-        self.files.push(File::at(&edit.path, spot, None, Some(link)));
+        self.files.push(PlannedFile::at(&edit.path, spot, None, Some(link)));
         Ok(self.files.len() - 1)
     }
 
-    fn edit(&mut self, edit: &Edit) -> Result<(), Faults> {
-        let goes = matches!(edit.action, Action::Delete { .. });
+    fn edit(&mut self, edit: &FileEdit) -> Result<(), PatchFaults> {
+        let goes = matches!(edit.action, EditAction::Delete { .. });
         let index = match self.tree.link(&edit.path).filter(|_| goes) {
             Some(link) => self.link(edit, link)?,
             None => self.file(edit, &edit.path)?,
         };
         self.files[index]
             .contradiction(&edit.action)
-            .map_err(|what| vec![Fault::at(edit, &edit.path, what)])?;
+            .map_err(|what| vec![PatchFault::at(edit, &edit.path, what)])?;
         match &edit.action {
-            Action::Write { content, executable } => self.write(edit, index, content, *executable),
-            Action::Create { content, executable } => self.create(edit, index, content, *executable),
-            Action::Delete { hunks } => self.delete(edit, index, hunks),
-            Action::Replace { old, new, all } => self.replace(edit, index, (old, new), *all),
-            Action::Update { hunks, target, executable } => {
+            EditAction::Write { content, executable } => self.write(edit, index, content, *executable),
+            EditAction::Create { content, executable } => self.create(edit, index, content, *executable),
+            EditAction::Delete { hunks } => self.delete(edit, index, hunks),
+            EditAction::Replace { old, new, all } => self.replace(edit, index, (old, new), *all),
+            EditAction::Update { hunks, target, executable } => {
                 self.update(edit, index, hunks, target, *executable)
             }
         }
@@ -233,24 +233,24 @@ impl<'a> Planning<'a> {
 
     fn write(
         &mut self,
-        edit: &Edit,
+        edit: &FileEdit,
         index: usize,
         content: &str,
         executable: Option<bool>,
-    ) -> Result<(), Faults> {
+    ) -> Result<(), PatchFaults> {
         let file = &mut self.files[index];
         if let Some(line) = file.now.as_ref().and_then(|now| left_out(content, &now.bytes)) {
             let what = format!(
                 "would lose the lines that `{line}` stands for, since all of it is replaced; write them out, or send only what changes"
             );
-            return Err(vec![Fault::at(edit, &edit.path, what)]);
+            return Err(vec![PatchFault::at(edit, &edit.path, what)]);
         }
         let bytes = match &file.now {
             Some(now) => written_like(content, &now.bytes).map_err(|fault| vec![unwritten(edit, &fault)])?,
             None => content.as_bytes().to_vec(),
         };
         let was = file.now.as_ref().is_some_and(|now| now.executable);
-        file.now = Some(Content { bytes: bytes.into(), executable: executable.unwrap_or(was) });
+        file.now = Some(FileContent { bytes: bytes.into(), executable: executable.unwrap_or(was) });
         file.bystander = false;
         Ok(())
     }
@@ -258,36 +258,36 @@ impl<'a> Planning<'a> {
     /// Creates a file. An existing file is an error, unless it has exactly this content.
     fn create(
         &mut self,
-        edit: &Edit,
+        edit: &FileEdit,
         index: usize,
         content: &str,
         executable: Option<bool>,
-    ) -> Result<(), Faults> {
+    ) -> Result<(), PatchFaults> {
         let now = self.files[index].now.as_ref();
         if now.is_some_and(|now| written_like(content, &now.bytes).as_ref() != Ok(&now.bytes)) {
             let what = "exists, and is not what the diff says it makes new; read it, and write a diff of what is there";
-            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
         }
         self.write(edit, index, content, executable)
     }
 
-    fn delete(&mut self, edit: &Edit, index: usize, hunks: &[Hunk]) -> Result<(), Faults> {
+    fn delete(&mut self, edit: &FileEdit, index: usize, hunks: &[Hunk]) -> Result<(), PatchFaults> {
         let Some(now) = &self.files[index].now else {
             let what = "does not exist, so it cannot be deleted".to_owned();
-            self.gone.push(Fault::at(edit, &edit.path, what));
+            self.gone.push(PatchFault::at(edit, &edit.path, what));
             return Ok(());
         };
         let says_empty = edit.blobs.as_ref().is_some_and(|(old, _)| is_called(b"", old));
         if hunks.is_empty() && says_empty && !now.bytes.is_empty() {
             let what = "is not empty, as the diff that deletes it says; delete it with all of its lines";
-            return Err(vec![Fault::at(edit, &edit.path, what.to_owned())]);
+            return Err(vec![PatchFault::at(edit, &edit.path, what.to_owned())]);
         }
         if !hunks.is_empty() {
             let (new, _) = updated(edit, &now.bytes, hunks, &self.effort)?;
             if !new.is_empty() {
                 let what =
                     "has lines that the patch does not delete; update it, or delete it as a whole".to_owned();
-                return Err(vec![Fault::at(edit, &edit.path, what)]);
+                return Err(vec![PatchFault::at(edit, &edit.path, what)]);
             }
         }
         let file = &mut self.files[index];
@@ -297,18 +297,18 @@ impl<'a> Planning<'a> {
 
     fn replace(
         &mut self,
-        edit: &Edit,
+        edit: &FileEdit,
         index: usize,
         (old, new): (&str, &str),
         all: bool,
-    ) -> Result<(), Faults> {
+    ) -> Result<(), PatchFaults> {
         let file = &mut self.files[index];
         file.bystander = false;
         let Some(now) = &mut file.now else {
             if !old.is_empty() {
                 return Err(vec![missing(edit)]);
             }
-            file.now = Some(Content { bytes: new.as_bytes().to_vec().into(), executable: false });
+            file.now = Some(FileContent { bytes: new.as_bytes().to_vec().into(), executable: false });
             return Ok(());
         };
         if old.is_empty() {
@@ -318,18 +318,18 @@ impl<'a> Planning<'a> {
             }
             let what =
                 "exists, and the text to replace is empty; give the text that is to be replaced".to_owned();
-            return Err(vec![Fault::at(edit, &edit.path, what)]);
+            return Err(vec![PatchFault::at(edit, &edit.path, what)]);
         }
         let text = legible(edit, &now.bytes, &self.effort)?;
         let replaced = reading::replace(&text, old, new, all);
         // A search that was cut short proves nothing.
-        let replaced = if self.effort.is_spent() { Err(Miss::Costly) } else { replaced };
+        let replaced = if self.effort.is_spent() { Err(PlacementMiss::BudgetExhausted) } else { replaced };
         match replaced {
-            Ok(Replaced::Already) => Ok(()),
-            Ok(Replaced::New(whole, landed)) => {
+            Ok(ReplaceOutcome::Already) => Ok(()),
+            Ok(ReplaceOutcome::New(whole, landed)) => {
                 let written = text.write(whole);
                 let written =
-                    written.map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+                    written.map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
                 now.bytes = written.into();
                 self.passes.extend(landed.iter().map(|(_, pass)| *pass));
                 file.landed.extend(landed.into_iter().map(|(at, pass)| (at + 1, pass)));
@@ -337,22 +337,22 @@ impl<'a> Planning<'a> {
             }
             Err(miss) => {
                 let hunk = crate::replace::hunk(old, new);
-                Err(vec![Fault::missed(edit, &text, None, &hunk, &miss)])
+                Err(vec![PatchFault::missed(edit, &text, None, &hunk, &miss)])
             }
         }
     }
 
     fn update(
         &mut self,
-        edit: &Edit,
+        edit: &FileEdit,
         index: usize,
         hunks: &[Hunk],
-        target: &Target,
+        target: &UpdateTarget,
         executable: Option<bool>,
-    ) -> Result<(), Faults> {
+    ) -> Result<(), PatchFaults> {
         let file = &self.files[index];
         // After another edit has replaced the file, and for a copy, the patch refers to the original content.
-        let first = file.is_replaced() || matches!(target, Target::Copied(_));
+        let first = file.is_replaced() || matches!(target, UpdateTarget::Copied(_));
         let before = first.then(|| file.before()).flatten();
         let Some(now) = (if first { before.as_ref() } else { file.now.as_ref() }) else {
             return self.moved_already(edit, hunks, target);
@@ -363,21 +363,21 @@ impl<'a> Planning<'a> {
             let (bytes, landed) = updated(edit, &now.bytes, hunks, &self.effort)?;
             (bytes.into(), landed)
         };
-        let new = Content { bytes, executable: executable.unwrap_or(now.executable) };
+        let new = FileContent { bytes, executable: executable.unwrap_or(now.executable) };
         let to = match target {
-            Target::Same => index,
-            Target::Moved(to) | Target::Renamed(to) | Target::Copied(to) => self.file(edit, to)?,
+            UpdateTarget::Same => index,
+            UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) | UpdateTarget::Copied(to) => self.file(edit, to)?,
         };
         if to != index {
             let file = &mut self.files[to];
             file.makes_room(edit, &new).map_err(|fault| vec![fault])?;
             let other = file.before().is_some_and(|before| before != new);
-            if other && matches!(target, Target::Renamed(_) | Target::Copied(_)) {
+            if other && matches!(target, UpdateTarget::Renamed(_) | UpdateTarget::Copied(_)) {
                 let what =
                     "is there already, and the diff puts another file in its place; move or delete it first";
-                file.in_the_way = Some(Fault::at(edit, &file.path, what.to_owned()));
+                file.in_the_way = Some(PatchFault::at(edit, &file.path, what.to_owned()));
             }
-            self.comes_from(index, to, !matches!(target, Target::Copied(_)));
+            self.comes_from(index, to, !matches!(target, UpdateTarget::Copied(_)));
         }
         let file = &mut self.files[to];
         file.now = Some(new);
@@ -392,7 +392,7 @@ impl<'a> Planning<'a> {
         let source = &mut self.files[index];
         let (from, moved, origin) = match source.before() {
             Some(content) => {
-                (Some(source.path.clone()), moves, Some(Origin { content, name: source.name.clone() }))
+                (Some(source.path.clone()), moves, Some(ChangeOrigin { content, name: source.name.clone() }))
             }
             None => (source.from.clone(), source.moved, source.origin.clone()),
         };
@@ -406,8 +406,8 @@ impl<'a> Planning<'a> {
     }
 
     /// Handles a missing source file: either this patch has already moved it, or the patch is wrong.
-    fn moved_already(&mut self, edit: &Edit, hunks: &[Hunk], target: &Target) -> Result<(), Faults> {
-        let (Target::Moved(to) | Target::Renamed(to)) = target else { return Err(vec![missing(edit)]) };
+    fn moved_already(&mut self, edit: &FileEdit, hunks: &[Hunk], target: &UpdateTarget) -> Result<(), PatchFaults> {
+        let (UpdateTarget::Moved(to) | UpdateTarget::Renamed(to)) = target else { return Err(vec![missing(edit)]) };
         let index = self.file(edit, to)?;
         let file = &mut self.files[index];
         let done = file.now.as_ref().is_some_and(|now| {
@@ -421,15 +421,15 @@ impl<'a> Planning<'a> {
     }
 }
 
-fn unwritten(edit: &Edit, fault: &Illegible) -> Fault {
-    Fault::at(
+fn unwritten(edit: &FileEdit, fault: &TextCodecError) -> PatchFault {
+    PatchFault::at(
         edit,
         &edit.path,
         format!("{fault}; or delete it first in the same patch, and it is UTF-8 then"),
     )
 }
 
-fn missing(edit: &Edit) -> Fault {
+fn missing(edit: &FileEdit) -> PatchFault {
     let what = "does not exist; check the path, or add it as a new file".to_owned();
-    Fault::at(edit, &edit.path, what)
+    PatchFault::at(edit, &edit.path, what)
 }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::edit::{Hunk, Line};
-use crate::matching::{Miss, Pass, Placed, place};
-use crate::rewrite::{Endings, rewrite};
-use crate::text::{SEARCHED, Text};
+use crate::edit::{Hunk, HunkLine};
+use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, place};
+use crate::rewrite::{LineEndPolicy, rewrite};
+use crate::text::{SEARCHED, DecodedText};
 use crate::undo::is_applied;
 
 /// Limits the line diff of two texts: the product of their line counts. Beyond it, all old lines go and all new lines
@@ -15,13 +15,13 @@ use crate::undo::is_applied;
 const MOST_COMPARED: usize = 4_000_000;
 
 /// The result of a replacement: the new text with match passes, or nothing to do because it is already applied.
-pub(crate) enum Replaced {
-    New(String, Vec<(usize, Pass)>),
+pub(crate) enum ReplaceOutcome {
+    New(String, Vec<(usize, MatchPass)>),
     Already,
 }
 
 /// Replaces `old` by `new` in `text`; every occurrence if `all`.
-pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
     let ending = text.first_ending();
     let with_endings = |part: &str| part.replace("\r\n", "\n").replace('\n', ending);
     let (old, new) = text.unmarked_pair(old, new);
@@ -32,7 +32,7 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     };
     let whole = text.as_str();
     if !text.effort().spend((whole.len() + old.len()) / SEARCHED) {
-        return Err(Miss::Costly);
+        return Err(PlacementMiss::BudgetExhausted);
     }
     // With mixed line ends, only whole lines can be compared.
     let mixed = (1..text.len()).any(|at| text.ending(at) != ending && !text.ending(at).is_empty());
@@ -49,42 +49,42 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
         && !is_there(whole, at, &old, &new)
         && let Some(doubt) = torn(whole, at, &old)
     {
-        return Err(Miss::Doubtful(line(at), doubt));
+        return Err(PlacementMiss::Doubtful(line(at), doubt));
     }
     match places.as_slice() {
-        [] if all => already(whole, &new).then_some(Replaced::Already).ok_or(Miss::Absent),
+        [] if all => already(whole, &new).then_some(ReplaceOutcome::Already).ok_or(PlacementMiss::Absent),
         [] => by_lines(text, &old, &new),
         // Another empty line beside an existing one may be meant.
         [at] if old != new && new.trim() == old.trim() && is_there(whole, *at, &old, &new) => {
-            Err(Miss::Beside(line(*at)))
+            Err(PlacementMiss::RepeatsNeighbour(line(*at)))
         }
-        [at] if is_there(whole, *at, &old, &new) => Ok(Replaced::Already),
+        [at] if is_there(whole, *at, &old, &new) => Ok(ReplaceOutcome::Already),
         // Text that is only extended stands there before and after, and the file may end without a newline.
-        [_] if new.contains(old.trim_end()) && is_done(text, &hunk(&old, &new)) => Ok(Replaced::Already),
+        [_] if new.contains(old.trim_end()) && is_done(text, &hunk(&old, &new)) => Ok(ReplaceOutcome::Already),
         // A text of several lines does not occur by chance: the replacement may already be applied.
         [at] if old.lines().count() > 2
             && new.lines().count() > 2
             && elsewhere(whole, *at, &old, &new).is_some() =>
         {
-            Err(Miss::Ambiguous(
+            Err(PlacementMiss::Ambiguous(
                 [*at].into_iter().chain(elsewhere(whole, *at, &old, &new)).map(line).collect(),
             ))
         }
         [at] => {
             let replaced = [&whole[..*at], &new, &whole[at + old.len()..]].concat();
-            Ok(Replaced::New(replaced, vec![(line(*at), Pass::Exact)]))
+            Ok(ReplaceOutcome::New(replaced, vec![(line(*at), MatchPass::Exact)]))
         }
-        some if all && some.iter().all(|at| is_there(whole, *at, &old, &new)) => Ok(Replaced::Already),
+        some if all && some.iter().all(|at| is_there(whole, *at, &old, &new)) => Ok(ReplaceOutcome::Already),
         some if all => {
-            let places = some.iter().map(|at| (line(*at), Pass::Exact)).collect();
-            Ok(Replaced::New(whole.replace(&old, &new), places))
+            let places = some.iter().map(|at| (line(*at), MatchPass::Exact)).collect();
+            Ok(ReplaceOutcome::New(whole.replace(&old, &new), places))
         }
-        some => Err(Miss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
+        some => Err(PlacementMiss::Ambiguous(some.iter().map(|at| line(*at)).collect())),
     }
 }
 
 /// Replaces every occurrence of `old`, with any line ends. The replacement gets the occurrence's first line end.
-fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
+fn everywhere(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
     let (whole, new) = (text.as_str(), new.replace("\r\n", "\n"));
     let old = old.replace("\r\n", "\n");
     let first = old.split('\n').next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
             Some((length, ending)) => {
                 out.push_str(&whole[from..at]);
                 out.push_str(&new.replace('\n', ending));
-                landed.push((text.line_at(at), Pass::Exact));
+                landed.push((text.line_at(at), MatchPass::Exact));
                 at + length
             }
             None => {
@@ -109,9 +109,9 @@ fn everywhere(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
     }
     out.push_str(&whole[from..]);
     match (landed.is_empty(), text.effort().is_spent()) {
-        (_, true) => Err(Miss::Costly),
-        (true, false) => Err(Miss::Absent),
-        (false, false) => Ok(Replaced::New(out, landed)),
+        (_, true) => Err(PlacementMiss::BudgetExhausted),
+        (true, false) => Err(PlacementMiss::Absent),
+        (false, false) => Ok(ReplaceOutcome::New(out, landed)),
     }
 }
 
@@ -166,45 +166,45 @@ fn already(whole: &str, new: &str) -> bool {
 }
 
 /// Returns true if `text` is the result of `hunk`.
-fn is_done(text: &Text<'_>, hunk: &Hunk) -> bool {
-    is_applied(text, std::slice::from_ref(hunk), Endings::default())
+fn is_done(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+    is_applied(text, std::slice::from_ref(hunk), LineEndPolicy::default())
 }
 
-fn by_lines(text: &Text<'_>, old: &str, new: &str) -> Result<Replaced, Miss> {
+fn by_lines(text: &DecodedText<'_>, old: &str, new: &str) -> Result<ReplaceOutcome, PlacementMiss> {
     let hunk = hunk(old, new);
     let placed = place(text, std::slice::from_ref(&hunk));
-    let is_sure = matches!(placed.as_deref(), Ok([Placed::Here(pass, _)]) if *pass <= Pass::Trailing);
+    let is_sure = matches!(placed.as_deref(), Ok([HunkPlacement::Here(pass, _)]) if *pass <= MatchPass::Trailing);
     if !is_sure && is_done(text, &hunk) {
-        return Ok(Replaced::Already);
+        return Ok(ReplaceOutcome::Already);
     }
     match placed {
         Ok(placed) => match placed.into_iter().next() {
-            Some(Placed::Here(Pass::Trailing, _)) if moves(&hunk) => Err(Miss::Absent),
-            Some(Placed::Here(pass, landing)) => {
+            Some(HunkPlacement::Here(MatchPass::Trailing, _)) if moves(&hunk) => Err(PlacementMiss::Absent),
+            Some(HunkPlacement::Here(pass, landing)) => {
                 let at = landing.drops.first().or(landing.adds.first().map(|(at, _)| at)).copied();
-                Ok(Replaced::New(
-                    rewrite(text, &[&landing], Endings::default()),
+                Ok(ReplaceOutcome::New(
+                    rewrite(text, &[&landing], LineEndPolicy::default()),
                     vec![(at.unwrap_or(0), pass)],
                 ))
             }
-            Some(Placed::Already(_)) => Ok(Replaced::Already),
-            None => Err(Miss::Absent),
+            Some(HunkPlacement::Already(_)) => Ok(ReplaceOutcome::Already),
+            None => Err(PlacementMiss::Absent),
         },
-        Err(misses) => Err(misses.into_iter().next().map_or(Miss::Absent, |(_, miss)| miss)),
+        Err(misses) => Err(misses.into_iter().next().map_or(PlacementMiss::Absent, |(_, miss)| miss)),
     }
 }
 
 /// Returns true if a line is removed in one place and added in another.
 fn moves(hunk: &Hunk) -> bool {
     let added = hunk.lines.iter().filter_map(|line| match line {
-        Line::Add(text) => Some(text.trim()),
-        Line::Keep(_) | Line::Drop(_) => None,
+        HunkLine::Add(text) => Some(text.trim()),
+        HunkLine::Keep(_) | HunkLine::Drop(_) => None,
     });
     let added: HashSet<&str> = added.collect();
     let comes = |gone: &str| added.contains(gone);
     hunk.lines
         .iter()
-        .any(|line| matches!(line, Line::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
+        .any(|line| matches!(line, HunkLine::Drop(text) if !text.trim().is_empty() && comes(text.trim())))
 }
 
 /// Creates a hunk from two texts. Common lines are context.
@@ -216,10 +216,10 @@ pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
     }
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let head = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-    let keep = |line: &&str| Line::Keep((*line).to_owned());
+    let keep = |line: &&str| HunkLine::Keep((*line).to_owned());
     if (ours.len() - head).saturating_mul(theirs.len() - head) > MOST_COMPARED {
-        let goes = ours[head..].iter().map(|line| Line::Drop((*line).to_owned()));
-        let comes = theirs[head..].iter().map(|line| Line::Add((*line).to_owned()));
+        let goes = ours[head..].iter().map(|line| HunkLine::Drop((*line).to_owned()));
+        let comes = theirs[head..].iter().map(|line| HunkLine::Add((*line).to_owned()));
         let lines = ours[..head].iter().map(keep).chain(goes).chain(comes).collect();
         return Hunk { lines, ..Hunk::default() };
     }
@@ -227,9 +227,9 @@ pub(crate) fn hunk(old: &str, new: &str) -> Hunk {
     let line = |change: similar::Change<&str>| {
         let text = change.value().to_owned();
         match change.tag() {
-            ChangeTag::Equal => Line::Keep(text),
-            ChangeTag::Delete => Line::Drop(text),
-            ChangeTag::Insert => Line::Add(text),
+            ChangeTag::Equal => HunkLine::Keep(text),
+            ChangeTag::Delete => HunkLine::Drop(text),
+            ChangeTag::Insert => HunkLine::Add(text),
         }
     };
     let lines = ours[..head].iter().map(keep).chain(changes.iter_all_changes().map(line));

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::matching::Pass;
-use crate::plan::{Change, Plan};
+use crate::matching::MatchPass;
+use crate::plan::{FileChange, PatchPlan};
 
-impl Change {
+impl FileChange {
     /// Returns true if the whole old content is replaced: by a full write, a move or a copy.
     pub fn replaces(&self) -> bool {
         let whole = self.from.is_some() || self.landed.is_empty();
@@ -17,9 +17,9 @@ impl Change {
     }
 }
 
-impl Plan {
+impl PatchPlan {
     /// Returns the changes to list. A move counts as one change, not two.
-    pub fn told(&self) -> impl Iterator<Item = &Change> {
+    pub fn told(&self) -> impl Iterator<Item = &FileChange> {
         let moved = self.changes.iter().filter(|change| change.moved);
         let moved: HashSet<&str> = moved.filter_map(|change| change.from.as_deref()).collect();
         self.changes.iter().filter(move |change| change.after.is_some() || !moved.contains(&*change.path))
@@ -35,11 +35,11 @@ fn named(path: &str) -> String {
     path.chars().map(char).collect()
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for PatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = Vec::new();
         for change in self.told() {
-            let Change { path, from, landed, .. } = change;
+            let FileChange { path, from, landed, .. } = change;
             lines.push(match from.as_ref().filter(|_| change.moved) {
                 Some(from) => format!("R {} -> {}", named(from), named(path)),
                 None => format!("{} {}", change.letter(), named(path)),
@@ -48,7 +48,7 @@ impl fmt::Display for Plan {
                 lines.push("  all of it was replaced".to_owned());
             }
             for (line, pass) in landed {
-                if *pass == Pass::Done {
+                if *pass == MatchPass::Done {
                     lines.push(format!("  what it makes at line {line} stood there already"));
                 }
                 if let Some(overlooked) = pass.overlooks() {

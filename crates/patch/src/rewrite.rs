@@ -1,11 +1,11 @@
 //! Applies placed hunks to a text. Lines that no hunk names stay byte for byte.
 
-use crate::matching::Landing;
-use crate::text::Text;
+use crate::matching::LineEdits;
+use crate::text::DecodedText;
 
 /// The line ends of new lines.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Endings {
+pub(crate) struct LineEndPolicy {
     /// `true` if the patch says that the last line has no newline, `None` if it says nothing.
     pub(crate) bare: Option<bool>,
     /// New lines end like the file's first line, not like their neighbours. The envelope format means it that way.
@@ -13,8 +13,8 @@ pub(crate) struct Endings {
 }
 
 /// Returns the new text. If the patch is silent about the last newline and any line stays, it stays as it was.
-pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -> String {
-    let Endings { bare, first } = manner;
+pub(crate) fn rewrite(text: &DecodedText<'_>, landings: &[&LineEdits], manner: LineEndPolicy) -> String {
+    let LineEndPolicy { bare, first } = manner;
     let mut drops = vec![false; text.len()];
     let mut adds: Vec<(usize, &str)> = Vec::new();
     for landing in landings {
@@ -24,7 +24,7 @@ pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -
         }
     }
     adds.sort_by_key(|(at, _)| *at);
-    let mut out = Output { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
+    let mut out = RewriteOutput { text, whole: String::with_capacity(text.as_str().len() + 256), new: false, first };
     let mut stops: Vec<usize> = adds.iter().map(|(at, _)| *at).collect();
     stops.extend(drops.iter().enumerate().filter(|(_, dropped)| **dropped).map(|(at, _)| at));
     stops.sort_unstable();
@@ -50,15 +50,15 @@ pub(crate) fn rewrite(text: &Text<'_>, landings: &[&Landing], manner: Endings) -
     out.whole
 }
 
-struct Output<'a> {
-    text: &'a Text<'a>,
+struct RewriteOutput<'a> {
+    text: &'a DecodedText<'a>,
     whole: String,
     /// True if the last line is new.
     new: bool,
     first: bool,
 }
 
-impl Output<'_> {
+impl RewriteOutput<'_> {
     /// Copies a range of lines that stay.
     fn keep(&mut self, from: usize, until: usize) {
         if from < until {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
-use crate::index::{Effort, Index};
+use crate::index::{SearchBudget, LineIndex};
 use crate::stray;
 
 const BOM: char = '\u{feff}';
@@ -21,33 +21,33 @@ const INDEXED: usize = 16;
 
 /// A decoded text file.
 #[derive(Debug, Clone)]
-pub(crate) struct Text<'a> {
+pub(crate) struct DecodedText<'a> {
     /// The complete text, decoded, without its byte order mark.
     whole: Cow<'a, str>,
-    lines: Vec<Span>,
-    code: Code,
+    lines: Vec<LineRange>,
+    code: TextEncoding,
     marked: bool,
-    index: OnceCell<Index>,
-    effort: Effort,
+    index: OnceCell<LineIndex>,
+    effort: SearchBudget,
 }
 
 /// The byte range of a line's text. Its line end extends to the next line.
-type Span = Range<usize>;
+type LineRange = Range<usize>;
 
 /// The encoding of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum TextEncoding {
     Utf16 {
         little: bool,
     },
     /// UTF-8 with invalid bytes in it.
-    Stray(Others),
+    Stray(InvalidByteShare),
     Other(&'static Encoding),
 }
 
 /// The share of a text's bytes that are not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Others {
+enum InvalidByteShare {
     /// Few invalid bytes: added text is written as UTF-8.
     Few,
     /// Many invalid bytes: it is unclear how to encode added text, unless it is ASCII.
@@ -56,7 +56,7 @@ enum Others {
 
 /// The reason why bytes cannot be edited as text, or why text cannot be encoded as such bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Illegible {
+pub(crate) enum TextCodecError {
     #[error("is a binary file, so no text in it can be changed; replace it as a whole with another tool")]
     Binary,
     #[error(
@@ -71,9 +71,9 @@ pub(crate) enum Illegible {
     Unwritable(&'static str, char),
 }
 
-impl<'a> Text<'a> {
+impl<'a> DecodedText<'a> {
     /// Decodes `bytes`.
-    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Illegible> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, TextCodecError> {
         let (code, decoded) = decode(bytes)?;
         let marked = decoded.starts_with(BOM);
         let whole = match decoded {
@@ -82,26 +82,26 @@ impl<'a> Text<'a> {
             Cow::Owned(whole) => Cow::Owned(whole[BOM.len_utf8()..].to_owned()),
         };
         let lines = split(&whole);
-        Ok(Self { whole, lines, code, marked, index: OnceCell::new(), effort: Effort::default() })
+        Ok(Self { whole, lines, code, marked, index: OnceCell::new(), effort: SearchBudget::default() })
     }
 
     /// Creates a text with other content in the same encoding.
-    pub(crate) fn rewritten(&self, whole: String) -> Text<'static> {
+    pub(crate) fn rewritten(&self, whole: String) -> DecodedText<'static> {
         let (code, marked) = (self.code, self.marked);
         let lines = split(&whole);
-        let text = Text {
+        let text = DecodedText {
             whole: Cow::Owned(whole),
             lines,
             code,
             marked,
             index: OnceCell::new(),
-            effort: Effort::default(),
+            effort: SearchBudget::default(),
         };
         text.counted(&self.effort)
     }
 
     /// Charges searches in this text to `effort`.
-    pub(crate) fn counted(mut self, effort: &Effort) -> Self {
+    pub(crate) fn counted(mut self, effort: &SearchBudget) -> Self {
         self.effort = effort.clone();
         effort.spend(self.whole.len() / READ);
         self
@@ -141,15 +141,15 @@ impl<'a> Text<'a> {
     }
 
     /// Returns the line index.
-    pub(crate) fn index(&self) -> &Index {
+    pub(crate) fn index(&self) -> &LineIndex {
         self.index.get_or_init(|| {
             self.effort.spend(INDEXED * self.len());
-            Index::of(self.iter())
+            LineIndex::of(self.iter())
         })
     }
 
     /// Returns the search budget.
-    pub(crate) fn effort(&self) -> &Effort {
+    pub(crate) fn effort(&self) -> &SearchBudget {
         &self.effort
     }
 
@@ -193,10 +193,10 @@ impl<'a> Text<'a> {
     /// Returns the name of the encoding.
     pub(crate) fn encoding(&self) -> &'static str {
         match self.code {
-            Code::Utf16 { little: true } => "UTF-16LE",
-            Code::Utf16 { little: false } => "UTF-16BE",
-            Code::Stray(_) => stray::NAME,
-            Code::Other(encoding) => encoding.name(),
+            TextEncoding::Utf16 { little: true } => "UTF-16LE",
+            TextEncoding::Utf16 { little: false } => "UTF-16BE",
+            TextEncoding::Stray(_) => stray::NAME,
+            TextEncoding::Other(encoding) => encoding.name(),
         }
     }
 
@@ -207,29 +207,29 @@ impl<'a> Text<'a> {
     }
 
     /// Encodes `whole` in this text's encoding.
-    pub(crate) fn write(&self, whole: String) -> Result<Vec<u8>, Illegible> {
+    pub(crate) fn write(&self, whole: String) -> Result<Vec<u8>, TextCodecError> {
         let whole = if self.marked { format!("{BOM}{whole}") } else { whole };
         match self.code {
-            Code::Utf16 { little } => {
+            TextEncoding::Utf16 { little } => {
                 let unit = |unit: u16| if little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(whole.encode_utf16().flat_map(unit).collect())
             }
-            Code::Stray(others) => {
+            TextEncoding::Stray(others) => {
                 let odd = match others {
-                    Others::Few => stray::odd(&self.whole, &whole, stray::is_stray),
-                    Others::Many => stray::odd(&self.whole, &whole, |char| !char.is_ascii() && char != BOM),
+                    InvalidByteShare::Few => stray::odd(&self.whole, &whole, stray::is_stray),
+                    InvalidByteShare::Many => stray::odd(&self.whole, &whole, |char| !char.is_ascii() && char != BOM),
                 };
-                odd.map_or_else(|| Ok(stray::write(&whole)), |odd| Err(Illegible::Mixed(odd)))
+                odd.map_or_else(|| Ok(stray::write(&whole)), |odd| Err(TextCodecError::Mixed(odd)))
             }
-            Code::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
-            Code::Other(encoding) => {
+            TextEncoding::Other(encoding) if encoding == UTF_8 => Ok(whole.into_bytes()),
+            TextEncoding::Other(encoding) => {
                 let (bytes, _, lost) = encoding.encode(&whole);
                 if !lost {
                     return Ok(bytes.into_owned());
                 }
                 let mut buffer = [0; 4];
                 let odd = whole.chars().find(|char| encoding.encode(char.encode_utf8(&mut buffer)).2);
-                Err(Illegible::Unwritable(encoding.name(), odd.unwrap_or('?')))
+                Err(TextCodecError::Unwritable(encoding.name(), odd.unwrap_or('?')))
             }
         }
     }
@@ -240,7 +240,7 @@ pub(crate) fn without_mark(line: &str) -> &str {
     line.strip_prefix(BOM).unwrap_or(line)
 }
 
-fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
+fn decode(bytes: &[u8]) -> Result<(TextEncoding, Cow<'_, str>), TextCodecError> {
     if let Some(little) = bytes.get(..2).and_then(|mark| match mark {
         [0xff, 0xfe] => Some(true),
         [0xfe, 0xff] => Some(false),
@@ -249,21 +249,21 @@ fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
         let name = if little { "UTF-16LE" } else { "UTF-16BE" };
         let pairs = bytes.chunks_exact(2);
         if !pairs.remainder().is_empty() {
-            return Err(Illegible::Lossy(name));
+            return Err(TextCodecError::Lossy(name));
         }
         let unit = |pair: &[u8]| {
             let pair = [pair[0], pair[1]];
             if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) }
         };
         let decoded: Result<String, _> = char::decode_utf16(pairs.map(unit)).collect();
-        let decoded = decoded.map_err(|_| Illegible::Lossy(name))?;
-        return Ok((Code::Utf16 { little }, Cow::Owned(decoded)));
+        let decoded = decoded.map_err(|_| TextCodecError::Lossy(name))?;
+        return Ok((TextEncoding::Utf16 { little }, Cow::Owned(decoded)));
     }
     if memchr::memchr(0, bytes).is_some() {
-        return Err(Illegible::Binary);
+        return Err(TextCodecError::Binary);
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok((Code::Other(UTF_8), Cow::Borrowed(text)));
+        return Ok((TextEncoding::Other(UTF_8), Cow::Borrowed(text)));
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
@@ -271,19 +271,19 @@ fn decode(bytes: &[u8]) -> Result<(Code, Cow<'_, str>), Illegible> {
     let (told, others) = stray::count(bytes);
     let few = told >= others;
     if told > 0 && (few || encoding.is_single_byte()) {
-        let text = stray::read(bytes).ok_or(Illegible::Lossy(stray::NAME))?;
-        return Ok((Code::Stray(if few { Others::Few } else { Others::Many }), Cow::Owned(text)));
+        let text = stray::read(bytes).ok_or(TextCodecError::Lossy(stray::NAME))?;
+        return Ok((TextEncoding::Stray(if few { InvalidByteShare::Few } else { InvalidByteShare::Many }), Cow::Owned(text)));
     }
     let (decoded, lost) = encoding.decode_without_bom_handling(bytes);
     let (back, _, unwritable) = encoding.encode(&decoded);
     if lost || unwritable || *back != *bytes {
-        return Err(Illegible::Lossy(encoding.name()));
+        return Err(TextCodecError::Lossy(encoding.name()));
     }
-    Ok((Code::Other(encoding), Cow::Owned(decoded.into_owned())))
+    Ok((TextEncoding::Other(encoding), Cow::Owned(decoded.into_owned())))
 }
 
 /// Splits a text into lines. Lines end with `\n` or `\r\n`; with `\r` only in a file that has no `\n`.
-fn split(whole: &str) -> Vec<Span> {
+fn split(whole: &str) -> Vec<LineRange> {
     let bytes = whole.as_bytes();
     let newline = if memchr::memchr(b'\n', bytes).is_some() { b'\n' } else { b'\r' };
     let mut lines = Vec::with_capacity(bytes.len() / TYPICAL + 1);
@@ -321,7 +321,7 @@ mod tests {
             (utf16("é\r\nb\n"), &["é", "b"]),
         ];
         for (bytes, lines) in rows {
-            let text = Text::read(&bytes).unwrap();
+            let text = DecodedText::read(&bytes).unwrap();
             assert_eq!(text.iter().collect::<Vec<_>>(), lines);
             let whole: String =
                 (0..text.len()).map(|at| text.line(at).to_owned() + text.ending(at)).collect();
@@ -331,9 +331,9 @@ mod tests {
 
     #[test]
     fn what_would_not_come_out_as_it_was_is_not_read() {
-        assert_eq!(Text::read(b"a\0b").unwrap_err(), Illegible::Binary);
-        assert_eq!(Text::read(b"\xff\xfea").unwrap_err(), Illegible::Lossy("UTF-16LE"));
-        let latin = Text::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
-        assert_eq!(latin.write("語".to_owned()), Err(Illegible::Unwritable("windows-1252", '語')));
+        assert_eq!(DecodedText::read(b"a\0b").unwrap_err(), TextCodecError::Binary);
+        assert_eq!(DecodedText::read(b"\xff\xfea").unwrap_err(), TextCodecError::Lossy("UTF-16LE"));
+        let latin = DecodedText::read(b"caf\xe9 au lait, d\xe9j\xe0 vu\n").unwrap();
+        assert_eq!(latin.write("語".to_owned()), Err(TextCodecError::Unwritable("windows-1252", '語')));
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A tree of files, addressed by the paths that a patch uses.
-pub trait Tree {
+pub trait FileTree {
     /// Looks up `path`, as the patch spells it. Returns an error if a patch may not touch it, or cannot.
-    fn look(&self, path: &str) -> Result<Spot, Refusal>;
+    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal>;
 
     /// Returns the diff name of the file at the real path `real`, since git follows no symlinks. `None`: as the patch
     /// spells it.
@@ -17,7 +17,7 @@ pub trait Tree {
     }
 
     /// Returns the symlink at `path`. A delete removes the symlink instead of its target.
-    fn link(&self, path: &str) -> Option<Link> {
+    fn link(&self, path: &str) -> Option<SymbolicLink> {
         let _ = path;
         None
     }
@@ -25,7 +25,7 @@ pub trait Tree {
 
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct SymbolicLink {
     /// Its name in a diff.
     pub name: String,
     /// Its target, as written in the link.
@@ -34,27 +34,27 @@ pub struct Link {
 
 /// The result of looking up a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct FileLookup {
     /// The real path, with every symlink followed. Two names of one file give the same path.
     pub real: PathBuf,
     /// The file, if it exists.
-    pub file: Option<Held>,
+    pub file: Option<FoundFile>,
 }
 
 /// A file as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct FoundFile {
     /// The content.
     pub bytes: Arc<Vec<u8>>,
     /// The executable bit.
     pub executable: bool,
     /// The file's version, to detect changes before the commit.
-    pub stamp: Stamp,
+    pub stamp: FileVersion,
 }
 
 /// Metadata that changes whenever the file changes. Equal stamps of one file mean no write in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Stamp {
+pub struct FileVersion {
     /// The device number of the file system.
     pub dev: u64,
     /// The inode number.
@@ -69,18 +69,18 @@ pub struct Stamp {
 
 /// The change of one file in a commit. All steps of a commit are done, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct CommitStep {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The version that was found; `None` if there was no file. The commit fails if it differs now.
-    pub found: Option<Stamp>,
+    pub found: Option<FileVersion>,
     /// The new file; `None` deletes the file.
-    pub put: Option<Put>,
+    pub put: Option<NewFile>,
 }
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Put {
+pub struct NewFile {
     /// The complete content.
     pub bytes: Arc<Vec<u8>>,
     /// The executable bit; `None` keeps it, and a new file gets none.
@@ -92,7 +92,7 @@ pub struct Put {
 /// The reason why a file cannot be touched, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
-pub struct Refusal {
+pub struct FileRefusal {
     /// The path of the file, as the patch spells it.
     pub path: String,
     /// The error, with what to try.
@@ -101,12 +101,12 @@ pub struct Refusal {
 
 /// A file tree in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryTree {
     /// The files: content and executable bit by path.
     pub files: BTreeMap<String, (Arc<Vec<u8>>, bool)>,
 }
 
-impl Memory {
+impl MemoryTree {
     /// Creates a tree of these files.
     pub fn of<N: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (N, B)>) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Memory {
     }
 
     /// Applies all `steps`.
-    pub fn commit(&mut self, steps: &[Step]) {
+    pub fn commit(&mut self, steps: &[CommitStep]) {
         let before = self.files.clone();
         for step in steps {
             match &step.put {
@@ -134,13 +134,13 @@ impl Memory {
     }
 }
 
-impl Tree for Memory {
-    fn look(&self, path: &str) -> Result<Spot, Refusal> {
-        let file = self.files.get(path).map(|(bytes, executable)| Held {
+impl FileTree for MemoryTree {
+    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal> {
+        let file = self.files.get(path).map(|(bytes, executable)| FoundFile {
             bytes: bytes.clone(),
             executable: *executable,
-            stamp: Stamp { size: bytes.len() as u64, ..Stamp::default() },
+            stamp: FileVersion { size: bytes.len() as u64, ..FileVersion::default() },
         });
-        Ok(Spot { real: path.into(), file })
+        Ok(FileLookup { real: path.into(), file })
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::edit::{Hunk, Line};
-use crate::matching::{Landing, Placed, is_elsewhere, is_telling, place};
-use crate::rewrite::{Endings, rewrite};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::matching::{LineEdits, HunkPlacement, is_elsewhere, is_telling, place};
+use crate::rewrite::{LineEndPolicy, rewrite};
+use crate::text::DecodedText;
 
 /// This many lines with alphanumeric characters do not stand together by chance.
 const TOGETHER: usize = 2;
 
 /// Returns true if `text` is the result of `hunks`, and no other place remains where they may be meant.
-pub(crate) fn is_applied(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> bool {
+pub(crate) fn is_applied(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
     if !hunks.iter().all(|hunk| hunk.unsigned.is_empty()) || !are_telling(hunks) {
         return false;
     }
@@ -20,7 +20,7 @@ pub(crate) fn is_applied(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> b
     text.effort().within(|part| is_made(&text.clone().counted(part), hunks, endings))
 }
 
-fn is_made(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> bool {
+fn is_made(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> bool {
     let back: Vec<Hunk> = hunks.iter().map(reversed).collect();
     let Some(landings) = landings(text, &back) else { return false };
     if hunks.iter().zip(&landings).any(|(hunk, landing)| is_elsewhere(text, hunk, span(hunk, landing))) {
@@ -33,17 +33,17 @@ fn is_made(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> bool {
 }
 
 /// Returns the landings of `hunks`, if each of them changes something.
-fn landings(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Landing>> {
-    let landing = |placed: Placed| match placed {
-        Placed::Here(_, landing) => Some(landing),
-        Placed::Already(_) => None,
+fn landings(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<LineEdits>> {
+    let landing = |placed: HunkPlacement| match placed {
+        HunkPlacement::Here(_, landing) => Some(landing),
+        HunkPlacement::Already(_) => None,
     };
     place(text, hunks).ok()?.into_iter().map(landing).collect()
 }
 
 /// Returns the approximate line range of a hunk, given the lines that `landing` changes.
-fn span(hunk: &Hunk, landing: &Landing) -> Range<usize> {
-    let keeps = |line: &&Line| matches!(line, Line::Keep(_));
+fn span(hunk: &Hunk, landing: &LineEdits) -> Range<usize> {
+    let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let above = hunk.lines.iter().take_while(keeps).count();
     let below = hunk.lines.iter().rev().take_while(keeps).count();
     let changed = || landing.drops.iter().copied().chain(landing.adds.iter().map(|(at, _)| *at));
@@ -56,13 +56,13 @@ fn reversed(hunk: &Hunk) -> Hunk {
     let (mut lines, mut adds) = (Vec::new(), Vec::new());
     for line in &hunk.lines {
         match line {
-            Line::Keep(text) => {
+            HunkLine::Keep(text) => {
                 lines.append(&mut adds);
-                lines.push(Line::Keep(text.clone()));
+                lines.push(HunkLine::Keep(text.clone()));
             }
             // Added lines are written after removed ones.
-            Line::Drop(text) => adds.push(Line::Add(text.clone())),
-            Line::Add(text) => lines.push(Line::Drop(text.clone())),
+            HunkLine::Drop(text) => adds.push(HunkLine::Add(text.clone())),
+            HunkLine::Add(text) => lines.push(HunkLine::Drop(text.clone())),
         }
     }
     lines.append(&mut adds);
@@ -86,7 +86,7 @@ fn are_telling(hunks: &[Hunk]) -> bool {
         let old: HashSet<&str> = hunk.old().collect();
         // Another copy of an existing line may be meant.
         let is_new = |text: &str| is_telling(text) && !old.contains(text);
-        hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_new(text)))
+        hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_new(text)))
     };
     hunks.iter().any(brings) && hunks.iter().all(|hunk| known(hunk) || named(hunk) && brings(hunk))
 }

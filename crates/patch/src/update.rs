@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::blob::is_called;
-use crate::edit::{Edit, Hunk, Line};
+use crate::edit::{FileEdit, Hunk, HunkLine};
 use crate::exact::{exact, is_ends_only, may_stand, stands};
-use crate::fault::Fault;
-use crate::index::Effort;
-use crate::matching::{Landing, Miss, Pass, Placed, is_done, is_in, place};
+use crate::fault::PatchFault;
+use crate::index::SearchBudget;
+use crate::matching::{LineEdits, PlacementMiss, MatchPass, HunkPlacement, is_done, is_in, place};
 use crate::reading;
-use crate::rewrite::{Endings, rewrite};
-use crate::text::{Text, without_mark};
+use crate::rewrite::{LineEndPolicy, rewrite};
+use crate::text::{DecodedText, without_mark};
 use crate::undo::is_applied;
 
 /// The maximum number of hunks in a file, since each is searched in the whole file.
@@ -19,27 +19,27 @@ const MOST_HUNKS: usize = 5_000;
 /// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 
-pub(crate) type Faults = Vec<Fault>;
+pub(crate) type PatchFaults = Vec<PatchFault>;
 
 /// Decodes a file. Searches in the text are charged to `effort`.
-pub(crate) fn legible<'a>(edit: &Edit, bytes: &'a [u8], effort: &Effort) -> Result<Text<'a>, Faults> {
-    let text = Text::read(bytes).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+pub(crate) fn legible<'a>(edit: &FileEdit, bytes: &'a [u8], effort: &SearchBudget) -> Result<DecodedText<'a>, PatchFaults> {
+    let text = DecodedText::read(bytes).map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
     Ok(text.counted(effort))
 }
 
 /// The places where hunks landed: lines counted from 1, with the match pass that found each.
-pub(crate) type Places = Vec<(usize, Pass)>;
+pub(crate) type LandedHunks = Vec<(usize, MatchPass)>;
 
 /// Applies `hunks` to `bytes`. Returns the new bytes and the places where the hunks landed.
 pub(crate) fn updated(
-    edit: &Edit,
+    edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
-    effort: &Effort,
-) -> Result<(Vec<u8>, Places), Faults> {
+    effort: &SearchBudget,
+) -> Result<(Vec<u8>, LandedHunks), PatchFaults> {
     if hunks.len() > MOST_HUNKS {
         let what = format!("has {} hunks, and {MOST_HUNKS} are the most; send them in parts", hunks.len());
-        return Err(vec![Fault::at(edit, &edit.path, what)]);
+        return Err(vec![PatchFault::at(edit, &edit.path, what)]);
     }
     let signed = hunks.iter().all(|hunk| hunk.unsigned.is_empty());
     let mut twofold = false;
@@ -61,7 +61,7 @@ pub(crate) fn updated(
     }
     let endings = endings(hunks);
     let placed = place(&text, hunks);
-    let sure = |placed: &Placed| !matches!(placed, Placed::Here(pass, _) if *pass > Pass::Trailing);
+    let sure = |placed: &HunkPlacement| !matches!(placed, HunkPlacement::Here(pass, _) if *pass > MatchPass::Trailing);
     let is_sure = placed.as_ref().is_ok_and(|placed| placed.iter().all(sure));
     let turned = if is_sure { None } else { in_turn(&text, hunks, endings) };
     if turned.is_none() && !is_sure && !twofold && is_applied(&text, hunks, endings) {
@@ -80,24 +80,24 @@ pub(crate) fn updated(
         None => {
             let placed = if twofold { in_doubt(hunks, placed) } else { placed };
             let placed = placed.map_err(|misses| missed(edit, &text, hunks, misses))?;
-            if placed.iter().all(|placed| matches!(placed, Placed::Already(_))) {
+            if placed.iter().all(|placed| matches!(placed, HunkPlacement::Already(_))) {
                 return Ok((bytes.to_vec(), Vec::new()));
             }
             made(&text, hunks, &placed, endings).map_err(|misses| missed(edit, &text, hunks, misses))?
         }
     };
     if effort.is_spent() {
-        return Err(missed(edit, &text, hunks, vec![(0, Miss::Costly)]));
+        return Err(missed(edit, &text, hunks, vec![(0, PlacementMiss::BudgetExhausted)]));
     }
-    let written = text.write(whole).map_err(|fault| vec![Fault::at(edit, &edit.path, fault.to_string())])?;
+    let written = text.write(whole).map_err(|fault| vec![PatchFault::at(edit, &edit.path, fault.to_string())])?;
     Ok((written, places))
 }
 
 /// Marks places of hunks that were repaired before they matched.
-fn read_as(how: reading::Reading, places: Places) -> Places {
-    let mut read: Places = places
+fn read_as(how: reading::RepairKind, places: LandedHunks) -> LandedHunks {
+    let mut read: LandedHunks = places
         .into_iter()
-        .flat_map(|(at, pass)| [Some((at, Pass::Read(how))), (pass == Pass::Header).then_some((at, pass))])
+        .flat_map(|(at, pass)| [Some((at, MatchPass::Read(how))), (pass == MatchPass::Header).then_some((at, pass))])
         .flatten()
         .collect();
     read.dedup();
@@ -105,15 +105,15 @@ fn read_as(how: reading::Reading, places: Places) -> Places {
 }
 
 /// Reads from `hunks` how new lines end.
-fn endings(hunks: &[Hunk]) -> Endings {
+fn endings(hunks: &[Hunk]) -> LineEndPolicy {
     let says = hunks.iter().find(|hunk| hunk.old_bare || hunk.new_bare);
     let unnumbered = hunks.iter().all(|hunk| hunk.at.is_none());
-    Endings { bare: says.map(|hunk| hunk.new_bare), first: unnumbered }
+    LineEndPolicy { bare: says.map(|hunk| hunk.new_bare), first: unnumbered }
 }
 
 /// Removes byte order marks from the hunks, since the mark belongs to the file. An error if a hunk changes nothing
 /// else.
-fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, Faults> {
+fn without_marks<'h>(edit: &FileEdit, text: &DecodedText<'_>, hunks: &'h [Hunk]) -> Result<Cow<'h, [Hunk]>, PatchFaults> {
     let said = |hunk: &Hunk| hunk.old().chain(hunk.new_lines()).any(|line| without_mark(line) != line);
     if !hunks.iter().any(said) {
         return Ok(Cow::Borrowed(hunks));
@@ -123,7 +123,7 @@ fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<
         // A mark that neither the file nor an old line has is to be added.
         let comes = !text.is_marked() && was.old().all(|line| without_mark(line) == line);
         for line in hunk.lines.iter_mut().filter(|_| !comes) {
-            let (Line::Keep(said) | Line::Drop(said) | Line::Add(said)) = line;
+            let (HunkLine::Keep(said) | HunkLine::Drop(said) | HunkLine::Add(said)) = line;
             *said = without_mark(said).to_owned();
         }
         if hunk.lines != was.lines && hunk.old().eq(hunk.new_lines()) && !was.old().eq(was.new_lines()) {
@@ -131,7 +131,7 @@ fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<
                 "is unchanged: the hunk at line {} of the patch changes its byte order mark alone; change that with a command",
                 hunk.line
             );
-            return Err(vec![Fault { line: hunk.line, ..Fault::at(edit, &edit.path, what) }]);
+            return Err(vec![PatchFault { line: hunk.line, ..PatchFault::at(edit, &edit.path, what) }]);
         }
     }
     Ok(Cow::Owned(bare))
@@ -139,15 +139,15 @@ fn without_marks<'h>(edit: &Edit, text: &Text<'_>, hunks: &'h [Hunk]) -> Result<
 
 /// Applies `hunks` to `text`, each at its place in `placed`.
 fn made(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunks: &[Hunk],
-    placed: &[Placed],
-    endings: Endings,
-) -> Result<(String, Places), Vec<(usize, Miss)>> {
-    let landings: Vec<&Landing> = placed.iter().filter_map(landing).map(|(_, landing)| landing).collect();
+    placed: &[HunkPlacement],
+    endings: LineEndPolicy,
+) -> Result<(String, LandedHunks), Vec<(usize, PlacementMiss)>> {
+    let landings: Vec<&LineEdits> = placed.iter().filter_map(landing).map(|(_, landing)| landing).collect();
     let places = placed.iter().flat_map(|placed| match placed {
-        Placed::Here(pass, landing) => overlooked(*pass, landing),
-        Placed::Already(at) => vec![(at + 1, Pass::Done)],
+        HunkPlacement::Here(pass, landing) => overlooked(*pass, landing),
+        HunkPlacement::Already(at) => vec![(at + 1, MatchPass::Done)],
     });
     let whole = rewrite(text, &landings, endings);
     if landings.len() < hunks.len() {
@@ -160,10 +160,10 @@ fn made(
 }
 
 /// Returns the place of a landing, once for each difference that was ignored.
-fn overlooked(pass: Pass, landing: &Landing) -> Places {
-    let passes: &[Pass] = match (landing.unheaded, pass) {
-        (true, Pass::Exact) => &[Pass::Header],
-        (true, pass) => &[pass, Pass::Header],
+fn overlooked(pass: MatchPass, landing: &LineEdits) -> LandedHunks {
+    let passes: &[MatchPass] = match (landing.unheaded, pass) {
+        (true, MatchPass::Exact) => &[MatchPass::Header],
+        (true, pass) => &[pass, MatchPass::Header],
         (false, pass) => &[pass],
     };
     passes.iter().map(|pass| (first(landing), *pass)).collect()
@@ -171,30 +171,30 @@ fn overlooked(pass: Pass, landing: &Landing) -> Places {
 
 /// Creates the error for a hunk that changes only line ends: a line that is found by its text keeps the file's line
 /// end.
-fn ends(edit: &Edit, hunk: &Hunk) -> Fault {
+fn ends(edit: &FileEdit, hunk: &Hunk) -> PatchFault {
     let what = format!(
         "is unchanged: the hunk at line {} of the patch changes line ends alone, and does not fit to the byte; change them with a command",
         hunk.line
     );
-    Fault { line: hunk.line, ..Fault::at(edit, &edit.path, what) }
+    PatchFault { line: hunk.line, ..PatchFault::at(edit, &edit.path, what) }
 }
 
 /// Returns hunks that seem applied in `text` but whose old lines appear in `after`. It is unclear which of the two is
 /// meant.
-fn revived(text: &Text<'_>, after: &Text<'_>, hunks: &[Hunk], placed: &[Placed]) -> Vec<(usize, Miss)> {
+fn revived(text: &DecodedText<'_>, after: &DecodedText<'_>, hunks: &[Hunk], placed: &[HunkPlacement]) -> Vec<(usize, PlacementMiss)> {
     let doubt = || "its new lines stand there, and its old lines are what another hunk makes".to_owned();
     let seem_done = hunks.iter().zip(placed).enumerate().filter_map(|(index, (hunk, placed))| match placed {
-        Placed::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
+        HunkPlacement::Already(at) if !is_in(text, hunk) && is_in(after, hunk) => Some((index, *at)),
         _ => None,
     });
-    seem_done.map(|(index, at)| (index, Miss::Doubtful(at, doubt()))).collect()
+    seem_done.map(|(index, at)| (index, PlacementMiss::Doubtful(at, doubt()))).collect()
 }
 
-fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss)>) -> Faults {
-    let fault = |(index, miss): (usize, Miss)| {
+fn missed(edit: &FileEdit, text: &DecodedText<'_>, hunks: &[Hunk], misses: Vec<(usize, PlacementMiss)>) -> PatchFaults {
+    let fault = |(index, miss): (usize, PlacementMiss)| {
         let number = (hunks.len() > 1).then_some((index, hunks.len()));
-        let mut fault = Fault::missed(edit, text, number, &hunks[index], &miss);
-        if let Some(Line::Keep(line)) = hunks[index].unsigned.first().map(|at| &hunks[index].lines[*at]) {
+        let mut fault = PatchFault::missed(edit, text, number, &hunks[index], &miss);
+        if let Some(HunkLine::Keep(line)) = hunks[index].unsigned.first().map(|at| &hunks[index].lines[*at]) {
             let line: String = line.chars().take(SHOWN).collect();
             fault.what += &format!("; `{line}` has no sign: begin a line that stays with a space");
         }
@@ -206,16 +206,16 @@ fn missed(edit: &Edit, text: &Text<'_>, hunks: &[Hunk], misses: Vec<(usize, Miss
 /// Reports hunks that fit at their line numbers and may already be applied, if the lines do not decide which.
 fn in_doubt(
     hunks: &[Hunk],
-    placed: Result<Vec<Placed>, Vec<(usize, Miss)>>,
-) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
+    placed: Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>>,
+) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
     let number = |index: usize| hunks[index].at.unwrap_or(1) - 1;
-    let doubt = |index: usize| (index, Miss::Twofold(number(index)));
-    let open = |(index, miss): (usize, Miss)| match miss {
-        Miss::Ambiguous(_) => doubt(index),
+    let doubt = |index: usize| (index, PlacementMiss::FitsAndApplied(number(index)));
+    let open = |(index, miss): (usize, PlacementMiss)| match miss {
+        PlacementMiss::Ambiguous(_) => doubt(index),
         miss => (index, miss),
     };
     let placed = placed.map_err(|misses| misses.into_iter().map(open).collect::<Vec<_>>())?;
-    match placed.iter().position(|placed| matches!(placed, Placed::Already(_))) {
+    match placed.iter().position(|placed| matches!(placed, HunkPlacement::Already(_))) {
         Some(index) => Err(vec![doubt(index)]),
         None => Ok(placed),
     }
@@ -223,11 +223,11 @@ fn in_doubt(
 
 /// Applies `hunks` at their line numbers. The flag tells whether that is certain: they may already be applied.
 fn by_number(
-    edit: &Edit,
+    edit: &FileEdit,
     bytes: &[u8],
     hunks: &[Hunk],
-    effort: &Effort,
-) -> Option<((Vec<u8>, Places), bool)> {
+    effort: &SearchBudget,
+) -> Option<((Vec<u8>, LandedHunks), bool)> {
     let blobs = edit.blobs.as_ref();
     if blobs.is_some_and(|(_, new)| is_called(bytes, new)) {
         return Some(((bytes.to_vec(), Vec::new()), true));
@@ -237,44 +237,44 @@ fn by_number(
     Some((done, known || !may_stand(bytes, hunks, effort)))
 }
 
-fn landing(placed: &Placed) -> Option<(Pass, &Landing)> {
+fn landing(placed: &HunkPlacement) -> Option<(MatchPass, &LineEdits)> {
     match placed {
-        Placed::Here(pass, landing) => Some((*pass, landing)),
-        Placed::Already(_) => None,
+        HunkPlacement::Here(pass, landing) => Some((*pass, landing)),
+        HunkPlacement::Already(_) => None,
     }
 }
 
 /// Returns the first line of the file that a landing changes, counted from 1.
-fn first(landing: &Landing) -> usize {
+fn first(landing: &LineEdits) -> usize {
     let added = landing.adds.first().map(|(at, _)| *at);
     landing.drops.first().copied().into_iter().chain(added).min().unwrap_or(0) + 1
 }
 
 /// Returns true if a hunk has a context line that is not in the file and that an earlier hunk adds.
-fn builds_on_itself(text: &Text<'_>, hunks: &[Hunk]) -> bool {
+fn builds_on_itself(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     let mut added: HashSet<&str> = HashSet::new();
     hunks.iter().take_while(|_| !text.effort().is_spent()).any(|hunk| {
-        let stands_on = |line: &Line| {
-            matches!(line, Line::Keep(kept) if added.contains(kept.as_str()) && text.find(kept).is_empty())
+        let stands_on = |line: &HunkLine| {
+            matches!(line, HunkLine::Keep(kept) if added.contains(kept.as_str()) && text.find(kept).is_empty())
         };
         let builds = hunk.lines.iter().any(stands_on);
         added.extend(hunk.lines.iter().filter_map(|line| match line {
-            Line::Add(text) => Some(text.as_str()),
-            Line::Keep(_) | Line::Drop(_) => None,
+            HunkLine::Add(text) => Some(text.as_str()),
+            HunkLine::Keep(_) | HunkLine::Drop(_) => None,
         }));
         builds
     })
 }
 
 /// Applies hunks one after another, if each is written against the result of the ones before it and then fits exactly.
-fn in_turn(text: &Text<'_>, hunks: &[Hunk], endings: Endings) -> Option<(String, Places)> {
+fn in_turn(text: &DecodedText<'_>, hunks: &[Hunk], endings: LineEndPolicy) -> Option<(String, LandedHunks)> {
     if !builds_on_itself(text, hunks) || hunks.iter().any(|hunk| !hunk.unsigned.is_empty()) {
         return None;
     }
     let (mut text, mut places) = (text.clone(), Vec::new());
     for hunk in hunks {
         let placed = place(&text, std::slice::from_ref(hunk)).ok()?;
-        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= Pass::Trailing)?;
+        let (pass, landing) = placed.first().and_then(landing).filter(|(pass, _)| *pass <= MatchPass::Trailing)?;
         places.extend(overlooked(pass, landing));
         text = text.rewritten(rewrite(&text, &[landing], endings));
     }

@@ -4,25 +4,25 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use crate::text::{Illegible, Text};
+use crate::text::{TextCodecError, DecodedText};
 
 /// The time limit of the line diff. After it, the rest is compared coarsely.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Encodes `content` like the file `before`. An encoding that cannot represent it is an error, never a silent
 /// conversion.
-pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, Illegible> {
-    match Text::read(before) {
+pub(crate) fn written_like(content: &str, before: &[u8]) -> Result<Vec<u8>, TextCodecError> {
+    match DecodedText::read(before) {
         Ok(text) => text.write(with_ends(text.unmarked(content), &text)),
         // A binary file has no text properties to keep.
-        Err(Illegible::Binary) => Ok(content.as_bytes().to_vec()),
+        Err(TextCodecError::Binary) => Ok(content.as_bytes().to_vec()),
         Err(fault) => Err(fault),
     }
 }
 
 /// Gives `content` the file's line ends, unless it has `\r` itself. Unchanged lines keep their line ends; replaced
 /// lines pass theirs on.
-fn with_ends(content: &str, text: &Text<'_>) -> String {
+fn with_ends(content: &str, text: &DecodedText<'_>) -> String {
     if content.contains('\r') || (0..text.len()).all(|at| matches!(text.ending(at), "\n" | "")) {
         return content.to_owned();
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use patch::{Change, Disk, Milestone, Patch, Plan, Step};
+use patch::{FileChange, DiskTree, CommitMilestone, ParsedPatch, PatchPlan, CommitStep};
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
@@ -112,12 +112,12 @@ fn argument(payload: &ToolPayload) -> &'static str {
 struct Applying {
     /// The patch as the model wrote it.
     text: String,
-    patch: Patch,
+    patch: ParsedPatch,
     paths: Vec<PathBuf>,
     intent: Intent,
     edits: Arc<Edits>,
     /// The plan that the user was shown when asked.
-    shown: OnceLock<Plan>,
+    shown: OnceLock<PatchPlan>,
     called_as: CalledAs,
 }
 
@@ -133,7 +133,7 @@ impl Attempt for Applying {
                 let reach = Arc::clone(permit.reach());
                 let (disk, denied) = open(&place, move |real| reach.judge(real))?;
                 let (located, spelling) = Spelling::of(&patch, &permit, &place)?;
-                let plan = Plan::of(&located, &disk).map_err(|failure| failure.to_string());
+                let plan = PatchPlan::of(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
                     disk.check(&plan.steps()).map(|()| plan).map_err(|refusal| refusal.what)
                 });
@@ -187,11 +187,11 @@ impl Attempt for Applying {
 
 /// The data that the worker thread needs.
 struct Work {
-    patch: Patch,
+    patch: ParsedPatch,
     permit: Permit,
     cx: Cx,
     edits: Arc<Edits>,
-    shown: Option<Plan>,
+    shown: Option<PatchPlan>,
     called_as: CalledAs,
 }
 
@@ -202,7 +202,7 @@ impl Work {
         let (disk, denied) = writable(cx.place(), &permit)?;
         let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
         let blocked = || denial(&denied).map(ToolError::Blocked);
-        let plan = match Plan::of(&patch, &disk) {
+        let plan = match PatchPlan::of(&patch, &disk) {
             Ok(plan) => plan,
             Err(failure) => {
                 let mut why = failure.to_string();
@@ -231,8 +231,8 @@ impl Work {
         }
         let kinds: HashMap<&str, char> =
             plan.told().map(|change| (change.path.as_str(), change.letter())).collect();
-        let mut tell = |milestone: Milestone<'_>| {
-            let Milestone::Placed(step) = milestone else { return };
+        let mut tell = |milestone: CommitMilestone<'_>| {
+            let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
                 cx.tell(Notice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
             }
@@ -257,7 +257,7 @@ impl Work {
 }
 
 /// Returns the reason for refusing `steps` if they would turn a directory into a git directory.
-pub(crate) fn lays_out_git(steps: &[Step], permit: &Permit, cwd: &Path) -> Option<String> {
+pub(crate) fn lays_out_git(steps: &[CommitStep], permit: &Permit, cwd: &Path) -> Option<String> {
     let directory = laid_out(steps, cwd, &permit.confinement()?.writable)?;
     let name = directory.display();
     Some(format!(
@@ -271,7 +271,7 @@ pub(crate) fn denial(denied: &Denied) -> Option<Denial> {
 }
 
 /// Opens the tree that `permit` allows to change.
-pub(crate) fn writable(place: &Place, permit: &Permit) -> Result<(Disk, Denied), ToolError> {
+pub(crate) fn writable(place: &Place, permit: &Permit) -> Result<(DiskTree, Denied), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
@@ -287,10 +287,10 @@ fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
 fn open(
     place: &Place,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
-) -> Result<(Disk, Denied), ToolError> {
+) -> Result<(DiskTree, Denied), ToolError> {
     let denied = Denied::default();
     let noted = Arc::clone(&denied);
-    let disk = Disk::at(&place.cwd)
+    let disk = DiskTree::at(&place.cwd)
         .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
     let disk = disk.advising(LINKED).judged_by(Arc::new(move |real, _access| {
         judge(real).map_err(|denial| {
@@ -326,7 +326,7 @@ struct Spelling {
 
 impl Spelling {
     /// Returns the patch with every path replaced by its real location, and the mapping back.
-    fn of(patch: &Patch, permit: &Permit, place: &Place) -> Result<(Patch, Self), ToolError> {
+    fn of(patch: &ParsedPatch, permit: &Permit, place: &Place) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename(|path| match place.path("input", path) {
@@ -356,7 +356,7 @@ impl Spelling {
     }
 
     /// Returns the plan with the patch's spellings.
-    fn plan(&self, plan: &Plan) -> Plan {
+    fn plan(&self, plan: &PatchPlan) -> PatchPlan {
         let mut plan = plan.clone();
         for change in &mut plan.changes {
             change.path = self.back(&change.path);
@@ -375,11 +375,11 @@ impl Spelling {
     }
 }
 
-fn is_stale(edits: &Edits, disk: &Disk, path: &str) -> bool {
+fn is_stale(edits: &Edits, disk: &DiskTree, path: &str) -> bool {
     disk.stamp(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
 }
 
-fn remember(edits: &Edits, disk: &Disk, change: &Change) {
+fn remember(edits: &Edits, disk: &DiskTree, change: &FileChange) {
     if let Some((real, stamp)) = disk.stamp(&change.path) {
         edits.made(&real, stamp);
     }
@@ -390,7 +390,7 @@ fn had_changed(path: &str) -> String {
 }
 
 /// Builds the output that reports the changes.
-fn report(plan: &Plan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
+fn report(plan: &PatchPlan, called_as: CalledAs, notes: &[String], told: &[String]) -> ToolOutput {
     let begun = if plan.changes.is_empty() { "Nothing was changed:" } else { "Applied:" };
     let mut text = format!("{begun}\n{}", called_as.told(plan.clone()));
     for line in notes {
@@ -402,7 +402,7 @@ fn report(plan: &Plan, called_as: CalledAs, notes: &[String], told: &[String]) -
     for sentence in told {
         let _ = write!(text, "\n{sentence}");
     }
-    let file = |change: &Change| json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from});
+    let file = |change: &FileChange| json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from});
     let files: Vec<_> = plan.told().map(file).collect();
     ToolOutput::text(text).with_structured(json!({"changes": files}))
 }

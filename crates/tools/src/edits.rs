@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use exec::fs::FileHandle;
-use patch::Stamp;
+use patch::FileVersion;
 
 /// The most files that are tracked. Beyond it, all are forgotten, and no change is reported.
 const REMEMBERED: usize = 10_000;
@@ -28,8 +28,8 @@ struct Seen {
     modified: i128,
 }
 
-impl From<Stamp> for Seen {
-    fn from(stamp: Stamp) -> Self {
+impl From<FileVersion> for Seen {
+    fn from(stamp: FileVersion) -> Self {
         Self { identity: (stamp.dev, stamp.ino), size: stamp.size, modified: stamp.mtime }
     }
 }
@@ -64,7 +64,7 @@ impl Edits {
     }
 
     /// Records that the model has written the file at the real path `path`.
-    pub(crate) fn made(&self, path: &Path, stamp: Stamp) {
+    pub(crate) fn made(&self, path: &Path, stamp: FileVersion) {
         self.note(path, stamp.into());
     }
 
@@ -77,7 +77,7 @@ impl Edits {
     }
 
     /// Returns true if the model has seen another version of the file than `now`.
-    pub(crate) fn is_stale(&self, path: &Path, now: Stamp) -> bool {
+    pub(crate) fn is_stale(&self, path: &Path, now: FileVersion) -> bool {
         self.lock().get(path).is_some_and(|then| *then != Seen::from(now))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use patch::Step;
+use patch::CommitStep;
 
 /// The entries that make a git directory.
 const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
@@ -13,7 +13,7 @@ const LAYOUT: [&str; 3] = ["HEAD", "objects", "refs"];
 ///
 /// A hand-made git directory would make the user's next `git status` there run the programs that its configuration
 /// names.
-pub(crate) fn laid_out(steps: &[Step], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn laid_out(steps: &[CommitStep], cwd: &Path, roots: &[PathBuf]) -> Option<PathBuf> {
     let files: Vec<PathBuf> =
         steps.iter().filter(|step| step.put.is_some()).map(|step| cwd.join(&step.path)).collect();
     let is_there = |path: &Path| exec::fs::real(path).is_ok();
@@ -41,7 +41,7 @@ pub(crate) fn laid_out(steps: &[Step], cwd: &Path, roots: &[PathBuf]) -> Option<
 mod tests {
     use std::sync::Arc;
 
-    use patch::Put;
+    use patch::NewFile;
 
     use super::*;
 
@@ -57,13 +57,13 @@ mod tests {
         for file in ["bare/HEAD", "given/HEAD"] {
             workspace.file(file, "ref: refs/heads/main\n");
         }
-        let step = |path: &&str| Step {
+        let step = |path: &&str| CommitStep {
             path: (*path).to_owned(),
             found: None,
-            put: Some(Put { bytes: Arc::default(), executable: None, like: None }),
+            put: Some(NewFile { bytes: Arc::default(), executable: None, like: None }),
         };
         let laid_out = |paths: &[&str]| {
-            let steps: Vec<Step> = paths.iter().map(step).collect();
+            let steps: Vec<CommitStep> = paths.iter().map(step).collect();
             let found = laid_out(&steps, &root, &[root.clone(), root.join("given")]);
             found.map(|found| found.strip_prefix(&root).unwrap().to_string_lossy().into_owned())
         };

@@ -1,6 +1,6 @@
 //! `write_file`: an alias of `apply_patch` with its own arguments and wording.
 
-use patch::Plan;
+use patch::PatchPlan;
 use serde_json::{Map, Value};
 use tool::{ToolError, ToolPayload};
 
@@ -56,7 +56,7 @@ impl CalledAs {
     }
 
     /// Describes the changes of `plan`, and the files that already have the wanted content.
-    pub(crate) fn told(self, mut plan: Plan) -> String {
+    pub(crate) fn told(self, mut plan: PatchPlan) -> String {
         match self {
             Self::ApplyPatch => plan.to_string(),
             Self::WriteFile => {

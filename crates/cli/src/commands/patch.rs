@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use anstyle::{AnsiColor, Style};
 use exec::machine::ThisMachine;
 use serde_json::json;
-use toolgate::patch::{self, Disk, Format, Milestone, Outcome, Pass, Plan, Recovered};
+use toolgate::patch::{self, DiskTree, PatchTextFormat, CommitMilestone, RecoveryOutcome, MatchPass, PatchPlan, RecoveredCommit};
 use toolgate::{Machine, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Ok(parsed) => parsed,
         Err(fault) => return refuse(args, &fault.to_string()),
     };
-    let disk = Disk::at(&directory)
+    let disk = DiskTree::at(&directory)
         .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?
         .breaking_links(args.break_links)
         .advising("`--break-links` changes it under this name alone");
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
     let mut progress = screen::ProgressLine::of("patch");
     let tick = || progress.say(&tally.to_string());
     let done = screen::ticking(screen::ProgressLine::EVERY, tick, || {
-        let plan = Plan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
+        let plan = PatchPlan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.steps();
         tally.all.store(steps.len(), Relaxed);
         let done = match args.dry_run {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
 
 /// Warns about changed files that take effect on this machine by themselves: the patch may come from a
 /// stranger.
-fn taking_effect(root: &Path, plan: &Plan) {
+fn taking_effect(root: &Path, plan: &PatchPlan) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let machine = ThisMachine::new("", vec![root.to_owned()]).at_home(home);
     for change in plan.told() {
@@ -95,7 +95,7 @@ fn taking_effect(root: &Path, plan: &Plan) {
 
 /// Returns a hint if a missing path of the patch exists below the top of the repository, which git's paths
 /// are relative to.
-fn seen_from_top(root: &Path, patch: &patch::Patch) -> Option<String> {
+fn seen_from_top(root: &Path, patch: &patch::ParsedPatch) -> Option<String> {
     let top = root.ancestors().skip(1).find(|above| above.join(".git").exists())?;
     let is_there = |path: &&str| !root.join(path).exists() && top.join(path).exists();
     let path = patch.paths().find(is_there)?;
@@ -112,14 +112,14 @@ fn mended(records: &Path) -> Result<(), CliFault> {
     made.map_err(|error| {
         unusable(io::Error::new(error.kind(), format!("`{}` cannot be used: {error}", records.display())))
     })?;
-    for Recovered { files, outcome, record } in patch::recover(records).map_err(unusable)? {
+    for RecoveredCommit { files, outcome, record } in patch::recover(records).map_err(unusable)? {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let what = match outcome {
-            Outcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
-            Outcome::Forward => {
+            RecoveryOutcome::Back => format!("an edit was stopped half-way; it was taken back: {}", names.join(", ")),
+            RecoveryOutcome::Forward => {
                 format!("an edit was stopped half-way; it was finished: {}", names.join(", "))
             }
-            Outcome::Left(why) => {
+            RecoveryOutcome::Left(why) => {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())
             }
         };
@@ -138,10 +138,10 @@ struct PatchProgress {
 }
 
 impl PatchProgress {
-    fn count(&self, milestone: Milestone<'_>) {
+    fn count(&self, milestone: CommitMilestone<'_>) {
         let counter = match milestone {
-            Milestone::Written(_) => &self.written,
-            Milestone::Placed(_) => &self.placed,
+            CommitMilestone::Written(_) => &self.written,
+            CommitMilestone::Placed(_) => &self.placed,
         };
         counter.fetch_add(1, Relaxed);
     }
@@ -170,13 +170,13 @@ fn judge(root: &Path, real: &Path) -> Result<(), String> {
     }
 }
 
-fn format(format: PatchFormat) -> Option<Format> {
+fn format(format: PatchFormat) -> Option<PatchTextFormat> {
     match format {
         PatchFormat::Auto => None,
-        PatchFormat::Envelope => Some(Format::Envelope),
-        PatchFormat::Unified => Some(Format::Unified),
-        PatchFormat::Replace => Some(Format::Replace),
-        PatchFormat::Files => Some(Format::Files),
+        PatchFormat::Envelope => Some(PatchTextFormat::Envelope),
+        PatchFormat::Unified => Some(PatchTextFormat::Unified),
+        PatchFormat::Replace => Some(PatchTextFormat::Replace),
+        PatchFormat::Files => Some(PatchTextFormat::Files),
     }
 }
 
@@ -231,13 +231,13 @@ fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     Ok(ExitCode::FAILURE)
 }
 
-fn told(args: &args::PatchArgs, plan: &Plan) -> Result<(), CliFault> {
+fn told(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault> {
     if args.json {
-        let file = |change: &patch::Change| {
+        let file = |change: &patch::FileChange| {
             let places: Vec<_> = change
                 .landed
                 .iter()
-                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks(), "already": *pass == Pass::Done}))
+                .map(|(line, pass)| json!({"line": line, "overlooked": pass.overlooks(), "already": *pass == MatchPass::Done}))
                 .collect();
             json!({"kind": change.letter().to_string(), "path": change.path, "from": change.from, "replaced": change.replaces(), "places": places})
         };
@@ -287,11 +287,11 @@ mod tests {
     fn who_waits_is_told_how_far_it_is() {
         let tally = PatchProgress::default();
         assert_eq!(tally.to_string(), "looking where its lines are");
-        let step = patch::Step { path: "a.txt".to_owned(), found: None, put: None };
+        let step = patch::CommitStep { path: "a.txt".to_owned(), found: None, put: None };
         tally.all.store(3, Relaxed);
-        tally.count(Milestone::Written(&step));
+        tally.count(CommitMilestone::Written(&step));
         assert_eq!(tally.to_string(), "1 of 3 files written");
-        tally.count(Milestone::Placed(&step));
+        tally.count(CommitMilestone::Placed(&step));
         assert_eq!(tally.to_string(), "1 of 3 files in place");
     }
 }

@@ -1,9 +1,9 @@
 //! A seeded random number generator.
 
 /// A random number generator (splitmix64).
-pub(crate) struct Chance(u64);
+pub(crate) struct CaseRandom(u64);
 
-impl Chance {
+impl CaseRandom {
     /// Creates the generator of `seed` for the case `number`.
     pub(crate) fn of(seed: u64, number: usize) -> Self {
         let mut chance = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number as u64);

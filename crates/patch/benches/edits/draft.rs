@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
-use crate::chance::Chance;
-use crate::histories::Revision;
+use crate::chance::CaseRandom;
+use crate::histories::FileRevision;
 
 /// The number of context lines on each side.
 const AROUND: usize = 3;
@@ -14,16 +14,16 @@ const MOST_PARTS: usize = 4;
 
 /// A line of the file before, after, or both.
 #[derive(Clone)]
-pub(crate) struct Cell {
+pub(crate) struct DraftLine {
     pub(crate) id: usize,
     pub(crate) text: String,
-    pub(crate) there: There,
-    pub(crate) ending: Ending,
+    pub(crate) there: LinePresence,
+    pub(crate) ending: DraftLineEnd,
 }
 
 /// The presence of a line before and after the change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum There {
+pub(crate) enum LinePresence {
     Both,
     Before,
     After,
@@ -33,7 +33,7 @@ pub(crate) enum There {
 
 /// The line end of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum DraftLineEnd {
     Unix,
     Windows,
     /// Either is accepted.
@@ -42,7 +42,7 @@ pub(crate) enum Ending {
 
 /// The sign of a line in a patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum LineSign {
     Keep,
     Drop,
     Add,
@@ -50,8 +50,8 @@ pub(crate) enum Sign {
 
 /// A line of a patch.
 #[derive(Clone)]
-pub(crate) struct Said {
-    pub(crate) sign: Sign,
+pub(crate) struct PatchLine {
+    pub(crate) sign: LineSign,
     pub(crate) text: String,
     /// The file's line that this line refers to.
     pub(crate) cell: Option<usize>,
@@ -59,17 +59,17 @@ pub(crate) struct Said {
 
 /// A hunk.
 #[derive(Clone, Default)]
-pub(crate) struct Part {
-    pub(crate) lines: Vec<Said>,
+pub(crate) struct DraftHunk {
+    pub(crate) lines: Vec<PatchLine>,
     pub(crate) headers: Vec<String>,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: HunkNumbers,
     /// True if the file already has the hunk's result.
     pub(crate) done: bool,
 }
 
 /// The line numbers of a hunk in a unified diff.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Numbers {
+pub(crate) enum HunkNumbers {
     #[default]
     Right,
     /// Off by this many lines.
@@ -81,7 +81,7 @@ pub(crate) enum Numbers {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
+pub(crate) enum DraftFormat {
     Envelope,
     Unified,
     Replace,
@@ -89,7 +89,7 @@ pub(crate) enum Format {
 
 /// The wrapper around the patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrap {
+pub(crate) enum PatchWrapper {
     None,
     Fence(&'static str),
     Heredoc(&'static str),
@@ -98,7 +98,7 @@ pub(crate) enum Wrap {
 
 /// The expected result.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
+pub(crate) enum CaseGoal {
     Lands,
     Refused,
     Already,
@@ -106,9 +106,9 @@ pub(crate) enum Goal {
 
 /// The writing style of the patch.
 #[derive(Clone)]
-pub(crate) struct Manner {
-    pub(crate) format: Format,
-    pub(crate) wrap: Wrap,
+pub(crate) struct WritingStyle {
+    pub(crate) format: DraftFormat,
+    pub(crate) wrap: PatchWrapper,
     /// The patch has Windows line ends.
     pub(crate) windows: bool,
     /// Blank context lines have no leading space.
@@ -120,12 +120,12 @@ pub(crate) struct Manner {
 }
 
 #[derive(Clone)]
-pub(crate) struct Draft {
+pub(crate) struct CaseDraft {
     pub(crate) path: String,
-    pub(crate) cells: Vec<Cell>,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) manner: Manner,
-    pub(crate) goal: Goal,
+    pub(crate) cells: Vec<DraftLine>,
+    pub(crate) parts: Vec<DraftHunk>,
+    pub(crate) manner: WritingStyle,
+    pub(crate) goal: CaseGoal,
     pub(crate) bom: bool,
     /// The last line has no newline.
     pub(crate) bare: bool,
@@ -135,9 +135,9 @@ pub(crate) struct Draft {
     pub(crate) doubt: bool,
 }
 
-impl Draft {
+impl CaseDraft {
     /// Creates a draft from some hunks of `revision`.
-    pub(crate) fn of(revision: &Revision, format: Format, chance: &mut Chance) -> Option<Self> {
+    pub(crate) fn of(revision: &FileRevision, format: DraftFormat, chance: &mut CaseRandom) -> Option<Self> {
         let bare = !revision.old.ends_with('\n');
         if bare == revision.new.ends_with('\n') {
             return None;
@@ -147,7 +147,7 @@ impl Draft {
             .groups
             .get_or_init(|| group_diff_ops(capture_diff_slices(Algorithm::Patience, &old, &new), AROUND));
         let first = chance.below(groups.len());
-        let most = if format == Format::Replace { 1 } else { 1 + chance.below(MOST_PARTS) };
+        let most = if format == DraftFormat::Replace { 1 } else { 1 + chance.below(MOST_PARTS) };
         let groups = groups.get(first..(first + most).min(groups.len()))?;
         let said = |group: &Vec<DiffOp>| {
             group.iter().map(|op| op.old_range().len() + op.new_range().len()).sum::<usize>() <= MOST_SAID
@@ -155,20 +155,20 @@ impl Draft {
         if groups.is_empty() || !groups.iter().all(said) {
             return None;
         }
-        let ending = if revision.old.contains("\r\n") { Ending::Windows } else { Ending::Unix };
-        let mut making = Making { old: &old, new: &new, ending, cells: Vec::new(), taken: 0 };
-        let parts: Vec<Part> = groups.iter().map(|group| making.part(group)).collect();
+        let ending = if revision.old.contains("\r\n") { DraftLineEnd::Windows } else { DraftLineEnd::Unix };
+        let mut making = DraftBuilder { old: &old, new: &new, ending, cells: Vec::new(), taken: 0 };
+        let parts: Vec<DraftHunk> = groups.iter().map(|group| making.part(group)).collect();
         making.keep_until(old.len());
-        let manner = Manner {
+        let manner = WritingStyle {
             format,
-            wrap: Wrap::None,
+            wrap: PatchWrapper::None,
             windows: false,
             tight: false,
             marks_bare: chance.once_in(2),
             ended: chance.once_in(2),
         };
         let path = revision.path.split_once('/').map_or(&*revision.path, |(_, path)| path).to_owned();
-        let (goal, cells) = (Goal::Lands, making.cells);
+        let (goal, cells) = (CaseGoal::Lands, making.cells);
         let draft =
             Self { path, cells, parts, manner, goal, bom: false, bare, shuffled: false, doubt: false };
         Some(draft.without_mark())
@@ -190,8 +190,8 @@ impl Draft {
     }
 
     /// Returns the lines that are in the file before the change.
-    pub(crate) fn rows(&self) -> Vec<&Cell> {
-        self.cells.iter().filter(|cell| cell.there != There::After).collect()
+    pub(crate) fn rows(&self) -> Vec<&DraftLine> {
+        self.cells.iter().filter(|cell| cell.there != LinePresence::After).collect()
     }
 
     /// Returns the index of a line in the file.
@@ -199,11 +199,11 @@ impl Draft {
         self.rows().iter().position(|cell| cell.id == id)
     }
 
-    pub(crate) fn cell_mut(&mut self, id: usize) -> Option<&mut Cell> {
+    pub(crate) fn cell_mut(&mut self, id: usize) -> Option<&mut DraftLine> {
         self.cells.iter_mut().find(|cell| cell.id == id)
     }
 
-    pub(crate) fn cell(&self, id: usize) -> Option<&Cell> {
+    pub(crate) fn cell(&self, id: usize) -> Option<&DraftLine> {
         self.cells.iter().find(|cell| cell.id == id)
     }
 
@@ -219,18 +219,18 @@ impl Draft {
         for (at, cell) in rows.iter().enumerate() {
             whole.push_str(&cell.text);
             if at + 1 < rows.len() || !self.bare {
-                whole.push_str(if cell.ending == Ending::Windows { "\r\n" } else { "\n" });
+                whole.push_str(if cell.ending == DraftLineEnd::Windows { "\r\n" } else { "\n" });
             }
         }
         whole.into_bytes()
     }
 
     /// Returns the expected lines of the result; `open` includes the optional ones.
-    pub(crate) fn wanted(&self, open: bool) -> Vec<&Cell> {
-        let stays = |cell: &&Cell| match cell.there {
-            There::Both | There::After => true,
-            There::Before => false,
-            There::Open => open,
+    pub(crate) fn wanted(&self, open: bool) -> Vec<&DraftLine> {
+        let stays = |cell: &&DraftLine| match cell.there {
+            LinePresence::Both | LinePresence::After => true,
+            LinePresence::Before => false,
+            LinePresence::Open => open,
         };
         self.cells.iter().filter(stays).collect()
     }
@@ -246,16 +246,16 @@ impl Draft {
         let wanted = self.wanted(open);
         let last_before = self.rows().last().map(|cell| cell.id);
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        let fits = |(at, (line, cell)): (usize, (&&str, &&Cell))| {
+        let fits = |(at, (line, cell)): (usize, (&&str, &&DraftLine))| {
             let Some(rest) = line.strip_prefix(cell.text.as_str()) else { return false };
             let last = at + 1 == lines.len();
             // An envelope cannot mark a new last line without a newline. A line that was not the last had one.
-            let was_inner = cell.there != There::After && Some(cell.id) != last_before;
-            let may_end = !last || !self.bare || was_inner || cell.there == There::After && !self.says_bare();
+            let was_inner = cell.there != LinePresence::After && Some(cell.id) != last_before;
+            let may_end = !last || !self.bare || was_inner || cell.there == LinePresence::After && !self.says_bare();
             match rest {
                 "" => last && self.bare,
-                "\n" => may_end && cell.ending != Ending::Windows,
-                "\r\n" => may_end && cell.ending != Ending::Unix,
+                "\n" => may_end && cell.ending != DraftLineEnd::Windows,
+                "\r\n" => may_end && cell.ending != DraftLineEnd::Unix,
                 _ => false,
             }
         };
@@ -265,9 +265,9 @@ impl Draft {
     /// Returns true if the patch says that the last line has no newline.
     pub(crate) fn says_bare(&self) -> bool {
         match self.manner.format {
-            Format::Envelope => false,
-            Format::Unified => self.manner.marks_bare,
-            Format::Replace => !self.manner.ended,
+            DraftFormat::Envelope => false,
+            DraftFormat::Unified => self.manner.marks_bare,
+            DraftFormat::Replace => !self.manner.ended,
         }
     }
 }
@@ -277,62 +277,62 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 /// Builds draft lines from a revision, from the top.
-struct Making<'a> {
+struct DraftBuilder<'a> {
     old: &'a [&'a str],
     new: &'a [&'a str],
-    ending: Ending,
-    cells: Vec<Cell>,
+    ending: DraftLineEnd,
+    cells: Vec<DraftLine>,
     /// The number of old lines already converted.
     taken: usize,
 }
 
-impl Making<'_> {
-    fn push(&mut self, text: &str, there: There) -> usize {
+impl DraftBuilder<'_> {
+    fn push(&mut self, text: &str, there: LinePresence) -> usize {
         let id = self.cells.len();
-        self.cells.push(Cell { id, text: text.to_owned(), there, ending: self.ending });
+        self.cells.push(DraftLine { id, text: text.to_owned(), there, ending: self.ending });
         id
     }
 
     fn keep_until(&mut self, end: usize) {
         for at in self.taken..end {
-            self.push(self.old[at], There::Both);
+            self.push(self.old[at], LinePresence::Both);
         }
         self.taken = self.taken.max(end);
     }
 
-    fn part(&mut self, group: &[DiffOp]) -> Part {
-        let mut part = Part::default();
+    fn part(&mut self, group: &[DiffOp]) -> DraftHunk {
+        let mut part = DraftHunk::default();
         for op in group {
             self.keep_until(op.old_range().start);
             let (sign, there) = match op.tag() {
-                DiffTag::Equal => (Sign::Keep, There::Both),
-                DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => (Sign::Drop, There::Before),
+                DiffTag::Equal => (LineSign::Keep, LinePresence::Both),
+                DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => (LineSign::Drop, LinePresence::Before),
             };
             for at in op.old_range() {
                 let cell = Some(self.push(self.old[at], there));
-                part.lines.push(Said { sign, text: self.old[at].to_owned(), cell });
+                part.lines.push(PatchLine { sign, text: self.old[at].to_owned(), cell });
             }
             self.taken = op.old_range().end;
-            if sign == Sign::Keep {
+            if sign == LineSign::Keep {
                 continue;
             }
             for at in op.new_range() {
-                let cell = Some(self.push(self.new[at], There::After));
-                part.lines.push(Said { sign: Sign::Add, text: self.new[at].to_owned(), cell });
+                let cell = Some(self.push(self.new[at], LinePresence::After));
+                part.lines.push(PatchLine { sign: LineSign::Add, text: self.new[at].to_owned(), cell });
             }
         }
         part
     }
 }
 
-impl Part {
+impl DraftHunk {
     /// Returns the old lines of the hunk.
-    pub(crate) fn old(&self) -> impl Iterator<Item = &Said> {
-        self.lines.iter().filter(|said| said.sign != Sign::Add)
+    pub(crate) fn old(&self) -> impl Iterator<Item = &PatchLine> {
+        self.lines.iter().filter(|said| said.sign != LineSign::Add)
     }
 
     /// Returns the indices of specific lines with this `sign`.
-    pub(crate) fn telling(&self, sign: Sign) -> Vec<usize> {
+    pub(crate) fn telling(&self, sign: LineSign) -> Vec<usize> {
         let tells = |at: &usize| self.lines[*at].sign == sign && is_telling(&self.lines[*at].text);
         (0..self.lines.len()).filter(tells).collect()
     }

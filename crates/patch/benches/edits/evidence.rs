@@ -5,12 +5,12 @@
 //! place has. The first level that matches at the right place is the evidence. The case is recoverable if only one
 //! place matches. It is also recoverable if the header, a right line number or the order of the hunks leaves one place.
 
-use crate::draft::{Draft, Format, Goal, Numbers, Part, Sign, indent, is_telling};
+use crate::draft::{CaseDraft, DraftFormat, CaseGoal, HunkNumbers, DraftHunk, LineSign, indent, is_telling};
 use crate::patches;
 
 /// The evidence for the place of a patch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Evidence {
+pub(crate) enum PlaceEvidence {
     /// Exactly one place.
     Enough,
     /// No place or several, or the damage removed what the change depends on.
@@ -20,20 +20,20 @@ pub(crate) enum Evidence {
 }
 
 /// Weighs the evidence of `draft`.
-pub(crate) fn weigh(draft: &Draft) -> Evidence {
+pub(crate) fn weigh(draft: &CaseDraft) -> PlaceEvidence {
     match draft.goal {
-        Goal::Lands => {}
-        Goal::Already => {
+        CaseGoal::Lands => {}
+        CaseGoal::Already => {
             let all = draft.parts.iter().map(|part| applied(draft, part));
-            return all.max().unwrap_or(Evidence::Short);
+            return all.max().unwrap_or(PlaceEvidence::Short);
         }
-        Goal::Refused => return if fits_elsewhere(draft) { Evidence::Misleading } else { Evidence::Enough },
+        CaseGoal::Refused => return if fits_elsewhere(draft) { PlaceEvidence::Misleading } else { PlaceEvidence::Enough },
     }
     let mut all: Vec<Vec<usize>> = Vec::new();
     for part in &draft.parts {
         if part.done {
             match applied(draft, part) {
-                Evidence::Enough => continue,
+                PlaceEvidence::Enough => continue,
                 less => return less,
             }
         }
@@ -45,24 +45,24 @@ pub(crate) fn weigh(draft: &Draft) -> Evidence {
     let alone = all.iter().all(|places| places.len() == 1);
     // Only their order could place these hunks, and they are out of order.
     if draft.shuffled && !alone {
-        return Evidence::Misleading;
+        return PlaceEvidence::Misleading;
     }
-    if !draft.doubt && (alone || ways(&all) == 1) { Evidence::Enough } else { Evidence::Short }
+    if !draft.doubt && (alone || ways(&all) == 1) { PlaceEvidence::Enough } else { PlaceEvidence::Short }
 }
 
 /// The strictness of a line comparison.
 #[derive(Clone, Copy)]
-enum Level {
+enum CompareLevel {
     Exact,
     Trimmed,
     Plain,
 }
 
-fn shape(level: Level, line: &str) -> String {
+fn shape(level: CompareLevel, line: &str) -> String {
     match level {
-        Level::Exact => line.to_owned(),
-        Level::Trimmed => line.trim().to_owned(),
-        Level::Plain => plain(line),
+        CompareLevel::Exact => line.to_owned(),
+        CompareLevel::Trimmed => line.trim().to_owned(),
+        CompareLevel::Plain => plain(line),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn plain(line: &str) -> String {
 }
 
 /// Returns the places where a hunk may belong, including the right one.
-fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
+fn places(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEvidence> {
     let rows = draft.rows();
     let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
     let truth = part.old().enumerate().find_map(|(at, said)| Some(draft.row(said.cell?)?.checked_sub(at)));
@@ -88,13 +88,13 @@ fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
             rows[row..].iter().map(|cell| &cell.text).zip(&old).filter(|(there, old)| there == old)
         };
         if !old.is_empty() && (0..rows.len()).any(|row| stands(row).count() == old.len()) {
-            return Err(Evidence::Misleading);
+            return Err(PlaceEvidence::Misleading);
         }
         // The hunk only adds lines and has no context.
-        let told = draft.manner.format == Format::Unified && part.numbers == Numbers::Right;
-        return if told { Ok(vec![patches::start(draft, part)]) } else { Err(Evidence::Short) };
+        let told = draft.manner.format == DraftFormat::Unified && part.numbers == HunkNumbers::Right;
+        return if told { Ok(vec![patches::start(draft, part)]) } else { Err(PlaceEvidence::Short) };
     };
-    for level in [Level::Exact, Level::Trimmed, Level::Plain] {
+    for level in [CompareLevel::Exact, CompareLevel::Trimmed, CompareLevel::Plain] {
         let file: Vec<String> = rows.iter().map(|cell| shape(level, &cell.text)).collect();
         let said: Vec<String> = old.iter().map(|line| shape(level, line)).collect();
         let found: Vec<usize> = (0..(file.len() + 1).saturating_sub(said.len()))
@@ -102,23 +102,23 @@ fn places(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
             .collect();
         if truth.is_some_and(|truth| found.contains(&truth)) {
             let truth = truth.unwrap_or(0);
-            if matches!(level, Level::Exact) && draft.manner.format == Format::Replace {
+            if matches!(level, CompareLevel::Exact) && draft.manner.format == DraftFormat::Replace {
                 return Ok(occurrences(draft, found));
             }
             return narrowed(draft, part, found, truth);
         }
         if !found.is_empty() {
-            return Err(Evidence::Misleading);
+            return Err(PlaceEvidence::Misleading);
         }
     }
     if !stands_unspaced(draft, &old).is_empty() && !truly_unspaced(draft, part) {
-        return Err(Evidence::Misleading);
+        return Err(PlaceEvidence::Misleading);
     }
     by_anchors(draft, part)
 }
 
 /// Returns the rows where the non-blank lines stand one after another, ignoring blank lines.
-fn stands_unspaced(draft: &Draft, old: &[&str]) -> Vec<usize> {
+fn stands_unspaced(draft: &CaseDraft, old: &[&str]) -> Vec<usize> {
     let rows = draft.rows();
     let file: Vec<String> =
         rows.iter().map(|cell| plain(&cell.text)).filter(|line| !line.is_empty()).collect();
@@ -129,21 +129,21 @@ fn stands_unspaced(draft: &Draft, old: &[&str]) -> Vec<usize> {
 }
 
 /// Returns true if the non-blank lines of a hunk stand one after another at the right place, ignoring blank lines.
-fn truly_unspaced(draft: &Draft, part: &Part) -> bool {
+fn truly_unspaced(draft: &CaseDraft, part: &DraftHunk) -> bool {
     let rows = draft.rows();
     let said: Vec<_> = part.old().filter(|said| !plain(&said.text).is_empty()).collect();
     let places: Option<Vec<usize>> = said.iter().map(|said| draft.row(said.cell?)).collect();
     let Some(places) = places else { return false };
-    let same = |(said, row): (&&crate::draft::Said, &usize)| plain(&said.text) == plain(&rows[*row].text);
+    let same = |(said, row): (&&crate::draft::PatchLine, &usize)| plain(&said.text) == plain(&rows[*row].text);
     let together =
         |pair: &[usize]| rows[pair[0] + 1..pair[1]].iter().all(|cell| plain(&cell.text).is_empty());
     said.iter().zip(&places).all(same) && places.windows(2).all(|pair| pair[0] < pair[1] && together(pair))
 }
 
 /// Returns true if the patch's old lines equal the file's, byte for byte.
-pub(crate) fn is_exact(draft: &Draft) -> bool {
+pub(crate) fn is_exact(draft: &CaseDraft) -> bool {
     let rows = draft.rows();
-    let exact = |part: &Part| {
+    let exact = |part: &DraftHunk| {
         let places: Option<Vec<usize>> = part.old().map(|said| draft.row(said.cell?)).collect();
         places.is_some_and(|places| {
             places.windows(2).all(|pair| pair[0] + 1 == pair[1])
@@ -154,7 +154,7 @@ pub(crate) fn is_exact(draft: &Draft) -> bool {
 }
 
 /// Returns the occurrences of the text, which may be more than those of its lines.
-fn occurrences(draft: &Draft, found: Vec<usize>) -> Vec<usize> {
+fn occurrences(draft: &CaseDraft, found: Vec<usize>) -> Vec<usize> {
     let old: Vec<&str> = draft.parts[0].old().map(|said| said.text.as_str()).collect();
     let mut text = old.join("\n");
     if draft.manner.ended {
@@ -165,12 +165,12 @@ fn occurrences(draft: &Draft, found: Vec<usize>) -> Vec<usize> {
     if count > found.len() { (0..count).collect() } else { found }
 }
 
-fn rows_text(draft: &Draft) -> String {
+fn rows_text(draft: &CaseDraft) -> String {
     draft.rows().iter().map(|cell| cell.text.clone() + "\n").collect()
 }
 
 /// Returns the places of the lines that the damage left unchanged.
-fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
+fn by_anchors(draft: &CaseDraft, part: &DraftHunk) -> Result<Vec<usize>, PlaceEvidence> {
     let rows = draft.rows();
     let file: Vec<(usize, String)> = rows
         .iter()
@@ -187,7 +187,7 @@ fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
             continue;
         }
         tells += match (is_telling(&said.text), said.sign) {
-            (true, Sign::Drop) => 2,
+            (true, LineSign::Drop) => 2,
             (true, _) => 1,
             (false, _) => 0,
         };
@@ -195,7 +195,7 @@ fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
         anchors.push((shape, at));
     }
     if tells < 2 {
-        return Err(Evidence::Short);
+        return Err(PlaceEvidence::Short);
     }
     let gaps: Vec<usize> = anchors.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
     let stands = |start: usize| {
@@ -210,24 +210,24 @@ fn by_anchors(draft: &Draft, part: &Part) -> Result<Vec<usize>, Evidence> {
     let found: Vec<usize> = starts.map(|at| file[at].0).collect();
     let truth = file[anchors[0].1].0;
     if !found.contains(&truth) {
-        return Err(Evidence::Short);
+        return Err(PlaceEvidence::Short);
     }
     narrowed(draft, part, found, truth)
 }
 
 /// Narrows the places `found` by header and line number.
-fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Result<Vec<usize>, Evidence> {
+fn narrowed(draft: &CaseDraft, part: &DraftHunk, found: Vec<usize>, truth: usize) -> Result<Vec<usize>, PlaceEvidence> {
     if found.len() < 2 {
         return Ok(found);
     }
-    let unified = draft.manner.format == Format::Unified;
-    if unified && matches!(part.numbers, Numbers::Right | Numbers::Miscounted(_)) {
+    let unified = draft.manner.format == DraftFormat::Unified;
+    if unified && matches!(part.numbers, HunkNumbers::Right | HunkNumbers::Miscounted(_)) {
         return Ok(vec![truth]);
     }
-    if unified && let Numbers::Off(by) = part.numbers {
+    if unified && let HunkNumbers::Off(by) = part.numbers {
         let there = (patches::start(draft, part).cast_signed() - 1 + by).max(0).cast_unsigned();
         if found.contains(&there) {
-            return Err(Evidence::Misleading);
+            return Err(PlaceEvidence::Misleading);
         }
     }
     let Some(header) = part.headers.last() else { return Ok(found) };
@@ -235,22 +235,22 @@ fn narrowed(draft: &Draft, part: &Part, found: Vec<usize>, truth: usize) -> Resu
     let heads: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim()).collect();
     // The patch format defines the first match below the header as the right place.
     if let [head] = heads[..]
-        && draft.manner.format == Format::Envelope
+        && draft.manner.format == DraftFormat::Envelope
         && found.iter().find(|at| head < **at).is_some_and(|first| *first < truth)
     {
-        return Err(Evidence::Misleading);
+        return Err(PlaceEvidence::Misleading);
     }
     let headed = |at: &usize| heads.iter().any(|head| head < at && *at < block_end(draft, *head));
     let inside: Vec<usize> = found.iter().copied().filter(headed).collect();
     match inside.contains(&truth) {
         true => Ok(inside),
         false if inside.is_empty() => Ok(found),
-        false => Err(Evidence::Misleading),
+        false => Err(PlaceEvidence::Misleading),
     }
 }
 
 /// Returns the row after the block that the row at `head` opens.
-pub(crate) fn block_end(draft: &Draft, head: usize) -> usize {
+pub(crate) fn block_end(draft: &CaseDraft, head: usize) -> usize {
     let rows = draft.rows();
     let depth = indent(&rows[head].text).len();
     let ends = |at: &usize| {
@@ -275,7 +275,7 @@ fn ways(all: &[Vec<usize>]) -> usize {
 }
 
 /// Weighs the evidence of an applied hunk. Its old lines may stand only within its new lines.
-fn applied(draft: &Draft, part: &Part) -> Evidence {
+fn applied(draft: &CaseDraft, part: &DraftHunk) -> PlaceEvidence {
     let rows = draft.rows();
     let file: Vec<&str> = rows.iter().map(|cell| cell.text.as_str()).collect();
     let stands = |lines: &[&str]| -> Vec<usize> {
@@ -284,22 +284,22 @@ fn applied(draft: &Draft, part: &Part) -> Evidence {
             .collect()
     };
     let old: Vec<&str> = part.old().map(|said| said.text.as_str()).collect();
-    let new = part.lines.iter().filter(|said| said.sign != Sign::Drop);
+    let new = part.lines.iter().filter(|said| said.sign != LineSign::Drop);
     let new: Vec<&str> = new.map(|said| said.text.as_str()).collect();
     let made = stands(&new);
     let inside = |at: &usize| made.iter().any(|made| made <= at && at + old.len() <= made + new.len());
     match stands(&old).iter().all(inside) {
-        true if !old.is_empty() && new.iter().any(|line| is_telling(line)) => Evidence::Enough,
-        true => Evidence::Short,
-        false => Evidence::Misleading,
+        true if !old.is_empty() && new.iter().any(|line| is_telling(line)) => PlaceEvidence::Enough,
+        true => PlaceEvidence::Short,
+        false => PlaceEvidence::Misleading,
     }
 }
 
 /// Returns true if a hunk with a wrong line matches somewhere as it is.
-fn fits_elsewhere(draft: &Draft) -> bool {
+fn fits_elsewhere(draft: &CaseDraft) -> bool {
     let rows = draft.rows();
     let file: Vec<String> = rows.iter().map(|cell| plain(&cell.text)).collect();
-    let wrong = |part: &&Part| {
+    let wrong = |part: &&DraftHunk| {
         part.old()
             .any(|said| said.cell.and_then(|cell| draft.cell(cell)).is_none_or(|cell| cell.text != said.text))
     };

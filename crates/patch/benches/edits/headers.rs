@@ -1,7 +1,7 @@
 //! Generates headers as git and models write them: the nearest definition above a hunk, even if its block has ended.
 
-use crate::chance::Chance;
-use crate::draft::{Draft, Format, Part};
+use crate::chance::CaseRandom;
+use crate::draft::{CaseDraft, DraftFormat, DraftHunk};
 use crate::patches::enclosing;
 
 /// The number of bytes of a line that git writes.
@@ -54,21 +54,21 @@ const BEFORE: &[&str] = &[
 ];
 
 /// Gives about half of the hunks a header.
-pub(crate) fn give(draft: &mut Draft, chance: &mut Chance) {
+pub(crate) fn give(draft: &mut CaseDraft, chance: &mut CaseRandom) {
     for at in 0..draft.parts.len() {
         let part = &draft.parts[at];
         let headers = match (draft.manner.format, chance.below(8)) {
-            (Format::Replace, _) | (_, 0..4) => continue,
-            (Format::Unified, _) | (Format::Envelope, 4) => as_git(draft, part).into_iter().collect(),
-            (Format::Envelope, 5) => as_model(draft, part, chance).into_iter().collect(),
-            (Format::Envelope, _) => around(draft, part, chance),
+            (DraftFormat::Replace, _) | (_, 0..4) => continue,
+            (DraftFormat::Unified, _) | (DraftFormat::Envelope, 4) => as_git(draft, part).into_iter().collect(),
+            (DraftFormat::Envelope, 5) => as_model(draft, part, chance).into_iter().collect(),
+            (DraftFormat::Envelope, _) => around(draft, part, chance),
         };
         draft.parts[at].headers = headers;
     }
 }
 
 /// Returns one or two lines that enclose a hunk.
-fn around(draft: &Draft, part: &Part, chance: &mut Chance) -> Vec<String> {
+fn around(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Vec<String> {
     let mut headers = enclosing(draft, part);
     headers.truncate(if chance.once_in(4) { 2 } else { 1 });
     headers.reverse();
@@ -79,14 +79,14 @@ fn around(draft: &Draft, part: &Part, chance: &mut Chance) -> Vec<String> {
 
 /// Returns the last line above a hunk that begins with a letter, `_` or `$`. Git writes it unless it knows the
 /// language.
-pub(crate) fn as_git(draft: &Draft, part: &Part) -> Option<String> {
+pub(crate) fn as_git(draft: &CaseDraft, part: &DraftHunk) -> Option<String> {
     let named = |line: &str| line.starts_with(|char: char| char.is_ascii_alphabetic() || "_$".contains(char));
     let header = nearest(draft, part, named)?;
     Some(header[..header.floor_char_boundary(GIT_WIDTH)].trim_end().to_owned())
 }
 
 /// Returns the last definition above a hunk as models write it: unchanged, without indentation, or without parameters.
-pub(crate) fn as_model(draft: &Draft, part: &Part, chance: &mut Chance) -> Option<String> {
+pub(crate) fn as_model(draft: &CaseDraft, part: &DraftHunk, chance: &mut CaseRandom) -> Option<String> {
     let header = nearest(draft, part, is_definition)?;
     let name = header.trim().split('(').next().unwrap_or_default().trim_end();
     Some(match chance.below(4) {
@@ -97,7 +97,7 @@ pub(crate) fn as_model(draft: &Draft, part: &Part, chance: &mut Chance) -> Optio
 }
 
 /// Returns the last row above a hunk that satisfies `is`.
-fn nearest(draft: &Draft, part: &Part, is: impl Fn(&str) -> bool) -> Option<String> {
+fn nearest(draft: &CaseDraft, part: &DraftHunk, is: impl Fn(&str) -> bool) -> Option<String> {
     let first = part.old().find_map(|said| draft.row(said.cell?))?;
     draft.rows()[..first].iter().rev().map(|cell| &cell.text).find(|text| is(text)).cloned()
 }

@@ -52,7 +52,7 @@ const FOREIGN: &[(PackageClient, &str, &[&str])] = &[
 ];
 
 /// A file in two successive versions.
-pub(crate) struct Revision {
+pub(crate) struct FileRevision {
     /// The crate and version, and the path in it.
     pub(crate) path: String,
     pub(crate) old: String,
@@ -63,7 +63,7 @@ pub(crate) struct Revision {
 
 /// Returns every file that differs between two successive versions, for each of the `repositories`, or else for each
 /// package. Also returns the names of missing sources.
-pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
+pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<FileRevision>>, Vec<String>) {
     let (mut revisions, mut missing) =
         if repositories.is_empty() { packages() } else { commits(repositories) };
     // Licences change in the same way everywhere.
@@ -77,7 +77,7 @@ pub(crate) fn revisions(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<St
 }
 
 /// Loads the histories of packages.
-fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
+fn packages() -> (Vec<Vec<FileRevision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     let half = CRATES.len().div_ceil(2);
     thread::scope(|scope| {
@@ -86,7 +86,7 @@ fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
             .map(|crates| scope.spawn(move || crates.iter().map(history).collect()))
             .collect();
         for part in halves {
-            let part: Vec<(Vec<Revision>, Vec<String>)> = part.join().expect("no thread panics");
+            let part: Vec<(Vec<FileRevision>, Vec<String>)> = part.join().expect("no thread panics");
             for (more, lacking) in part {
                 revisions.push(more);
                 missing.extend(lacking);
@@ -103,7 +103,7 @@ fn packages() -> (Vec<Vec<Revision>>, Vec<String>) {
 }
 
 /// Loads the histories of git repositories.
-fn commits(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
+fn commits(repositories: &[PathBuf]) -> (Vec<Vec<FileRevision>>, Vec<String>) {
     let (mut revisions, mut missing) = (Vec::new(), Vec::new());
     for repository in repositories {
         let pairs = commits::changes(repository);
@@ -111,13 +111,13 @@ fn commits(repositories: &[PathBuf]) -> (Vec<Vec<Revision>>, Vec<String>) {
             missing.push(repository.display().to_string());
         }
         let usual = pairs.into_iter().filter(|(_, old, new)| is_usual(old) && is_usual(new));
-        let revision = |(path, old, new)| Revision { path, old, new, groups: OnceLock::new() };
+        let revision = |(path, old, new)| FileRevision { path, old, new, groups: OnceLock::new() };
         revisions.push(usual.map(revision).collect());
     }
     (revisions, missing)
 }
 
-fn history((name, versions): &(&str, &[&str])) -> (Vec<Revision>, Vec<String>) {
+fn history((name, versions): &(&str, &[&str])) -> (Vec<FileRevision>, Vec<String>) {
     compared(name, versions.iter().map(|version| (*version, source(name, version))))
 }
 
@@ -125,7 +125,7 @@ fn history((name, versions): &(&str, &[&str])) -> (Vec<Revision>, Vec<String>) {
 fn compared<'v>(
     name: &str,
     versions: impl Iterator<Item = (&'v str, Option<PathBuf>)>,
-) -> (Vec<Revision>, Vec<String>) {
+) -> (Vec<FileRevision>, Vec<String>) {
     let (mut sources, mut missing) = (Vec::new(), Vec::new());
     for (version, place) in versions {
         match place {
@@ -142,7 +142,7 @@ fn compared<'v>(
             };
             if before != after {
                 let path = format!("{name}-{version}/{}", path.display());
-                revisions.push(Revision { path, old: before, new: after, groups: OnceLock::new() });
+                revisions.push(FileRevision { path, old: before, new: after, groups: OnceLock::new() });
             }
         }
     }

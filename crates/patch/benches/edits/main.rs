@@ -27,8 +27,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use cases::{Again, Case, Maker, Verdict};
-use report::Report;
+use cases::{ReapplyVerdict, EditCase, CaseMaker, CaseVerdict};
+use report::EditBenchReport;
 
 /// The number of cases of a full run, and of a quick one.
 const FULL: usize = 12_000;
@@ -37,7 +37,7 @@ const QUICK: usize = 500;
 const PEERS: usize = 500;
 
 /// The command-line options.
-struct Wish {
+struct EditBenchOptions {
     cases: usize,
     /// Runs only this case.
     case: Option<usize>,
@@ -66,8 +66,8 @@ fn main() -> ExitCode {
     if !missing.is_empty() {
         println!("not to be had: {}", missing.join(", "));
     }
-    let maker = Maker { histories: &histories, seed: wish.seed };
-    let mut report = Report::default();
+    let maker = CaseMaker { histories: &histories, seed: wish.seed };
+    let mut report = EditBenchReport::default();
     let mut unified = Vec::new();
     for number in wish.numbers() {
         let Some(case) = maker.case(number) else {
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         if case.is_unified() {
             unified.push(number);
         }
-        if wish.again && !matches!(again, None | Some(Again::Done)) {
+        if wish.again && !matches!(again, None | Some(ReapplyVerdict::Done)) {
             show::again(number, &case, again.as_ref());
         }
         report.count(&case, &verdict);
@@ -92,30 +92,30 @@ fn main() -> ExitCode {
     report.print();
     if wish.peers && wish.show.is_none() && wish.case.is_none() {
         let step = unified.len().div_ceil(PEERS).max(1);
-        let sample: Vec<Case> =
+        let sample: Vec<EditCase> =
             unified.iter().step_by(step).filter_map(|number| maker.case(*number)).collect();
         peers::compare(&sample);
     }
     if report.wrong() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-impl Wish {
+impl EditBenchOptions {
     fn numbers(&self) -> Range<usize> {
         self.case.map_or(0..self.cases, |case| case..case + 1)
     }
 
-    fn shows(&self, case: &Case, verdict: &Verdict) -> bool {
+    fn shows(&self, case: &EditCase, verdict: &CaseVerdict) -> bool {
         (self.case.is_some() || self.show.as_ref().is_some_and(|kind| case.kind.name.contains(kind.as_str())))
             && match verdict {
-                Verdict::Right => false,
-                Verdict::Refused(_) => case.is_recoverable() && !self.only_wrong,
-                Verdict::Wrong(_) => true,
+                CaseVerdict::Right => false,
+                CaseVerdict::Refused(_) => case.is_recoverable() && !self.only_wrong,
+                CaseVerdict::Wrong(_) => true,
             }
     }
 }
 
-fn wish() -> Result<Wish, String> {
-    let mut wish = Wish {
+fn wish() -> Result<EditBenchOptions, String> {
+    let mut wish = EditBenchOptions {
         cases: FULL,
         case: None,
         seed: 1,

@@ -2,22 +2,22 @@
 
 use std::fmt::Write;
 
-use crate::draft::{Draft, Format, Numbers, Part, Sign, There, Wrap, indent, is_telling};
+use crate::draft::{CaseDraft, DraftFormat, HunkNumbers, DraftHunk, LineSign, LinePresence, PatchWrapper, indent, is_telling};
 
 /// Formats the patch.
-pub(crate) fn text(draft: &Draft) -> String {
+pub(crate) fn text(draft: &CaseDraft) -> String {
     let patch = match draft.manner.format {
-        Format::Envelope => envelope(draft),
-        Format::Unified => unified(draft),
-        Format::Replace => replacement(draft),
+        DraftFormat::Envelope => envelope(draft),
+        DraftFormat::Unified => unified(draft),
+        DraftFormat::Replace => replacement(draft),
     };
     let patch = match draft.manner.wrap {
-        Wrap::None => patch,
-        Wrap::Fence(language) => format!("```{language}\n{patch}```\n"),
-        Wrap::Heredoc(opening) => format!("{opening}\n{patch}EOF\n"),
-        Wrap::Json => serde_json::json!({ "input": patch }).to_string(),
+        PatchWrapper::None => patch,
+        PatchWrapper::Fence(language) => format!("```{language}\n{patch}```\n"),
+        PatchWrapper::Heredoc(opening) => format!("{opening}\n{patch}EOF\n"),
+        PatchWrapper::Json => serde_json::json!({ "input": patch }).to_string(),
     };
-    if draft.manner.windows && draft.manner.format != Format::Replace {
+    if draft.manner.windows && draft.manner.format != DraftFormat::Replace {
         patch.replace('\n', "\r\n")
     } else {
         patch
@@ -25,7 +25,7 @@ pub(crate) fn text(draft: &Draft) -> String {
 }
 
 /// Returns the lines of the file that enclose a hunk, judged by indentation, innermost first.
-pub(crate) fn enclosing(draft: &Draft, part: &Part) -> Vec<String> {
+pub(crate) fn enclosing(draft: &CaseDraft, part: &DraftHunk) -> Vec<String> {
     let rows = draft.rows();
     let first = part.old().find_map(|said| draft.row(said.cell?));
     let depth =
@@ -41,7 +41,7 @@ pub(crate) fn enclosing(draft: &Draft, part: &Part) -> Vec<String> {
     headers
 }
 
-fn envelope(draft: &Draft) -> String {
+fn envelope(draft: &CaseDraft) -> String {
     let mut out = format!("*** Begin Patch\n*** Update File: {}\n", draft.path);
     for part in &draft.parts {
         match part.headers.as_slice() {
@@ -58,33 +58,33 @@ fn envelope(draft: &Draft) -> String {
     out
 }
 
-fn said_line(out: &mut String, draft: &Draft, sign: Sign, text: &str) {
+fn said_line(out: &mut String, draft: &CaseDraft, sign: LineSign, text: &str) {
     let mark = match sign {
-        Sign::Keep if text.is_empty() && draft.manner.tight => "",
-        Sign::Keep => " ",
-        Sign::Drop => "-",
-        Sign::Add => "+",
+        LineSign::Keep if text.is_empty() && draft.manner.tight => "",
+        LineSign::Keep => " ",
+        LineSign::Drop => "-",
+        LineSign::Add => "+",
     };
     let _ = writeln!(out, "{mark}{text}");
 }
 
-fn unified(draft: &Draft) -> String {
+fn unified(draft: &CaseDraft) -> String {
     let path = &draft.path;
     let mut out = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n");
     let mut grown = 0_isize;
     for part in &draft.parts {
-        let count = |sign: Sign| part.lines.iter().filter(|said| said.sign != sign).count();
-        let (old, new) = (count(Sign::Add), count(Sign::Drop));
+        let count = |sign: LineSign| part.lines.iter().filter(|said| said.sign != sign).count();
+        let (old, new) = (count(LineSign::Add), count(LineSign::Drop));
         let first = start(draft, part);
         let heading = part.headers.first().map(|header| format!(" {}", header.trim())).unwrap_or_default();
         let (at, extra) = match part.numbers {
-            Numbers::Right => (first.cast_signed(), 0),
-            Numbers::Off(by) => ((first.cast_signed() + by).max(1), 0),
-            Numbers::Miscounted(extra) => (first.cast_signed(), extra),
-            Numbers::Missing => (0, 0),
+            HunkNumbers::Right => (first.cast_signed(), 0),
+            HunkNumbers::Off(by) => ((first.cast_signed() + by).max(1), 0),
+            HunkNumbers::Miscounted(extra) => (first.cast_signed(), extra),
+            HunkNumbers::Missing => (0, 0),
         };
         let _ = match part.numbers {
-            Numbers::Missing => writeln!(out, "@@ ... @@{heading}"),
+            HunkNumbers::Missing => writeln!(out, "@@ ... @@{heading}"),
             _ => writeln!(
                 out,
                 "@@ -{at},{} +{},{} @@{heading}",
@@ -108,25 +108,25 @@ fn unified(draft: &Draft) -> String {
 }
 
 /// Returns the first line of a hunk in the file, counted from 1. For inserted lines it is the line before them.
-pub(crate) fn start(draft: &Draft, part: &Part) -> usize {
+pub(crate) fn start(draft: &CaseDraft, part: &DraftHunk) -> usize {
     if let Some(row) = part.old().find_map(|said| draft.row(said.cell?)) {
         return row + 1;
     }
     let first = part.lines.iter().find_map(|said| said.cell);
     let before = draft.cells.iter().take_while(|cell| Some(cell.id) != first);
-    before.filter(|cell| cell.there != There::After).count()
+    before.filter(|cell| cell.there != LinePresence::After).count()
 }
 
-fn is_last(draft: &Draft, id: usize, sign: Sign) -> bool {
-    let last = |cells: Vec<&crate::draft::Cell>| cells.last().is_some_and(|cell| cell.id == id);
+fn is_last(draft: &CaseDraft, id: usize, sign: LineSign) -> bool {
+    let last = |cells: Vec<&crate::draft::DraftLine>| cells.last().is_some_and(|cell| cell.id == id);
     match sign {
-        Sign::Keep | Sign::Drop => last(draft.rows()),
-        Sign::Add => last(draft.wanted(false)),
+        LineSign::Keep | LineSign::Drop => last(draft.rows()),
+        LineSign::Add => last(draft.wanted(false)),
     }
 }
 
-fn replacement(draft: &Draft) -> String {
-    let side = |without: Sign| {
+fn replacement(draft: &CaseDraft) -> String {
+    let side = |without: LineSign| {
         let lines = draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.sign != without);
         let mut text = lines.map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n");
         if draft.manner.ended && !text.is_empty() {
@@ -134,7 +134,7 @@ fn replacement(draft: &Draft) -> String {
         }
         if draft.manner.windows { text.replace('\n', "\r\n") } else { text }
     };
-    let (old, new) = (side(Sign::Add), side(Sign::Drop));
+    let (old, new) = (side(LineSign::Add), side(LineSign::Drop));
     let document =
         serde_json::json!({ "file_path": draft.path, "original_content": old, "updated_content": new });
     document.to_string()

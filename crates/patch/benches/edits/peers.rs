@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::cases::{Case, Verdict};
+use crate::cases::{EditCase, CaseVerdict};
 use crate::damage::NONE;
-use crate::draft::Draft;
-use crate::report::{Count, head};
+use crate::draft::CaseDraft;
+use crate::report::{CaseCounts, head};
 
 /// Prints the results of toolgate and the peers for `sample`.
-pub(crate) fn compare(sample: &[Case]) {
+pub(crate) fn compare(sample: &[EditCase]) {
     println!("\n{} unified diffs, given to each:\n\n{}", sample.len(), head("program"));
     row("toolgate", sample, &|case| Some(case.judge().0));
     row("`git apply`", sample, &|case| run(case, &["git", "apply", "-"]));
@@ -19,8 +19,8 @@ pub(crate) fn compare(sample: &[Case]) {
 }
 
 /// Prints the results of one program, for the undamaged cases and for all.
-fn row(name: &str, sample: &[Case], judge: &dyn Fn(&Case) -> Option<Verdict>) {
-    let (mut undamaged, mut all) = (Count::default(), Count::default());
+fn row(name: &str, sample: &[EditCase], judge: &dyn Fn(&EditCase) -> Option<CaseVerdict>) {
+    let (mut undamaged, mut all) = (CaseCounts::default(), CaseCounts::default());
     for case in sample {
         let Some(verdict) = judge(case) else { continue };
         all.add(case, &verdict);
@@ -32,9 +32,9 @@ fn row(name: &str, sample: &[Case], judge: &dyn Fn(&Case) -> Option<Verdict>) {
 }
 
 /// Runs a program on a case; `None` if it cannot be run.
-fn run(case: &Case, program: &[&str]) -> Option<Verdict> {
+fn run(case: &EditCase, program: &[&str]) -> Option<CaseVerdict> {
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).ok()?;
-    let draft: &Draft = &case.draft;
+    let draft: &CaseDraft = &case.draft;
     let at = scratch.path().join(&draft.path);
     let file = draft.file();
     fs::create_dir_all(at.parent().unwrap_or(Path::new("."))).ok()?;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::cases::{Again, Case, Verdict};
+use crate::cases::{ReapplyVerdict, EditCase, CaseVerdict};
 use crate::damage::{KINDS, NONE};
-use crate::draft::{Format, Goal};
+use crate::draft::{DraftFormat, CaseGoal};
 
 /// The numbers of cases by verdict.
 #[derive(Default, Clone, Copy)]
-pub(crate) struct Count {
+pub(crate) struct CaseCounts {
     cases: usize,
     right: usize,
     refused: usize,
@@ -18,17 +18,17 @@ pub(crate) struct Count {
     recovered: usize,
 }
 
-impl Count {
-    pub(crate) fn add(&mut self, case: &Case, verdict: &Verdict) {
+impl CaseCounts {
+    pub(crate) fn add(&mut self, case: &EditCase, verdict: &CaseVerdict) {
         self.cases += 1;
         self.recoverable += usize::from(case.is_recoverable());
         match verdict {
-            Verdict::Right => {
+            CaseVerdict::Right => {
                 self.right += 1;
                 self.recovered += usize::from(case.is_recoverable());
             }
-            Verdict::Refused(_) => self.refused += 1,
-            Verdict::Wrong(_) => self.wrong += 1,
+            CaseVerdict::Refused(_) => self.refused += 1,
+            CaseVerdict::Wrong(_) => self.wrong += 1,
         }
     }
 
@@ -70,9 +70,9 @@ pub(crate) fn head(of: &str) -> String {
 
 /// Counts by kind of damage and by format.
 #[derive(Default)]
-pub(crate) struct Report {
-    kinds: BTreeMap<&'static str, Count>,
-    formats: BTreeMap<&'static str, Count>,
+pub(crate) struct EditBenchReport {
+    kinds: BTreeMap<&'static str, CaseCounts>,
+    formats: BTreeMap<&'static str, CaseCounts>,
     /// Patches that landed right and were applied again: the numbers recognised, refused, and applied once more.
     again: [usize; 3],
     /// The planning time and number of each case.
@@ -81,24 +81,24 @@ pub(crate) struct Report {
     pub(crate) left_out: usize,
 }
 
-impl Report {
-    pub(crate) fn count(&mut self, case: &Case, verdict: &Verdict) {
+impl EditBenchReport {
+    pub(crate) fn count(&mut self, case: &EditCase, verdict: &CaseVerdict) {
         self.kinds.entry(case.kind.name).or_default().add(case, verdict);
         let format = match case.draft.manner.format {
-            Format::Envelope => "envelope",
-            Format::Unified => "unified",
-            Format::Replace => "search and replace",
+            DraftFormat::Envelope => "envelope",
+            DraftFormat::Unified => "unified",
+            DraftFormat::Replace => "search and replace",
         };
-        if case.draft.goal == Goal::Lands {
+        if case.draft.goal == CaseGoal::Lands {
             self.formats.entry(format).or_default().add(case, verdict);
         }
     }
 
-    pub(crate) fn count_again(&mut self, again: Option<&Again>) {
+    pub(crate) fn count_again(&mut self, again: Option<&ReapplyVerdict>) {
         match again {
-            Some(Again::Done) => self.again[0] += 1,
-            Some(Again::Refused(_)) => self.again[1] += 1,
-            Some(Again::Changed) => self.again[2] += 1,
+            Some(ReapplyVerdict::Done) => self.again[0] += 1,
+            Some(ReapplyVerdict::Refused(_)) => self.again[1] += 1,
+            Some(ReapplyVerdict::Changed) => self.again[2] += 1,
             None => {}
         }
     }
@@ -129,7 +129,7 @@ impl Report {
     /// Formats the counts by kind, with sums.
     pub(crate) fn table(&self) -> String {
         let mut rows = vec![head("damage")];
-        let (mut damaged, mut all) = (Count::default(), Count::default());
+        let (mut damaged, mut all) = (CaseCounts::default(), CaseCounts::default());
         for kind in KINDS {
             let Some(count) = self.kinds.get(kind.name) else { continue };
             rows.push(count.row(kind.name));

@@ -2,11 +2,11 @@
 
 use similar::TextDiff;
 
-use crate::cases::{Again, Case, Verdict};
-use crate::draft::{Cell, Draft, Ending};
+use crate::cases::{ReapplyVerdict, EditCase, CaseVerdict};
+use crate::draft::{DraftLine, CaseDraft, DraftLineEnd};
 
 /// Prints the patch, and the difference between actual and expected result.
-pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
+pub(crate) fn show(number: usize, case: &EditCase, verdict: &CaseVerdict) {
     let path = &case.draft.path;
     let file = String::from_utf8_lossy(&case.draft.file()).into_owned();
     println!("\n━━━ case {number}: {}, {:?}, {path}", case.kind.name, case.draft.manner.format);
@@ -14,9 +14,9 @@ pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
     println!("--- what it should do");
     println!("{}", diff(&file, &wanted(&case.draft)));
     match verdict {
-        Verdict::Right => {}
-        Verdict::Refused(why) => println!("--- REFUSED ({:?})\n{why}", case.evidence),
-        Verdict::Wrong(bytes) => {
+        CaseVerdict::Right => {}
+        CaseVerdict::Refused(why) => println!("--- REFUSED ({:?})\n{why}", case.evidence),
+        CaseVerdict::Wrong(bytes) => {
             println!("--- WRONG ({:?}): what it does", case.evidence);
             let (got, wanted) = (String::from_utf8_lossy(bytes), wanted(&case.draft));
             println!("{}", diff(&file, &got));
@@ -26,11 +26,11 @@ pub(crate) fn show(number: usize, case: &Case, verdict: &Verdict) {
 }
 
 /// Prints the patch, and why it is not recognised when it is applied again.
-pub(crate) fn again(number: usize, case: &Case, again: Option<&Again>) {
+pub(crate) fn again(number: usize, case: &EditCase, again: Option<&ReapplyVerdict>) {
     println!("\n━━━ case {number}: {}, {:?}", case.kind.name, case.draft.manner.format);
     println!("{}", printable(&case.patch));
     match again {
-        Some(Again::Refused(why)) => println!("--- REFUSED THE SECOND TIME\n{why}"),
+        Some(ReapplyVerdict::Refused(why)) => println!("--- REFUSED THE SECOND TIME\n{why}"),
         _ => println!("--- CHANGED THE SECOND TIME"),
     }
 }
@@ -44,9 +44,9 @@ fn printable(patch: &str) -> String {
     fields.iter().map(field).collect::<Vec<_>>().join("\n")
 }
 
-fn wanted(draft: &Draft) -> String {
+fn wanted(draft: &CaseDraft) -> String {
     let lines = draft.wanted(false);
-    let ending = |cell: &&Cell| if cell.ending == Ending::Windows { "\r\n" } else { "\n" };
+    let ending = |cell: &&DraftLine| if cell.ending == DraftLineEnd::Windows { "\r\n" } else { "\n" };
     lines.iter().map(|cell| cell.text.clone() + ending(cell)).collect()
 }
 

@@ -6,18 +6,18 @@ mod name;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::plan::{Change, Content, Plan};
-use crate::text::Text;
-use crate::tree::Link;
+use crate::plan::{FileChange, FileContent, PatchPlan};
+use crate::text::DecodedText;
+use crate::tree::SymbolicLink;
 use name::{ended, quoted};
 
-impl Plan {
+impl PatchPlan {
     /// Formats the changes as a git diff. `git apply` turns the same files into exactly the plan's result, to the byte.
     ///
     /// A file that a diff cannot hold, because it is binary or not UTF-8, becomes a line `Binary files … differ`. `git
     /// apply` then refuses the whole diff, and lines with `#` show the text.
     pub fn diff(&self) -> String {
-        let by_path: HashMap<&str, &Change> =
+        let by_path: HashMap<&str, &FileChange> =
             self.changes.iter().map(|change| (change.path.as_str(), change)).collect();
         let goes = |path: &str| {
             by_path.get(path).is_some_and(|change| change.after.is_none() && change.link.is_none())
@@ -30,7 +30,7 @@ impl Plan {
                 renames.entry(from).or_insert(&change.path);
             }
         }
-        let shown = |change: &Change| {
+        let shown = |change: &FileChange| {
             if change.after.is_none() && renames.contains_key(change.path.as_str()) {
                 return String::new();
             }
@@ -40,11 +40,11 @@ impl Plan {
             let (path, after) = (change.name(), change.after.as_ref());
             let came = change.from.as_deref().zip(change.origin.as_ref()).filter(|_| change.before.is_none());
             let Some((from, origin)) = came else {
-                return part(path, Way::Same, change.before.as_ref(), after);
+                return part(path, DiffOrigin::Same, change.before.as_ref(), after);
             };
             let name = origin.name(from);
             let renamed = renames.get(from) == Some(&change.path.as_str());
-            let way = if renamed { Way::Renamed(name) } else { Way::Copied(name) };
+            let way = if renamed { DiffOrigin::Renamed(name) } else { DiffOrigin::Copied(name) };
             part(path, way, Some(&origin.content), after)
         };
         self.changes.iter().map(shown).collect()
@@ -59,27 +59,27 @@ impl Plan {
 /// let shown = diff("a.txt", None, Some(&content("one\n")), Some(&content("two\n")));
 /// assert_eq!(shown, "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n");
 /// ```
-pub fn diff(path: &str, from: Option<&str>, before: Option<&Content>, after: Option<&Content>) -> String {
-    part(path, from.map_or(Way::Same, Way::Renamed), before, after)
+pub fn diff(path: &str, from: Option<&str>, before: Option<&FileContent>, after: Option<&FileContent>) -> String {
+    part(path, from.map_or(DiffOrigin::Same, DiffOrigin::Renamed), before, after)
 }
 
 /// The relation of a file to its old path.
 #[derive(Clone, Copy)]
-enum Way<'a> {
+enum DiffOrigin<'a> {
     Same,
     Renamed(&'a str),
     Copied(&'a str),
 }
 
 /// Formats the part of one file.
-fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Content>) -> String {
+fn part(path: &str, way: DiffOrigin<'_>, before: Option<&FileContent>, after: Option<&FileContent>) -> String {
     let from = match way {
-        Way::Same => path,
-        Way::Renamed(from) | Way::Copied(from) => from,
+        DiffOrigin::Same => path,
+        DiffOrigin::Renamed(from) | DiffOrigin::Copied(from) => from,
     };
     let (old, new) = (quoted("a/", from), quoted("b/", path));
     let mut out = format!("diff --git {old} {new}\n");
-    let mode = |content: &Content| if content.executable { "100755" } else { "100644" };
+    let mode = |content: &FileContent| if content.executable { "100755" } else { "100644" };
     let _ = match (before, after) {
         (None, Some(after)) => writeln!(out, "new file mode {}", mode(after)),
         (Some(before), None) => writeln!(out, "deleted file mode {}", mode(before)),
@@ -89,9 +89,9 @@ fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Conte
         _ => Ok(()),
     };
     let verb = match way {
-        Way::Same => None,
-        Way::Renamed(_) => Some("rename"),
-        Way::Copied(_) => Some("copy"),
+        DiffOrigin::Same => None,
+        DiffOrigin::Renamed(_) => Some("rename"),
+        DiffOrigin::Copied(_) => Some("copy"),
     };
     if let Some(verb) = verb {
         let _ = writeln!(out, "{verb} from {}\n{verb} to {}", quoted("", from), quoted("", path));
@@ -118,7 +118,7 @@ fn part(path: &str, way: Way<'_>, before: Option<&Content>, after: Option<&Conte
 }
 
 /// Formats the deletion of a symlink whose target stays.
-fn unlinked(link: &Link) -> String {
+fn unlinked(link: &SymbolicLink) -> String {
     let (old, new) = (quoted("a/", &link.name), quoted("b/", &link.name));
     let (hunks, ended) = (hunks::between(&link.to, ""), ended(&old));
     format!("diff --git {old} {new}\ndeleted file mode 120000\n--- {ended}\n+++ /dev/null\n{hunks}")
@@ -131,7 +131,7 @@ fn plain(bytes: &[u8]) -> Option<&str> {
 
 /// Formats the text diff of a file in another encoding as `#` lines, which no program takes for a part of the diff.
 fn shown(was: Option<&[u8]>, is: Option<&[u8]>) -> String {
-    let (Ok(old), Ok(new)) = (Text::read(was.unwrap_or_default()), Text::read(is.unwrap_or_default())) else {
+    let (Ok(old), Ok(new)) = (DecodedText::read(was.unwrap_or_default()), DecodedText::read(is.unwrap_or_default())) else {
         return String::new();
     };
     let (from, to) = (old.encoding(), new.encoding());

@@ -6,20 +6,20 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
-use super::moves::Trouble;
-use super::plan::Plan;
-use super::record::{Phase, Record, Records};
+use super::moves::MoveError;
+use super::plan::CommitPlan;
+use super::record::{CommitPhase, CommitRecord, RecordStore};
 use super::resolve::{cannot, changed, refuse};
-use super::sys::{self, Id, Links};
-use super::{Disk, Milestone, recover, stage};
-use crate::tree::{Refusal, Step};
+use super::sys::{self, InodeId, SymlinkPolicy};
+use super::{DiskTree, CommitMilestone, recover, stage};
+use crate::tree::{FileRefusal, CommitStep};
 
-impl Disk {
+impl DiskTree {
     /// Applies all `steps`, or none. `records` is a private directory, the same for all processes of this user.
     ///
     /// After a crash at any moment, the next commit or [`recover`](super::recover()) finds a record there. It completes
     /// the commit or rolls it back.
-    pub fn commit(&self, steps: &[Step], records: &Path) -> Result<(), Refusal> {
+    pub fn commit(&self, steps: &[CommitStep], records: &Path) -> Result<(), FileRefusal> {
         self.commit_with(steps, records, &mut |_| {})
     }
 
@@ -28,17 +28,17 @@ impl Disk {
     /// If a later file cannot be put in place, the files already reported to `progress` are rolled back.
     pub fn commit_with(
         &self,
-        steps: &[Step],
+        steps: &[CommitStep],
         records: &Path,
-        progress: &mut dyn FnMut(Milestone<'_>),
-    ) -> Result<(), Refusal> {
+        progress: &mut dyn FnMut(CommitMilestone<'_>),
+    ) -> Result<(), FileRefusal> {
         let Some(first) = steps.first() else { return Ok(()) };
         let unusable = |error: std::io::Error| {
             refuse(&first.path, format!("nothing can be changed without a record of it: {error}"))
         };
-        let records = Records::open(records).map_err(unusable)?;
+        let records = RecordStore::open(records).map_err(unusable)?;
         recover::all(&records).map_err(unusable)?;
-        let mut plan = Plan::of(self, steps, &records)?;
+        let mut plan = CommitPlan::of(self, steps, &records)?;
         if plan.steps.is_empty() {
             return Ok(());
         }
@@ -53,10 +53,10 @@ impl Disk {
 
     fn run(
         &self,
-        plan: &mut Plan<'_>,
-        records: &Records,
-        progress: &mut dyn FnMut(Milestone<'_>),
-    ) -> Result<(), Refusal> {
+        plan: &mut CommitPlan<'_>,
+        records: &RecordStore,
+        progress: &mut dyn FnMut(CommitMilestone<'_>),
+    ) -> Result<(), FileRefusal> {
         // Not synced: a power cut now only leaves staged files that no recovery removes.
         records.jot(&plan.record).map_err(|error| unnoted(plan, &error))?;
         make_folders(plan)?;
@@ -68,7 +68,7 @@ impl Disk {
             sync_folders(plan)?;
         }
         plan.verify()?;
-        plan.record.phase = Phase::Committed;
+        plan.record.phase = CommitPhase::Committed;
         match at_once {
             true => records.jot(&plan.record),
             false => records.write(&plan.record),
@@ -76,14 +76,14 @@ impl Disk {
         .map_err(|error| unnoted(plan, &error))?;
         for (one, step) in plan.record.moves.iter().zip(&plan.steps) {
             one.forward(dir(plan, one.folder)?).map_err(|trouble| told(&step.path, trouble))?;
-            progress(Milestone::Placed(step));
+            progress(CommitMilestone::Placed(step));
         }
         // New files must be durable before old ones are removed. A single name has one or the other in any case.
         if at_once { Ok(()) } else { sync_folders(plan) }
     }
 
     /// Writes every new file next to its destination and syncs it.
-    fn stage(&self, plan: &mut Plan<'_>, progress: &mut dyn FnMut(Milestone<'_>)) -> Result<(), Refusal> {
+    fn stage(&self, plan: &mut CommitPlan<'_>, progress: &mut dyn FnMut(CommitMilestone<'_>)) -> Result<(), FileRefusal> {
         let puts: Vec<usize> = (0..plan.steps.len()).filter(|&at| plan.record.moves[at].puts).collect();
         for batch in puts.chunks(stage::BATCH) {
             let mut files = Vec::with_capacity(batch.len());
@@ -101,31 +101,31 @@ impl Disk {
             }
             let path = |at: usize| plan.steps[batch[at]].path.as_str();
             stage::sync_all(&files, sys::sync).map_err(|(at, errno)| cannot(path(at), "written", errno))?;
-            batch.iter().for_each(|&at| progress(Milestone::Written(plan.steps[at])));
+            batch.iter().for_each(|&at| progress(CommitMilestone::Written(plan.steps[at])));
         }
         Ok(())
     }
 }
 
-fn unnoted(plan: &Plan<'_>, error: &std::io::Error) -> Refusal {
+fn unnoted(plan: &CommitPlan<'_>, error: &std::io::Error) -> FileRefusal {
     let path = plan.steps.first().map_or("", |step| step.path.as_str());
     refuse(path, format!("nothing can be changed without a record of it: {error}"))
 }
 
-fn dir<'p>(plan: &'p Plan<'_>, folder: usize) -> Result<BorrowedFd<'p>, Refusal> {
+fn dir<'p>(plan: &'p CommitPlan<'_>, folder: usize) -> Result<BorrowedFd<'p>, FileRefusal> {
     let fd = plan.dirs.get(folder).and_then(Option::as_ref).map(OwnedFd::as_fd);
     fd.ok_or_else(|| refuse("", "a directory was not made; this is a bug".to_owned()))
 }
 
-fn told(path: &str, trouble: Trouble) -> Refusal {
+fn told(path: &str, trouble: MoveError) -> FileRefusal {
     match trouble {
-        Trouble::Changed => changed(path),
-        Trouble::Errno(errno) => cannot(path, "put in place", errno),
+        MoveError::Changed => changed(path),
+        MoveError::Errno(errno) => cannot(path, "put in place", errno),
     }
 }
 
 /// Creates the missing directories, outermost first.
-fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
+fn make_folders(plan: &mut CommitPlan<'_>) -> Result<(), FileRefusal> {
     for at in 0..plan.dirs.len() {
         let Some(parent) = plan.record.folders[at].made_in else { continue };
         let real = plan.record.folders[at].path.path();
@@ -152,16 +152,16 @@ fn make_folders(plan: &mut Plan<'_>) -> Result<(), Refusal> {
 }
 
 /// Opens the directory that was just created, if it is still at its path.
-fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, Id), Trouble> {
-    let fd = sys::open_dir(parent, name, Links::Refuse)?;
+fn enter(parent: BorrowedFd<'_>, name: &Path, real: &Path) -> Result<(OwnedFd, InodeId), MoveError> {
+    let fd = sys::open_dir(parent, name, SymlinkPolicy::Refuse)?;
     if sys::real_path(fd.as_fd())? != real {
-        return Err(Trouble::Changed);
+        return Err(MoveError::Changed);
     }
     let id = sys::seen(fd.as_fd())?.id();
     Ok((fd, id))
 }
 
-fn sync_folders(plan: &Plan<'_>) -> Result<(), Refusal> {
+fn sync_folders(plan: &CommitPlan<'_>) -> Result<(), FileRefusal> {
     let path = |at: usize| plan.record.folders[at].path.path().display().to_string();
     sync_dirs(&plan.dirs).map_err(|(at, errno)| cannot(&path(at), "written", errno))
 }
@@ -174,8 +174,8 @@ pub(super) fn sync_dirs(dirs: &[Option<OwnedFd>]) -> Result<(), (usize, Errno)> 
 
 /// Finishes a commit whose files are all in place: removes the old contents, then the record. The next recovery
 /// completes what fails here.
-pub(super) fn finish(record: &Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
-    if record.phase != Phase::Done {
+pub(super) fn finish(record: &CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
+    if record.phase != CommitPhase::Done {
         // If this fails or is lost, recovery still recognises the swept commit as done.
         let _ = records.done(&record.id);
     }
@@ -183,7 +183,7 @@ pub(super) fn finish(record: &Record, dirs: &[Option<OwnedFd>], records: &Record
 }
 
 /// Removes the leftovers of every move, even after a failure. Returns true if all succeeded.
-fn sweep(record: &Record, dirs: &[Option<OwnedFd>]) -> bool {
+fn sweep(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> bool {
     let mut all = true;
     for one in &record.moves {
         let Some(dir) = &dirs[one.folder] else { continue };
@@ -193,20 +193,20 @@ fn sweep(record: &Record, dirs: &[Option<OwnedFd>]) -> bool {
 }
 
 /// Rolls everything back. Extends the refusal if even that fails.
-fn give_up(plan: &mut Plan<'_>, records: &Records, refusal: Refusal) -> Refusal {
+fn give_up(plan: &mut CommitPlan<'_>, records: &RecordStore, refusal: FileRefusal) -> FileRefusal {
     if undo(&mut plan.record, &plan.dirs, records) {
         return refusal;
     }
     let what = format!("{}; not all could be put back yet, the next change tries again", refusal.what);
-    Refusal { what, ..refusal }
+    FileRefusal { what, ..refusal }
 }
 
 /// Restores the old files and removes the new ones. Returns true if that succeeded.
-pub(super) fn undo(record: &mut Record, dirs: &[Option<OwnedFd>], records: &Records) -> bool {
-    if record.phase == Phase::Committed {
+pub(super) fn undo(record: &mut CommitRecord, dirs: &[Option<OwnedFd>], records: &RecordStore) -> bool {
+    if record.phase == CommitPhase::Committed {
         // From here on, recovery must not go forward. If the record cannot be written, the rollback proceeds at once
         // anyway.
-        record.phase = Phase::Undoing;
+        record.phase = CommitPhase::Undoing;
         let _ = records.write(record);
     }
     let fd = |folder: usize| dirs.get(folder).and_then(Option::as_ref);

@@ -16,13 +16,13 @@ mod resolve;
 mod stage;
 mod sys;
 
-pub use recover::{Outcome, Recovered, recover};
+pub use recover::{RecoveryOutcome, RecoveredCommit, recover};
 
-use crate::tree::Step;
+use crate::tree::CommitStep;
 
 /// The intended access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum FileAccess {
     /// Reads content and attributes.
     Read,
     /// Creates, changes or removes the file.
@@ -30,49 +30,49 @@ pub enum Access {
 }
 
 /// Decides whether the file at a real path may be touched. The error is a sentence with the reason.
-pub type Judge = Arc<dyn Fn(&Path, Access) -> Result<(), String> + Send + Sync>;
+pub type AccessCheck = Arc<dyn Fn(&Path, FileAccess) -> Result<(), String> + Send + Sync>;
 
 /// The default hint for a file with several hard links.
 const WRITE_IN_PLACE: &str = "change it with a command that writes in place";
 
 /// A file tree on disk.
-pub struct Disk {
+pub struct DiskTree {
     root: PathBuf,
     given: PathBuf,
     fd: OwnedFd,
-    judge: Option<Judge>,
-    links: HardLinks,
+    judge: Option<AccessCheck>,
+    links: HardLinkPolicy,
     advice: &'static str,
 }
 
 /// A milestone of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Milestone<'a> {
+pub enum CommitMilestone<'a> {
     /// The new content is on disk, beside its destination.
-    Written(&'a Step),
+    Written(&'a CommitStep),
     /// The new file is in place, or the file is deleted.
-    Placed(&'a Step),
+    Placed(&'a CommitStep),
 }
 
 /// The handling of a file with several hard links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HardLinks {
+enum HardLinkPolicy {
     Refuse,
     Break,
 }
 
-impl Disk {
+impl DiskTree {
     /// Opens the tree in the directory `root`. Nothing outside of it can be touched.
     pub fn at(root: &Path) -> io::Result<Self> {
-        let fd = sys::open_dir(rustix::fs::CWD, root, sys::Links::Follow)?;
+        let fd = sys::open_dir(rustix::fs::CWD, root, sys::SymlinkPolicy::Follow)?;
         let real = sys::real_path(fd.as_fd())?;
         let given = if root.is_absolute() { root.to_owned() } else { real.clone() };
-        Ok(Self { root: real, given, fd, judge: None, links: HardLinks::Refuse, advice: WRITE_IN_PLACE })
+        Ok(Self { root: real, given, fd, judge: None, links: HardLinkPolicy::Refuse, advice: WRITE_IN_PLACE })
     }
 
     /// Sets the access check, for paths inside the root and outside of it.
     #[must_use]
-    pub fn judged_by(mut self, judge: Judge) -> Self {
+    pub fn judged_by(mut self, judge: AccessCheck) -> Self {
         self.judge = Some(judge);
         self
     }
@@ -80,7 +80,7 @@ impl Disk {
     /// Sets whether a file with several hard links may be replaced. The other names then keep the old content.
     #[must_use]
     pub fn breaking_links(mut self, may: bool) -> Self {
-        self.links = if may { HardLinks::Break } else { HardLinks::Refuse };
+        self.links = if may { HardLinkPolicy::Break } else { HardLinkPolicy::Refuse };
         self
     }
 
@@ -97,7 +97,7 @@ impl Disk {
     }
 }
 
-impl fmt::Debug for Disk {
+impl fmt::Debug for DiskTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Disk").field("root", &self.root).field("links", &self.links).finish_non_exhaustive()
     }

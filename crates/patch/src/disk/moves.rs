@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::record::{Move, Print};
-use super::sys::{self, Id, Seen};
+use super::record::{RecordedMove, FileFingerprint};
+use super::sys::{self, InodeId, FileStatus};
 
 /// The reason why a move failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum MoveError {
     /// Another file is there than the one that was found.
     Changed,
     Errno(Errno),
 }
 
-impl From<Errno> for Trouble {
+impl From<Errno> for MoveError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::NOENT | Errno::EXIST => Self::Changed,
@@ -28,14 +28,14 @@ impl From<Errno> for Trouble {
 
 /// The progress of a move, as seen from the commit point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum MoveState {
     Pending,
     Done,
     /// Another process interfered, so the move can only be reverted.
     Changed,
 }
 
-impl Move {
+impl RecordedMove {
     fn leaf(&self) -> PathBuf {
         self.leaf.path()
     }
@@ -49,18 +49,18 @@ impl Move {
         PathBuf::from(format!("{}-old", self.temp))
     }
 
-    fn is_staged(&self, seen: Option<Seen>) -> bool {
+    fn is_staged(&self, seen: Option<FileStatus>) -> bool {
         seen.is_some_and(|seen| Some(seen.id()) == self.staged)
     }
 
-    fn is_found(&self, seen: Option<Seen>) -> bool {
-        seen.map(|seen| Print::of(&seen)) == self.found
+    fn is_found(&self, seen: Option<FileStatus>) -> bool {
+        seen.map(|seen| FileFingerprint::of(&seen)) == self.found
     }
 
     /// Puts the new file in place and keeps the old one under the temporary name, or moves a deleted file there.
     ///
-    /// After an error the name may already have changed: [`Move::back`] restores it.
-    pub(super) fn forward(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+    /// After an error the name may already have changed: [`RecordedMove::back`] restores it.
+    pub(super) fn forward(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         let leaf = self.leaf();
         match (self.puts, self.found) {
             (true, None) => return Ok(sys::rename_new(dir, self.temp(), &leaf)?),
@@ -68,11 +68,11 @@ impl Move {
             (false, _) => sys::rename_new(dir, &leaf, self.temp())?,
         }
         // Compare and swap: the file that came out must be the one that was found.
-        if self.is_found(sys::peek(dir, self.temp())?) { Ok(()) } else { Err(Trouble::Changed) }
+        if self.is_found(sys::peek(dir, self.temp())?) { Ok(()) } else { Err(MoveError::Changed) }
     }
 
     /// Restores the old file, as far as it was moved away. Idempotent.
-    pub(super) fn back(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+    pub(super) fn back(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         self.settle(dir)?;
         let leaf = self.leaf();
         let (here, kept) = (sys::peek(dir, &leaf)?, sys::peek(dir, self.temp())?);
@@ -89,42 +89,42 @@ impl Move {
             (_, Some(_)) if kept_old && here.is_none() => sys::rename_new(dir, self.temp(), &leaf)?,
             (true | false, _) => {}
         }
-        if self.holds_foreign(dir)? { Err(Trouble::Changed) } else { Ok(()) }
+        if self.holds_foreign(dir)? { Err(MoveError::Changed) } else { Ok(()) }
     }
 
     /// Returns true if the temporary name holds a foreign file from the leaf that cannot go back, since another file is
     /// there now. It is never removed, and its record is kept.
-    fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, Trouble> {
+    fn holds_foreign(&self, dir: BorrowedFd<'_>) -> Result<bool, MoveError> {
         let found = self.found.map(|found| found.id);
         let kept = sys::peek(dir, self.temp())?;
-        let is_found = |seen: Option<Seen>| seen.map(|seen| seen.id()) == found;
+        let is_found = |seen: Option<FileStatus>| seen.map(|seen| seen.id()) == found;
         let is_foreign = kept.is_some() && !self.is_staged(kept) && !is_found(kept);
         Ok(found.is_some() && self.staged.is_some() == self.puts && is_foreign)
     }
 
     /// Returns the progress. Valid after the commit point, when all new files are staged.
-    pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<State, Trouble> {
+    pub(super) fn state(&self, dir: BorrowedFd<'_>) -> Result<MoveState, MoveError> {
         self.settle(dir)?;
         let (here, kept) = (sys::peek(dir, &self.leaf())?, sys::peek(dir, self.temp())?);
         let state = match (self.puts, self.found) {
             (true, Some(_)) if self.is_staged(here) => done_if(kept.is_none() || self.is_found(kept)),
             (true, Some(_)) if self.is_staged(kept) => pending_if(self.is_found(here)),
             (true, Some(_)) => done_if(!self.is_found(here)),
-            (true, None) if self.is_staged(here) => State::Done,
+            (true, None) if self.is_staged(here) => MoveState::Done,
             (true, None) if self.is_staged(kept) => pending_if(here.is_none()),
-            (true, None) => State::Done,
+            (true, None) => MoveState::Done,
             (false, _) if kept.is_some() && here.map(|seen| seen.id()) == kept.map(|seen| seen.id()) => {
-                State::Pending
+                MoveState::Pending
             }
             (false, _) if kept.is_some() => done_if(self.is_found(kept)),
-            (false, _) if here.is_none() => State::Done,
+            (false, _) if here.is_none() => MoveState::Done,
             (false, _) => pending_if(self.is_found(here)),
         };
         Ok(state)
     }
 
     /// Removes leftovers under the names that only this commit uses, and only files that it put there.
-    pub(super) fn sweep(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+    pub(super) fn sweep(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         for name in [self.temp(), &self.spare()] {
             if sys::peek(dir, name)?.is_some_and(|seen| self.is_ours(&seen)) {
                 sys::remove(dir, name)?;
@@ -133,14 +133,14 @@ impl Move {
         Ok(())
     }
 
-    fn is_ours(&self, seen: &Seen) -> bool {
-        let known: [Option<Id>; 2] = [self.staged, self.found.map(|found| found.id)];
+    fn is_ours(&self, seen: &FileStatus) -> bool {
+        let known: [Option<InodeId>; 2] = [self.staged, self.found.map(|found| found.id)];
         // Before the commit point the inode is unknown. Then the unguessable name must be proof enough.
         let unborn = self.puts && self.staged.is_none() && seen.kind == FileType::RegularFile;
         known.contains(&Some(seen.id())) || unborn
     }
 
-    fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), Trouble> {
+    fn swap(&self, dir: BorrowedFd<'_>, leaf: &Path) -> Result<(), MoveError> {
         match sys::exchange(dir, self.temp(), leaf) {
             Err(errno) if sys::cannot(errno) => {}
             other => return Ok(other?),
@@ -151,7 +151,7 @@ impl Move {
     }
 
     /// Completes an exchange by three renames that was interrupted.
-    fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), Trouble> {
+    fn settle(&self, dir: BorrowedFd<'_>) -> Result<(), MoveError> {
         let (leaf, spare) = (self.leaf(), self.spare());
         if !self.puts || self.found.is_none() || sys::peek(dir, &spare)?.is_none() {
             return Ok(());
@@ -170,10 +170,10 @@ impl Move {
     }
 }
 
-fn done_if(so: bool) -> State {
-    if so { State::Done } else { State::Changed }
+fn done_if(so: bool) -> MoveState {
+    if so { MoveState::Done } else { MoveState::Changed }
 }
 
-fn pending_if(so: bool) -> State {
-    if so { State::Pending } else { State::Changed }
+fn pending_if(so: bool) -> MoveState {
+    if so { MoveState::Pending } else { MoveState::Changed }
 }

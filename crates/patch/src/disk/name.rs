@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The start of a path and its rest, which has at least one part. No part is `.` or `..`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum PathStart {
     /// Relative to the root of the tree.
     Below(PathBuf),
     /// Relative to the root of the file system.
@@ -12,7 +12,7 @@ pub(super) enum Name {
 }
 
 /// Parses `text`. Also returns the directories that it enters and leaves again by `..`.
-pub(super) fn read(text: &str) -> Result<(Name, Vec<PathBuf>), String> {
+pub(super) fn read(text: &str) -> Result<(PathStart, Vec<PathBuf>), String> {
     if text.is_empty() {
         return Err("the path is empty; name a file".to_owned());
     }
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<(Name, Vec<PathBuf>), String> {
             Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
         }
     }
-    Ok((if absolute { Name::Absolute(path) } else { Name::Below(path) }, left))
+    Ok((if absolute { PathStart::Absolute(path) } else { PathStart::Below(path) }, left))
 }
 
 #[cfg(test)]
@@ -91,8 +91,8 @@ mod tests {
         ];
         for (text, path, left) in rows {
             let left = left.iter().map(PathBuf::from).collect();
-            assert_eq!(read(text), Ok((Name::Below(path.into()), left)), "{text}");
+            assert_eq!(read(text), Ok((PathStart::Below(path.into()), left)), "{text}");
         }
-        assert_eq!(read("/a/./b/../c"), Ok((Name::Absolute("/a/c".into()), vec!["/a/b".into()])));
+        assert_eq!(read("/a/./b/../c"), Ok((PathStart::Absolute("/a/c".into()), vec!["/a/b".into()])));
     }
 }

@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
-use super::record::{Folder, Move, Print, Record, Records, Text};
-use super::resolve::{Dir, Place, cannot, changed, refuse};
-use super::sys::{self, Id, Seen};
-use super::{Access, Disk, HardLinks};
-use crate::tree::{Refusal, Step};
+use super::record::{RecordedDir, RecordedMove, FileFingerprint, CommitRecord, RecordStore, RecordedPath};
+use super::resolve::{OpenDir, ResolvedName, cannot, changed, refuse};
+use super::sys::{self, InodeId, FileStatus};
+use super::{FileAccess, DiskTree, HardLinkPolicy};
+use crate::tree::{FileRefusal, CommitStep};
 
 /// If none of these bits is set, the file is meant to stay unchanged.
 const WRITE: Mode = Mode::WUSR.union(Mode::WGRP).union(Mode::WOTH);
 
 /// The moves of a commit, with the open directories for them.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
-    pub(super) record: Record,
+pub(super) struct CommitPlan<'a> {
+    pub(super) record: CommitRecord,
     /// The open directories, by their index in the record; `None` until a missing one is created.
     pub(super) dirs: Vec<Option<OwnedFd>>,
     /// The steps, by the indices of their moves.
-    pub(super) steps: Vec<&'a Step>,
+    pub(super) steps: Vec<&'a CommitStep>,
 }
 
 /// The directories, names and files of the steps so far.
 #[derive(Default)]
-struct Known {
-    folders: HashMap<Id, usize>,
+struct PlannedNames {
+    folders: HashMap<InodeId, usize>,
     made: HashMap<PathBuf, usize>,
     names: HashSet<(usize, PathBuf)>,
-    files: HashSet<Id>,
+    files: HashSet<InodeId>,
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn of(disk: &Disk, steps: &'a [Step], records: &Records) -> Result<Self, Refusal> {
-        let mut plan = Self { record: Record::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
-        let mut known = Known::default();
+impl<'a> CommitPlan<'a> {
+    pub(super) fn of(disk: &DiskTree, steps: &'a [CommitStep], records: &RecordStore) -> Result<Self, FileRefusal> {
+        let mut plan = Self { record: CommitRecord::new(disk.root()), dirs: Vec::new(), steps: Vec::new() };
+        let mut known = PlannedNames::default();
         for step in steps {
             let (place, seen) = disk.find(step)?;
             if place.real().starts_with(&records.real) {
@@ -56,11 +56,11 @@ impl<'a> Plan<'a> {
 
     fn add(
         &mut self,
-        step: &'a Step,
-        place: Place,
-        seen: Option<Seen>,
-        known: &mut Known,
-    ) -> Result<(), Refusal> {
+        step: &'a CommitStep,
+        place: ResolvedName,
+        seen: Option<FileStatus>,
+        known: &mut PlannedNames,
+    ) -> Result<(), FileRefusal> {
         let again = || refuse(&step.path, format!("`{}` is changed twice; change each file once", step.path));
         if let Some(seen) = seen
             && seen.links == 1
@@ -72,24 +72,24 @@ impl<'a> Plan<'a> {
         if !known.names.insert((folder, place.leaf.clone())) {
             return Err(again());
         }
-        self.record.moves.push(Move {
+        self.record.moves.push(RecordedMove {
             folder,
-            leaf: Text::of(&place.leaf),
+            leaf: RecordedPath::of(&place.leaf),
             temp: self.record.temp(self.record.moves.len()),
             puts: step.put.is_some(),
             staged: None,
-            found: seen.map(|seen| Print::of(&seen)),
+            found: seen.map(|seen| FileFingerprint::of(&seen)),
         });
         self.steps.push(step);
         Ok(())
     }
 
     /// Returns the index of the name's directory. Missing directories are added to the record.
-    fn folder(&mut self, dir: Dir, missing: &[std::ffi::OsString], known: &mut Known) -> usize {
+    fn folder(&mut self, dir: OpenDir, missing: &[std::ffi::OsString], known: &mut PlannedNames) -> usize {
         let mut path = dir.real;
         let mut at = *known.folders.entry(dir.id).or_insert_with(|| {
             self.dirs.push(Some(dir.fd));
-            let folder = Folder { path: Text::of(&path), id: Some(dir.id), made_in: None };
+            let folder = RecordedDir { path: RecordedPath::of(&path), id: Some(dir.id), made_in: None };
             self.record.folders.push(folder);
             self.dirs.len() - 1
         });
@@ -98,7 +98,7 @@ impl<'a> Plan<'a> {
             let parent = at;
             at = *known.made.entry(path.clone()).or_insert_with(|| {
                 self.dirs.push(None);
-                let folder = Folder { path: Text::of(&path), id: None, made_in: Some(parent) };
+                let folder = RecordedDir { path: RecordedPath::of(&path), id: None, made_in: Some(parent) };
                 self.record.folders.push(folder);
                 self.dirs.len() - 1
             });
@@ -107,12 +107,12 @@ impl<'a> Plan<'a> {
     }
 
     /// Checks that every step still finds the file that it was planned for.
-    pub(super) fn verify(&self) -> Result<(), Refusal> {
+    pub(super) fn verify(&self) -> Result<(), FileRefusal> {
         for (one, step) in self.record.moves.iter().zip(&self.steps) {
             let Some(dir) = self.dirs.get(one.folder).and_then(Option::as_ref) else { continue };
             let seen = sys::peek(dir.as_fd(), &one.leaf.path());
             let seen = seen.map_err(|errno| cannot(&step.path, "looked at", errno))?;
-            let same = seen.map(|seen| Print::of(&seen)) == one.found;
+            let same = seen.map(|seen| FileFingerprint::of(&seen)) == one.found;
             // A deleted symlink has its own stamp, but the step has the stamp of its target.
             let is_file = seen.is_some_and(|seen| seen.kind == FileType::RegularFile);
             if !same || (is_file && seen.map(|seen| seen.stamp) != step.found) {
@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Checks that this user may write to a file. The file is replaced and not written, so the kernel does not check it.
-fn may_write(path: &str, place: &Place, seen: &Seen) -> Result<(), Refusal> {
+fn may_write(path: &str, place: &ResolvedName, seen: &FileStatus) -> Result<(), FileRefusal> {
     let asked = rustix::fs::accessat(
         place.dir.fd.as_fd(),
         &place.leaf,
@@ -142,17 +142,17 @@ fn may_write(path: &str, place: &Place, seen: &Seen) -> Result<(), Refusal> {
     }
 }
 
-impl Disk {
+impl DiskTree {
     /// Resolves the name that `step` changes, and returns the file there if it is the expected one.
-    fn find(&self, step: &Step) -> Result<(Place, Option<Seen>), Refusal> {
+    fn find(&self, step: &CommitStep) -> Result<(ResolvedName, Option<FileStatus>), FileRefusal> {
         let path = step.path.as_str();
-        let mut place = self.place(path, Access::Write)?;
+        let mut place = self.place(path, FileAccess::Write)?;
         let is_link = place.peek(path)?.is_some_and(|seen| seen.kind == FileType::Symlink);
         if step.put.is_some() {
-            place = self.follow(path, place, Access::Write)?;
+            place = self.follow(path, place, FileAccess::Write)?;
         } else if is_link {
             // The symlink is deleted, not its target. But it must still lead to the file that was read.
-            let end = self.follow(path, self.place(path, Access::Write)?, Access::Read)?;
+            let end = self.follow(path, self.place(path, FileAccess::Write)?, FileAccess::Read)?;
             let there = self.open(path, &end)?.map(|(_, seen)| seen.stamp);
             let seen = place.peek(path)?.filter(|seen| seen.kind == FileType::Symlink);
             return match seen {
@@ -175,14 +175,14 @@ impl Disk {
     }
 
     /// Checks that a file's mode and hard links allow a change of its content.
-    fn may_change(&self, path: &str, seen: &Seen) -> Result<(), Refusal> {
+    fn may_change(&self, path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
         if !seen.mode.intersects(WRITE) {
             let mode = seen.mode.as_raw_mode() & 0o777;
             let what =
                 format!("`{path}` is read-only for everybody (mode {mode:04o}), so it is not meant to be");
             return Err(refuse(path, format!("{what} changed; `chmod u+w` it first if it is")));
         }
-        if let (true, HardLinks::Refuse) = (seen.links > 1, self.links) {
+        if let (true, HardLinkPolicy::Refuse) = (seen.links > 1, self.links) {
             let what = format!("`{path}` has {} names (hard links), and the others would keep", seen.links);
             return Err(refuse(path, format!("{what} the old content; {}", self.advice)));
         }
@@ -190,17 +190,17 @@ impl Disk {
     }
 
     /// Checks that `steps` could be committed now. Runs the checks before a commit and nothing else.
-    pub fn check(&self, steps: &[Step]) -> Result<(), Refusal> {
+    pub fn check(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
         steps.iter().try_for_each(|step| self.find(step).map(drop))
     }
 
     /// Opens the file whose attributes the new file of a step gets, if there is one.
-    pub(super) fn model(&self, plan: &Plan<'_>, at: usize) -> Result<Option<OwnedFd>, Refusal> {
+    pub(super) fn model(&self, plan: &CommitPlan<'_>, at: usize) -> Result<Option<OwnedFd>, FileRefusal> {
         let (one, step) = (&plan.record.moves[at], plan.steps[at]);
         let path = step.path.as_str();
         match step.put.as_ref().and_then(|put| put.like.as_deref()) {
             Some(like) if like != path => {
-                let place = self.follow(like, self.place(like, Access::Read)?, Access::Read)?;
+                let place = self.follow(like, self.place(like, FileAccess::Read)?, FileAccess::Read)?;
                 Ok(self.open(like, &place)?.map(|(fd, _)| fd))
             }
             Some(_) | None if one.found.is_none() => Ok(None),

@@ -14,7 +14,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::sys::{self, Id, Links, Seen};
+use super::sys::{self, InodeId, SymlinkPolicy, FileStatus};
 
 /// The version of the record format.
 const VERSION: u32 = 1;
@@ -31,19 +31,19 @@ const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 /// The record of one commit.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct CommitRecord {
     version: u32,
     pub(super) id: String,
-    pub(super) phase: Phase,
-    root: Text,
-    pub(super) folders: Vec<Folder>,
-    pub(super) moves: Vec<Move>,
+    pub(super) phase: CommitPhase,
+    root: RecordedPath,
+    pub(super) folders: Vec<RecordedDir>,
+    pub(super) moves: Vec<RecordedMove>,
 }
 
 /// The progress of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Phase {
+pub(super) enum CommitPhase {
     /// New files are being written; recovery rolls back.
     Staging,
     /// Every new file is on disk; recovery rolls forward.
@@ -56,40 +56,40 @@ pub(super) enum Phase {
 
 /// A directory in which a name changes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Folder {
-    pub(super) path: Text,
+pub(super) struct RecordedDir {
+    pub(super) path: RecordedPath,
     /// Unknown until the directory is created.
-    pub(super) id: Option<Id>,
+    pub(super) id: Option<InodeId>,
     /// The index of the directory in which the commit creates it, if it does.
     pub(super) made_in: Option<usize>,
 }
 
 /// A name that changes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Move {
+pub(super) struct RecordedMove {
     pub(super) folder: usize,
-    pub(super) leaf: Text,
+    pub(super) leaf: RecordedPath,
     /// The temporary name of the new file, and afterwards of the old one.
     pub(super) temp: String,
     /// True if a file is there afterwards.
     pub(super) puts: bool,
     /// The new file, once it is written.
-    pub(super) staged: Option<Id>,
+    pub(super) staged: Option<InodeId>,
     /// The old file.
-    pub(super) found: Option<Print>,
+    pub(super) found: Option<FileFingerprint>,
 }
 
 /// Identifies a file after a rename, which changes its ctime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Print {
+pub(super) struct FileFingerprint {
     #[serde(flatten)]
-    pub(super) id: Id,
+    pub(super) id: InodeId,
     size: u64,
     mtime: i128,
 }
 
-impl Print {
-    pub(super) fn of(seen: &Seen) -> Self {
+impl FileFingerprint {
+    pub(super) fn of(seen: &FileStatus) -> Self {
         Self { id: seen.id(), size: seen.stamp.size, mtime: seen.stamp.mtime }
     }
 }
@@ -97,12 +97,12 @@ impl Print {
 /// A path, stored as text if it is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Text {
+pub(super) enum RecordedPath {
     Text(String),
     Bytes(Vec<u8>),
 }
 
-impl Text {
+impl RecordedPath {
     pub(super) fn of(path: &Path) -> Self {
         let bytes = path.as_os_str().as_bytes().to_vec();
         String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
@@ -122,10 +122,10 @@ impl Text {
     }
 }
 
-impl Record {
+impl CommitRecord {
     pub(super) fn new(root: &Path) -> Self {
         let (folders, moves) = (Vec::new(), Vec::new());
-        Self { version: VERSION, id: fresh_id(), phase: Phase::Staging, root: Text::of(root), folders, moves }
+        Self { version: VERSION, id: fresh_id(), phase: CommitPhase::Staging, root: RecordedPath::of(root), folders, moves }
     }
 
     /// Returns the temporary name of move number `at`.
@@ -147,7 +147,7 @@ impl Record {
         let moves = self.moves.iter().enumerate().all(|(at, one)| {
             one.folder < self.folders.len() && one.leaf.is_one_name() && one.temp == self.temp(at)
         });
-        let known = self.phase == Phase::Staging
+        let known = self.phase == CommitPhase::Staging
             || (self.folders.iter().all(|folder| folder.id.is_some())
                 && self.moves.iter().all(|one| one.staged.is_some() == one.puts));
         (!folders || !moves || !known).then_some("its parts do not fit together")
@@ -168,7 +168,7 @@ fn is_id(text: &str) -> bool {
 
 /// The private directory of records, locked against other processes.
 #[derive(Debug)]
-pub(super) struct Records {
+pub(super) struct RecordStore {
     dir: OwnedFd,
     pub(super) real: PathBuf,
     _lock: OwnedFd,
@@ -176,13 +176,13 @@ pub(super) struct Records {
 
 /// A record that a dead process left behind.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct LeftoverRecord {
     pub(super) file: PathBuf,
     /// The record, or the reason why it is not trusted.
-    pub(super) record: Result<Record, String>,
+    pub(super) record: Result<CommitRecord, String>,
 }
 
-impl Records {
+impl RecordStore {
     /// Creates the directory if it is missing, and waits for the lock.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let unusable = |error: io::Error| {
@@ -193,7 +193,7 @@ impl Records {
 
     fn enter(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        let dir = sys::open_dir(rustix::fs::CWD, path, Links::Follow)?;
+        let dir = sys::open_dir(rustix::fs::CWD, path, SymlinkPolicy::Follow)?;
         let seen = sys::seen(dir.as_fd())?;
         if seen.owner != me() || seen.mode.intersects(OTHERS) {
             let what = "it must belong to this user, and nobody else may enter";
@@ -207,7 +207,7 @@ impl Records {
     }
 
     /// Writes the record or its next phase, and syncs it.
-    pub(super) fn write(&self, record: &Record) -> io::Result<()> {
+    pub(super) fn write(&self, record: &CommitRecord) -> io::Result<()> {
         let file = self.draft(record)?;
         sys::sync(file.as_fd())?;
         self.place(record)?;
@@ -215,12 +215,12 @@ impl Records {
     }
 
     /// Writes the record or its next phase without syncing. It survives this process, but perhaps not a power cut.
-    pub(super) fn jot(&self, record: &Record) -> io::Result<()> {
+    pub(super) fn jot(&self, record: &CommitRecord) -> io::Result<()> {
         self.draft(record).and_then(|_| self.place(record))
     }
 
     /// Writes the record under a temporary name.
-    fn draft(&self, record: &Record) -> io::Result<File> {
+    fn draft(&self, record: &CommitRecord) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&self.dir, draft_name(record), flags, PRIVATE)?);
         file.write_all(&serde_json::to_vec(record)?)?;
@@ -228,7 +228,7 @@ impl Records {
     }
 
     /// Renames the temporary file to the record's name.
-    fn place(&self, record: &Record) -> io::Result<()> {
+    fn place(&self, record: &CommitRecord) -> io::Result<()> {
         let name = format!("{}.json", record.id);
         Ok(rustix::fs::renameat(&self.dir, draft_name(record), &self.dir, name)?)
     }
@@ -247,7 +247,7 @@ impl Records {
     }
 
     /// Returns all records. Their writers are dead, since a living process would hold the lock.
-    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+    pub(super) fn left(&self) -> io::Result<Vec<LeftoverRecord>> {
         let mut left = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
@@ -259,11 +259,11 @@ impl Records {
                 // Only a staging record is not synced: if a power cut left it empty, the commit never went further.
                 "json" if self.is_hollow(&name) => sys::remove(self.dir.as_fd(), Path::new(&name))?,
                 "json" | "done" => {
-                    let record = self.read(id, &name).map(|record| Record {
-                        phase: if ending == "done" { Phase::Done } else { record.phase },
+                    let record = self.read(id, &name).map(|record| CommitRecord {
+                        phase: if ending == "done" { CommitPhase::Done } else { record.phase },
                         ..record
                     });
-                    left.push(Left { file: self.real.join(&name), record });
+                    left.push(LeftoverRecord { file: self.real.join(&name), record });
                 }
                 // Interrupted while it was written: its commit or phase never began.
                 "tmp" => sys::remove(self.dir.as_fd(), Path::new(&name))?,
@@ -282,7 +282,7 @@ impl Records {
         read.is_some() && bytes.iter().all(|byte| *byte == 0)
     }
 
-    fn read(&self, id: &str, name: &OsString) -> Result<Record, String> {
+    fn read(&self, id: &str, name: &OsString) -> Result<CommitRecord, String> {
         let said = |error: io::Error| format!("it cannot be read: {error}");
         let peeked = sys::peek(self.dir.as_fd(), Path::new(name)).map_err(|errno| said(errno.into()))?;
         if peeked.is_none_or(|seen| seen.kind != FileType::RegularFile) {
@@ -295,7 +295,7 @@ impl Records {
         }
         let mut bytes = Vec::new();
         File::from(fd).take(MAX_BYTES).read_to_end(&mut bytes).map_err(said)?;
-        let record: Record =
+        let record: CommitRecord =
             serde_json::from_slice(&bytes).map_err(|error| format!("it is no record: {error}"))?;
         match record.fault(id) {
             Some(fault) => Err(fault.to_owned()),
@@ -304,7 +304,7 @@ impl Records {
     }
 }
 
-fn draft_name(record: &Record) -> String {
+fn draft_name(record: &CommitRecord) -> String {
     format!("{}.tmp", record.id)
 }
 

@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::commit::{finish, sync_dirs, undo};
-use super::moves::State;
-use super::record::{Left, Phase, Record, Records};
-use super::sys::{self, Links};
+use super::moves::MoveState;
+use super::record::{LeftoverRecord, CommitPhase, CommitRecord, RecordStore};
+use super::sys::{self, SymlinkPolicy};
 
 /// The result for a commit that a crash interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredCommit {
     /// The path of its record.
     pub record: PathBuf,
     /// The files of the commit.
     pub files: Vec<PathBuf>,
     /// The action taken.
-    pub outcome: Outcome,
+    pub outcome: RecoveryOutcome,
 }
 
 /// The outcome of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RecoveryOutcome {
     /// Rolled back: every file is as it was before.
     Back,
     /// Rolled forward: every file is as the commit intended.
@@ -34,56 +34,56 @@ pub enum Outcome {
 }
 
 /// Completes or reverts every interrupted commit. `records` is the directory of their records.
-pub fn recover(records: &Path) -> io::Result<Vec<Recovered>> {
+pub fn recover(records: &Path) -> io::Result<Vec<RecoveredCommit>> {
     match rustix::fs::stat(records) {
         Err(Errno::NOENT) => Ok(Vec::new()),
-        _ => all(&Records::open(records)?),
+        _ => all(&RecordStore::open(records)?),
     }
 }
 
 /// Recovers all commits. The caller holds the lock.
-pub(super) fn all(records: &Records) -> io::Result<Vec<Recovered>> {
+pub(super) fn all(records: &RecordStore) -> io::Result<Vec<RecoveredCommit>> {
     Ok(records.left()?.into_iter().map(|left| one(left, records)).collect())
 }
 
-fn one(left: Left, records: &Records) -> Recovered {
-    let Left { file, record } = left;
+fn one(left: LeftoverRecord, records: &RecordStore) -> RecoveredCommit {
+    let LeftoverRecord { file, record } = left;
     let mut record = match record {
         Ok(record) => record,
-        Err(why) => return Recovered { record: file, files: Vec::new(), outcome: Outcome::Left(why) },
+        Err(why) => return RecoveredCommit { record: file, files: Vec::new(), outcome: RecoveryOutcome::Left(why) },
     };
     let names = record.moves.iter().map(|one| record.folders[one.folder].path.path().join(one.leaf.path()));
     let files = names.collect();
-    let outcome = settle(&mut record, records).unwrap_or_else(Outcome::Left);
-    Recovered { record: file, files, outcome }
+    let outcome = settle(&mut record, records).unwrap_or_else(RecoveryOutcome::Left);
+    RecoveredCommit { record: file, files, outcome }
 }
 
-fn settle(record: &mut Record, records: &Records) -> Result<Outcome, String> {
+fn settle(record: &mut CommitRecord, records: &RecordStore) -> Result<RecoveryOutcome, String> {
     let dirs = open_folders(record)?;
     let unfinished = "not all could be done; the next recovery tries again";
     let goes_forward = match record.phase {
-        Phase::Staging | Phase::Undoing => false,
-        Phase::Committed => go_forward(record, &dirs)?,
-        Phase::Done => true,
+        CommitPhase::Staging | CommitPhase::Undoing => false,
+        CommitPhase::Committed => go_forward(record, &dirs)?,
+        CommitPhase::Done => true,
     };
     let (worked, outcome) = if goes_forward {
-        (finish(record, &dirs, records), Outcome::Forward)
+        (finish(record, &dirs, records), RecoveryOutcome::Forward)
     } else {
-        (undo(record, &dirs, records), Outcome::Back)
+        (undo(record, &dirs, records), RecoveryOutcome::Back)
     };
     if worked { Ok(outcome) } else { Err(unfinished.to_owned()) }
 }
 
 /// Completes the remaining moves. Returns `false` if a file was changed since, so that the commit must not go forward.
-fn go_forward(record: &Record, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
+fn go_forward(record: &CommitRecord, dirs: &[Option<OwnedFd>]) -> Result<bool, String> {
     let mut pending = Vec::new();
     for one in &record.moves {
         // A directory that is gone took its files with it.
         let Some(dir) = dirs[one.folder].as_ref() else { return Ok(false) };
         match one.state(dir.as_fd()) {
-            Ok(State::Done) => {}
-            Ok(State::Pending) => pending.push((one, dir)),
-            Ok(State::Changed) => return Ok(false),
+            Ok(MoveState::Done) => {}
+            Ok(MoveState::Pending) => pending.push((one, dir)),
+            Ok(MoveState::Changed) => return Ok(false),
             Err(trouble) => return Err(format!("a file cannot be looked at: {trouble:?}")),
         }
     }
@@ -99,16 +99,16 @@ fn go_forward(record: &Record, dirs: &[Option<OwnedFd>]) -> Result<bool, String>
 /// Opens the directories of the commit, identified by inode; `None` for those that are gone.
 ///
 /// Never follows a symlink: a process that may write to the tree may have put one there.
-fn open_folders(record: &Record) -> Result<Vec<Option<OwnedFd>>, String> {
+fn open_folders(record: &CommitRecord) -> Result<Vec<Option<OwnedFd>>, String> {
     let mut dirs: Vec<Option<OwnedFd>> = Vec::with_capacity(record.folders.len());
     for folder in &record.folders {
         let path = folder.path.path();
         let opened = match (folder.id, folder.made_in) {
             (None, Some(parent)) => match (dirs[parent].as_ref(), path.file_name()) {
-                (Some(parent), Some(name)) => sys::open_dir(parent.as_fd(), Path::new(name), Links::Refuse),
+                (Some(parent), Some(name)) => sys::open_dir(parent.as_fd(), Path::new(name), SymlinkPolicy::Refuse),
                 _ => Err(Errno::NOENT),
             },
-            _ => sys::open_dir(rustix::fs::CWD, &path, Links::Refuse),
+            _ => sys::open_dir(rustix::fs::CWD, &path, SymlinkPolicy::Refuse),
         };
         let dir = match opened {
             Ok(dir) => dir,

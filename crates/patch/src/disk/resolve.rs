@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::name::{self, Name};
-use super::sys::{self, Id, Links, Seen};
-use super::{Access, Disk};
-use crate::tree::{Held, Link, Refusal, Spot, Stamp, Tree};
+use super::name::{self, PathStart};
+use super::sys::{self, InodeId, SymlinkPolicy, FileStatus};
+use super::{FileAccess, DiskTree};
+use crate::tree::{FoundFile, SymbolicLink, FileRefusal, FileLookup, FileVersion, FileTree};
 
 /// The maximum size of a file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -21,21 +21,21 @@ const READS: usize = 4;
 
 /// An open directory with its real path.
 #[derive(Debug)]
-pub(super) struct Dir {
+pub(super) struct OpenDir {
     pub(super) fd: OwnedFd,
     pub(super) real: PathBuf,
-    pub(super) id: Id,
+    pub(super) id: InodeId,
 }
 
 /// A name in an open directory, or in missing directories below it.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) dir: Dir,
+pub(super) struct ResolvedName {
+    pub(super) dir: OpenDir,
     pub(super) missing: Vec<OsString>,
     pub(super) leaf: PathBuf,
 }
 
-impl Place {
+impl ResolvedName {
     pub(super) fn real(&self) -> PathBuf {
         let mut real = self.dir.real.clone();
         real.extend(&self.missing);
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// Returns the status of the file at this name, if it exists.
-    pub(super) fn peek(&self, path: &str) -> Result<Option<Seen>, Refusal> {
+    pub(super) fn peek(&self, path: &str) -> Result<Option<FileStatus>, FileRefusal> {
         if !self.missing.is_empty() {
             return Ok(None);
         }
@@ -51,8 +51,8 @@ impl Place {
     }
 }
 
-impl Dir {
-    fn of(path: &str, fd: OwnedFd) -> Result<Self, Refusal> {
+impl OpenDir {
+    fn of(path: &str, fd: OwnedFd) -> Result<Self, FileRefusal> {
         let named = sys::real_path(fd.as_fd());
         let real = named.map_err(|_| {
             refuse(path, "the real path of an open directory is unknown without /proc; mount it".to_owned())
@@ -62,21 +62,21 @@ impl Dir {
     }
 }
 
-pub(super) fn refuse(path: &str, what: String) -> Refusal {
-    Refusal { path: path.to_owned(), what }
+pub(super) fn refuse(path: &str, what: String) -> FileRefusal {
+    FileRefusal { path: path.to_owned(), what }
 }
 
-pub(super) fn cannot(path: &str, verb: &str, error: impl Into<std::io::Error>) -> Refusal {
+pub(super) fn cannot(path: &str, verb: &str, error: impl Into<std::io::Error>) -> FileRefusal {
     refuse(path, format!("`{path}` cannot be {verb}: {}", error.into()))
 }
 
-pub(super) fn changed(path: &str) -> Refusal {
+pub(super) fn changed(path: &str) -> FileRefusal {
     refuse(path, format!("`{path}` has changed meanwhile; read it again"))
 }
 
-impl Disk {
+impl DiskTree {
     /// Resolves `path`. Does not follow a symlink at its end.
-    pub(super) fn place(&self, path: &str, access: Access) -> Result<Place, Refusal> {
+    pub(super) fn place(&self, path: &str, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
         let (name, left) = name::read(path).map_err(|what| refuse(path, what))?;
         left.iter().try_for_each(|inside| self.leaves(path, inside))?;
         let (base, below) = self.start(path, name)?;
@@ -86,21 +86,21 @@ impl Disk {
             below.parent().into_iter().flatten().map(std::ffi::OsStr::to_owned).collect();
         let base = base.as_ref().map_or(self.fd.as_fd(), OwnedFd::as_fd);
         let (dir, missing) = enter(path, base, &parents)?;
-        let place = Place { dir, missing, leaf };
+        let place = ResolvedName { dir, missing, leaf };
         self.judge(path, &place.real(), access)?;
         Ok(place)
     }
 
     /// Checks that `..` after `inside` leads back to its parent. After a symlink it leads elsewhere, and after a
     /// missing directory nowhere.
-    fn leaves(&self, path: &str, inside: &Path) -> Result<(), Refusal> {
+    fn leaves(&self, path: &str, inside: &Path) -> Result<(), FileRefusal> {
         let below = [&self.root, &self.given].into_iter().find_map(|root| inside.strip_prefix(root).ok());
         let (base, inside) = match below {
             Some(below) => (self.fd.as_fd(), below),
             None if inside.is_absolute() => (rustix::fs::CWD, inside),
             None => (self.fd.as_fd(), inside),
         };
-        sys::open_dir(base, inside, Links::Refuse).map(drop).map_err(|_| {
+        sys::open_dir(base, inside, SymlinkPolicy::Refuse).map(drop).map_err(|_| {
             let what =
                 format!("`{path}` has `..` after `{}`, which is no directory, or a link", inside.display());
             refuse(path, format!("{what}; spell the path without `..`"))
@@ -109,10 +109,10 @@ impl Disk {
 
     /// Returns the starting directory: the root of the tree, unless the path is absolute and outside of it, which only
     /// an access check may allow.
-    fn start(&self, path: &str, name: Name) -> Result<(Option<OwnedFd>, PathBuf), Refusal> {
+    fn start(&self, path: &str, name: PathStart) -> Result<(Option<OwnedFd>, PathBuf), FileRefusal> {
         let absolute = match name {
-            Name::Below(below) => return Ok((None, below)),
-            Name::Absolute(absolute) => absolute,
+            PathStart::Below(below) => return Ok((None, below)),
+            PathStart::Absolute(absolute) => absolute,
         };
         let inside = [&self.root, &self.given].into_iter().find_map(|root| absolute.strip_prefix(root).ok());
         if let Some(below) = inside {
@@ -127,7 +127,7 @@ impl Disk {
         Ok((Some(top), absolute.strip_prefix("/").unwrap_or(&absolute).to_owned()))
     }
 
-    fn judge(&self, path: &str, real: &Path, access: Access) -> Result<(), Refusal> {
+    fn judge(&self, path: &str, real: &Path, access: FileAccess) -> Result<(), FileRefusal> {
         match &self.judge {
             Some(judge) => judge(real, access).map_err(|what| refuse(path, what)),
             None if real.starts_with(&self.root) && real != self.root => Ok(()),
@@ -136,7 +136,7 @@ impl Disk {
     }
 
     /// Returns the name itself or, if it is a symlink, the name of its target.
-    pub(super) fn follow(&self, path: &str, place: Place, access: Access) -> Result<Place, Refusal> {
+    pub(super) fn follow(&self, path: &str, place: ResolvedName, access: FileAccess) -> Result<ResolvedName, FileRefusal> {
         match place.peek(path)? {
             Some(seen) if seen.kind == FileType::Symlink => {}
             Some(_) | None => return Ok(place),
@@ -152,8 +152,8 @@ impl Disk {
             Some(_) => refusal,
             None => astray(),
         })?;
-        let fd = sys::open_dir(self.fd.as_fd(), parent, Links::Refuse).map_err(|_| astray())?;
-        let end = Place { dir: Dir::of(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
+        let fd = sys::open_dir(self.fd.as_fd(), parent, SymlinkPolicy::Refuse).map_err(|_| astray())?;
+        let end = ResolvedName { dir: OpenDir::of(path, fd)?, missing: Vec::new(), leaf: leaf.into() };
         match end.peek(path)? {
             Some(seen) if seen.id() == id && end.real() == real => Ok(end),
             Some(_) | None => Err(changed(path)),
@@ -161,7 +161,7 @@ impl Disk {
     }
 
     /// Opens the regular file at `place`, if it exists.
-    pub(super) fn open(&self, path: &str, place: &Place) -> Result<Option<(OwnedFd, Seen)>, Refusal> {
+    pub(super) fn open(&self, path: &str, place: &ResolvedName) -> Result<Option<(OwnedFd, FileStatus)>, FileRefusal> {
         let Some(seen) = place.peek(path)? else { return Ok(None) };
         regular(path, &seen)?;
         let fd = match sys::open_file(place.dir.fd.as_fd(), &place.leaf) {
@@ -175,43 +175,43 @@ impl Disk {
     }
 }
 
-impl Disk {
+impl DiskTree {
     /// Returns the real path and the version of the file at `path`, without reading it.
-    pub fn stamp(&self, path: &str) -> Option<(PathBuf, Stamp)> {
-        let place = self.follow(path, self.place(path, Access::Read).ok()?, Access::Read).ok()?;
+    pub fn stamp(&self, path: &str) -> Option<(PathBuf, FileVersion)> {
+        let place = self.follow(path, self.place(path, FileAccess::Read).ok()?, FileAccess::Read).ok()?;
         let (_, seen) = self.open(path, &place).ok()??;
         Some((place.real(), seen.stamp))
     }
 }
 
-impl Tree for Disk {
-    fn look(&self, path: &str) -> Result<Spot, Refusal> {
-        let place = self.place(path, Access::Read)?;
-        let place = self.follow(path, place, Access::Read)?;
+impl FileTree for DiskTree {
+    fn look(&self, path: &str) -> Result<FileLookup, FileRefusal> {
+        let place = self.place(path, FileAccess::Read)?;
+        let place = self.follow(path, place, FileAccess::Read)?;
         let file = match self.open(path, &place)? {
             Some((fd, _)) => Some(read(path, fd)?),
             None => None,
         };
-        Ok(Spot { real: place.real(), file })
+        Ok(FileLookup { real: place.real(), file })
     }
 
     fn name(&self, real: &Path) -> Option<String> {
         real.strip_prefix(&self.root).ok()?.to_str().map(str::to_owned)
     }
 
-    fn link(&self, path: &str) -> Option<Link> {
-        let place = self.place(path, Access::Read).ok()?;
+    fn link(&self, path: &str) -> Option<SymbolicLink> {
+        let place = self.place(path, FileAccess::Read).ok()?;
         place.peek(path).ok()?.filter(|seen| seen.kind == FileType::Symlink)?;
         let to = rustix::fs::readlinkat(place.dir.fd.as_fd(), &place.leaf, Vec::new()).ok()?;
-        Some(Link { name: self.name(&place.real())?, to: to.into_string().ok()? })
+        Some(SymbolicLink { name: self.name(&place.real())?, to: to.into_string().ok()? })
     }
 }
 
 /// Opens the deepest existing directory of `parents`, and returns the missing ones.
-fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Dir, Vec<OsString>), Refusal> {
+fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(OpenDir, Vec<OsString>), FileRefusal> {
     for there in (0..=parents.len()).rev() {
         let (known, missing) = parents.split_at(there);
-        let fd = match sys::open_dir(base, &known.iter().collect::<PathBuf>(), Links::Follow) {
+        let fd = match sys::open_dir(base, &known.iter().collect::<PathBuf>(), SymlinkPolicy::Follow) {
             Err(Errno::NOENT) => continue,
             Err(Errno::NOTDIR) => {
                 let what = format!("`{path}` goes through something that is not a directory");
@@ -232,16 +232,16 @@ fn enter(path: &str, base: BorrowedFd<'_>, parents: &[OsString]) -> Result<(Dir,
                 Err(errno) => return Err(cannot(path, "reached", errno)),
             }
         }
-        return Ok((Dir::of(path, fd)?, missing.to_vec()));
+        return Ok((OpenDir::of(path, fd)?, missing.to_vec()));
     }
     Err(refuse(path, format!("`{path}` cannot be reached: the directory it starts in is gone")))
 }
 
-fn outside(path: &str, root: &Path) -> Refusal {
+fn outside(path: &str, root: &Path) -> FileRefusal {
     refuse(path, format!("`{path}` is outside of {}; only files inside can be changed", root.display()))
 }
 
-fn regular(path: &str, seen: &Seen) -> Result<(), Refusal> {
+fn regular(path: &str, seen: &FileStatus) -> Result<(), FileRefusal> {
     let kind = match seen.kind {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a directory",
@@ -270,7 +270,7 @@ fn fill(file: &mut std::fs::File, bytes: &mut [u8]) -> std::io::Result<usize> {
 }
 
 /// Reads a whole file at a moment without a concurrent write.
-fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
+fn read(path: &str, fd: OwnedFd) -> Result<FoundFile, FileRefusal> {
     let failed = |error: std::io::Error| cannot(path, "read", error);
     let mut file = std::fs::File::from(fd);
     for _ in 0..READS {
@@ -287,7 +287,7 @@ fn read(path: &str, fd: OwnedFd) -> Result<Held, Refusal> {
         let after = sys::seen(file.as_fd()).map_err(|errno| failed(errno.into()))?;
         if before.stamp == after.stamp && bytes.len() as u64 == after.stamp.size {
             let executable = after.mode.contains(Mode::XUSR);
-            return Ok(Held { bytes: bytes.into(), executable, stamp: after.stamp });
+            return Ok(FoundFile { bytes: bytes.into(), executable, stamp: after.stamp });
         }
     }
     Err(refuse(path, format!("`{path}` is being written to; try again when that is over")))

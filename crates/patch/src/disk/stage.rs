@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
 use rustix::io::{Errno, Result};
 
-use super::sys::{self, Seen};
-use crate::tree::Put;
+use super::sys::{self, FileStatus};
+use crate::tree::NewFile;
 
 /// The number of sync threads. Time to sync 200 new files of 5 kB on ext4: 650-1000 ms one by one; 57-280 ms with 4
 /// threads; 46-207 ms with 8; 28-95 ms with 16. `syncfs` takes 42-223 ms and also writes other processes' data.
@@ -45,7 +45,7 @@ const TIED_TO_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"
 pub(super) fn stage(
     dir: BorrowedFd<'_>,
     temp: &Path,
-    put: &Put,
+    put: &NewFile,
     like: Option<BorrowedFd<'_>>,
 ) -> std::io::Result<File> {
     let mode = match (like, put.executable) {
@@ -78,7 +78,7 @@ fn dress(file: BorrowedFd<'_>, like: BorrowedFd<'_>, executable: Option<bool>) -
 }
 
 /// Changes owner and group of `file` to those of `model` as far as this user may. Returns the appropriate mode.
-fn give_away(file: BorrowedFd<'_>, own: &Seen, model: &Seen) -> Result<Mode> {
+fn give_away(file: BorrowedFd<'_>, own: &FileStatus, model: &FileStatus) -> Result<Mode> {
     let (owner, group) = (Uid::from_raw(model.owner), Gid::from_raw(model.group));
     if own.owner != model.owner && may_fail(rustix::fs::fchown(file, Some(owner), Some(group)))? {
         return Ok(model.mode);

@@ -9,19 +9,19 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::tree::Stamp;
+use crate::tree::FileVersion;
 
 /// Identifies a file independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Id {
+pub(super) struct InodeId {
     pub(super) dev: u64,
     pub(super) ino: u64,
 }
 
 /// The status of a file: identity, kind, and metadata that changes with it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) stamp: Stamp,
+pub(super) struct FileStatus {
+    pub(super) stamp: FileVersion,
     pub(super) kind: FileType,
     pub(super) mode: Mode,
     pub(super) links: u64,
@@ -29,14 +29,14 @@ pub(super) struct Seen {
     pub(super) group: u32,
 }
 
-impl Seen {
-    pub(super) fn id(&self) -> Id {
-        Id { dev: self.stamp.dev, ino: self.stamp.ino }
+impl FileStatus {
+    pub(super) fn id(&self) -> InodeId {
+        InodeId { dev: self.stamp.dev, ino: self.stamp.ino }
     }
 
     fn of(stat: &rustix::fs::Stat) -> Self {
         const NANOS: i128 = 1_000_000_000;
-        let stamp = Stamp {
+        let stamp = FileVersion {
             dev: wide(stat.st_dev),
             ino: wide(stat.st_ino),
             size: wide(stat.st_size),
@@ -61,7 +61,7 @@ fn wide<N: TryInto<u64>>(number: N) -> u64 {
 
 /// The handling of symlinks in the path of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum SymlinkPolicy {
     Follow,
     Refuse,
 }
@@ -83,7 +83,7 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW);
 
 /// Opens the directory at `path`, relative to `base`.
-pub(super) fn open_dir(base: BorrowedFd<'_>, path: &Path, links: Links) -> Result<OwnedFd> {
+pub(super) fn open_dir(base: BorrowedFd<'_>, path: &Path, links: SymlinkPolicy) -> Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match open_with(base, path, DIR, links) {
         Err(Errno::ACCESS) => open_with(base, path, PASS, links),
@@ -92,26 +92,26 @@ pub(super) fn open_dir(base: BorrowedFd<'_>, path: &Path, links: Links) -> Resul
 }
 
 #[cfg(target_os = "linux")]
-fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: SymlinkPolicy) -> Result<OwnedFd> {
     use rustix::fs::ResolveFlags;
     let resolve = match links {
-        Links::Follow => ResolveFlags::NO_MAGICLINKS,
-        Links::Refuse => ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
+        SymlinkPolicy::Follow => ResolveFlags::NO_MAGICLINKS,
+        SymlinkPolicy::Refuse => ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS,
     };
     match patiently(|| rustix::fs::openat2(base, path, flags, Mode::empty(), resolve)) {
         // Linux before 5.6 returns ENOSYS; the seccomp profiles of older containers return EPERM.
         Err(Errno::NOSYS | Errno::PERM) => open_plainly(base, path, flags, links),
-        Err(Errno::NAMETOOLONG) if links == Links::Refuse => open_plainly(base, path, flags, links),
+        Err(Errno::NAMETOOLONG) if links == SymlinkPolicy::Refuse => open_plainly(base, path, flags, links),
         other => other,
     }
 }
 #[cfg(not(target_os = "linux"))]
-fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
+fn open_with(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: SymlinkPolicy) -> Result<OwnedFd> {
     open_plainly(base, path, flags, links)
 }
 
-fn open_plainly(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd> {
-    if links == Links::Follow {
+fn open_plainly(base: BorrowedFd<'_>, path: &Path, flags: OFlags, links: SymlinkPolicy) -> Result<OwnedFd> {
+    if links == SymlinkPolicy::Follow {
         return rustix::fs::openat(base, path, flags, Mode::empty());
     }
     let mut at: Option<OwnedFd> = None;
@@ -159,7 +159,7 @@ fn to_path(name: CString) -> PathBuf {
 
 /// Resolves the symlink `name` without opening its target.
 #[cfg(target_os = "linux")]
-pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
+pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, InodeId)> {
     use rustix::fs::ResolveFlags;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened =
@@ -171,7 +171,7 @@ pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)
     Ok((real_path(fd.as_fd())?, seen(fd.as_fd())?.id()))
 }
 #[cfg(not(target_os = "linux"))]
-pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, Id)> {
+pub(super) fn link_end(dir: BorrowedFd<'_>, name: &Path) -> Result<(PathBuf, InodeId)> {
     // This system cannot resolve without opening, so only a regular file is opened.
     let stat = rustix::fs::statat(dir, name, AtFlags::empty())?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -187,14 +187,14 @@ pub(super) fn open_file(dir: BorrowedFd<'_>, name: &Path) -> Result<OwnedFd> {
 }
 
 /// Returns the status of the file behind `fd`.
-pub(super) fn seen(fd: BorrowedFd<'_>) -> Result<Seen> {
-    rustix::fs::fstat(fd).map(|stat| Seen::of(&stat))
+pub(super) fn seen(fd: BorrowedFd<'_>) -> Result<FileStatus> {
+    rustix::fs::fstat(fd).map(|stat| FileStatus::of(&stat))
 }
 
 /// Returns the status of the file at `name`, if it exists. Does not follow a symlink.
-pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<Seen>> {
+pub(super) fn peek(dir: BorrowedFd<'_>, name: &Path) -> Result<Option<FileStatus>> {
     match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(Seen::of(&stat))),
+        Ok(stat) => Ok(Some(FileStatus::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::fit::{Fit, Pass};
+use super::fit::{HunkCandidate, MatchPass};
 use super::line::{fold, is_blank, similarity};
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// The cost of a file line that is not in the hunk.
 const STRANGER: f64 = 0.25;
@@ -24,7 +24,7 @@ const CELL: usize = 8;
 const LETTER: usize = 4;
 
 /// An old line of the hunk.
-pub(super) struct Old<'a> {
+pub(super) struct OldLine<'a> {
     pub(super) text: &'a str,
     pub(super) folded: Cow<'a, str>,
     pub(super) goes: bool,
@@ -34,44 +34,44 @@ pub(super) struct Old<'a> {
 }
 
 /// Aligns the old lines of one hunk with one file.
-pub(super) struct Sought<'a> {
-    pub(super) text: &'a Text<'a>,
-    pub(super) olds: Vec<Old<'a>>,
+pub(super) struct HunkAligner<'a> {
+    pub(super) text: &'a DecodedText<'a>,
+    pub(super) olds: Vec<OldLine<'a>>,
     /// Offsets between hunk lines and file lines at which lines match, most likely first.
     offsets: Vec<isize>,
 }
 
-impl<'a> Sought<'a> {
-    pub(super) fn of(text: &'a Text<'_>, hunk: &'a Hunk) -> Self {
+impl<'a> HunkAligner<'a> {
+    pub(super) fn of(text: &'a DecodedText<'_>, hunk: &'a Hunk) -> Self {
         let lines = hunk.lines.iter().filter_map(|line| match line {
-            Line::Keep(text) => Some((text, false)),
-            Line::Drop(text) => Some((text, true)),
-            Line::Add(_) => None,
+            HunkLine::Keep(text) => Some((text, false)),
+            HunkLine::Drop(text) => Some((text, true)),
+            HunkLine::Add(_) => None,
         });
         let old = |(line, goes): (&'a String, bool)| {
             let folded = fold(line);
             let there = text.index().folded(&folded).len();
-            Old { text: line, folded, goes, weight: weight(line), there }
+            OldLine { text: line, folded, goes, weight: weight(line), there }
         };
-        let olds: Vec<Old<'_>> = lines.map(old).collect();
+        let olds: Vec<OldLine<'_>> = lines.map(old).collect();
         let offsets = offsets(text, &olds);
         Self { text, olds, offsets }
     }
 
     /// Returns likely places outside `taken`, each with the share of the hunk found there. `strict`: as required to
     /// apply the hunk.
-    pub(super) fn places(&self, strict: bool, taken: &[Fit]) -> impl Iterator<Item = (f64, Fit)> {
+    pub(super) fn places(&self, strict: bool, taken: &[HunkCandidate]) -> impl Iterator<Item = (f64, HunkCandidate)> {
         self.offsets.iter().filter_map(move |offset| self.align(*offset, (strict, taken)))
     }
 
     /// Returns the place with the largest share of the hunk, outside `taken`.
-    pub(super) fn best(&self, strict: bool, taken: &[Fit]) -> Option<(f64, Fit)> {
+    pub(super) fn best(&self, strict: bool, taken: &[HunkCandidate]) -> Option<(f64, HunkCandidate)> {
         self.places(strict, taken).max_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
     /// Computes the best alignment of the hunk near `offset`: the share of the hunk found there, and where its lines
     /// are.
-    fn align(&self, offset: isize, (strict, taken): (bool, &[Fit])) -> Option<(f64, Fit)> {
+    fn align(&self, offset: isize, (strict, taken): (bool, &[HunkCandidate])) -> Option<(f64, HunkCandidate)> {
         let olds = &self.olds;
         // A removed line cannot be removed twice. A hunk that only adds must land elsewhere.
         let goes = olds.iter().any(|old| old.goes);
@@ -89,7 +89,7 @@ impl<'a> Sought<'a> {
         let alike = |row: usize, column: usize| self.alike(&olds[row], &folds[column], strict);
         let (rows, width) = (olds.len() + 1, end - start + 1);
         let mut best = vec![0.0_f64; rows * width];
-        let mut ways = vec![Way::Begin; rows * width];
+        let mut ways = vec![AlignStep::Begin; rows * width];
         for row in 1..rows {
             if self.text.effort().is_spent() {
                 return None;
@@ -100,18 +100,18 @@ impl<'a> Sought<'a> {
                 (false, _) => -0.3 * old.weight,
             };
             for column in 0..width {
-                let mut choice = (best[(row - 1) * width + column] + missing, Way::Old);
+                let mut choice = (best[(row - 1) * width + column] + missing, AlignStep::Old);
                 if column > 0 {
                     // File lines after the last old line cost nothing.
                     let stranger = if row == rows - 1 { 0.0 } else { STRANGER };
                     let passed = best[row * width + column - 1] - stranger;
                     if passed > choice.0 {
-                        choice = (passed, Way::File);
+                        choice = (passed, AlignStep::File);
                     }
                     let at = start + column - 1;
                     let same = best[(row - 1) * width + column - 1] + alike(row - 1, column - 1) * old.weight;
                     if same >= choice.0 && !is_taken(row - 1, at) {
-                        choice = (same, Way::Both);
+                        choice = (same, AlignStep::Both);
                     }
                 }
                 (best[row * width + column], ways[row * width + column]) = choice;
@@ -127,12 +127,12 @@ impl<'a> Sought<'a> {
             reworded(olds, &mut at);
         }
         let all: f64 = olds.iter().map(|old| old.weight).sum();
-        at.iter().any(Option::is_some).then_some((there / all, Fit { pass: Pass::Near, at, doubt: None }))
+        at.iter().any(Option::is_some).then_some((there / all, HunkCandidate { pass: MatchPass::Near, at, doubt: None }))
     }
 
     /// Returns the similarity of an old line and a file line. In strict mode a removed line must be equal. An empty
     /// line matches only an empty line.
-    fn alike(&self, old: &Old<'_>, line: &str, strict: bool) -> f64 {
+    fn alike(&self, old: &OldLine<'_>, line: &str, strict: bool) -> f64 {
         if old.folded == line {
             return 1.0;
         }
@@ -159,7 +159,7 @@ pub(super) fn weight(line: &str) -> f64 {
 }
 
 /// Returns the offsets at which hunk lines occur in the file, most likely first.
-fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
+fn offsets(text: &DecodedText<'_>, olds: &[OldLine<'_>]) -> Vec<isize> {
     let mut votes: HashMap<isize, f64> = HashMap::new();
     for (row, old) in olds.iter().enumerate().filter(|(_, old)| !old.folded.is_empty()) {
         let places = text.index().folded(&old.folded);
@@ -182,7 +182,7 @@ fn offsets(text: &Text<'_>, olds: &[Old<'_>]) -> Vec<isize> {
 
 /// Matches a file line with the one context line expected there, if its neighbours on both sides match and are
 /// adjacent.
-fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
+fn reworded(olds: &[OldLine<'_>], at: &mut [Option<usize>]) {
     for row in 1..olds.len().saturating_sub(1) {
         if let (Some(before), None, Some(after)) = (at[row - 1], at[row], at[row + 1])
             && before + 2 == after
@@ -196,7 +196,7 @@ fn reworded(olds: &[Old<'_>], at: &mut [Option<usize>]) {
 
 /// The predecessor on the best path to a cell.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum AlignStep {
     Begin,
     /// The old line matches the file's line.
     Both,
@@ -209,7 +209,7 @@ enum Way {
 /// Traces the path back from the last cell. Returns the position of each old line and the matched weight. `both` gives
 /// position and weight of a matched cell.
 fn back(
-    ways: &[Way],
+    ways: &[AlignStep],
     width: usize,
     both: impl Fn(usize, usize) -> (usize, f64),
 ) -> (Vec<Option<usize>>, f64) {
@@ -219,15 +219,15 @@ fn back(
     // ends: the row or the column goes down
     while row > 0 {
         match ways[row * width + column] {
-            Way::Both => {
+            AlignStep::Both => {
                 (row, column) = (row - 1, column - 1);
                 let (place, weight) = both(row, column);
                 at[row] = Some(place);
                 there += weight;
             }
-            Way::Old => row -= 1,
-            Way::File => column -= 1,
-            Way::Begin => break,
+            AlignStep::Old => row -= 1,
+            AlignStep::File => column -= 1,
+            AlignStep::Begin => break,
         }
     }
     (at, there)

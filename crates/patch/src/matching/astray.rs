@@ -1,14 +1,14 @@
 //! Weighs a hunk's header against the places where its lines stand. The header decides between several places.
 
-use super::align::{Sought, weight};
+use super::align::{HunkAligner, weight};
 use super::elsewhere::likely;
-use super::find::Miss;
-use super::fit::{Fit, Pass};
+use super::find::PlacementMiss;
+use super::fit::{HunkCandidate, MatchPass};
 use super::header::{continues, follows, known, places, reach, scope, spans};
 use super::line::is_blank;
 use super::nearest::{has_sides, in_section, is_full};
 use crate::edit::Hunk;
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// Old lines of this total weight say more than a header: two or three lines of code.
 const ENOUGH: f64 = 6.0;
@@ -20,11 +20,11 @@ const RESEMBLING: f64 = 0.3;
 /// Keeps those of `fits` that lie below a header of `hunk`; `innermost` are the lines of the innermost header. A single
 /// place is accepted wherever its header stands, unless the hunk is lightweight and text below the header resembles it.
 pub(super) fn below_headers(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunk: &Hunk,
     innermost: &[usize],
-    mut fits: Vec<Fit>,
-) -> Result<Vec<Fit>, Miss> {
+    mut fits: Vec<HunkCandidate>,
+) -> Result<Vec<HunkCandidate>, PlacementMiss> {
     let headers = named(text, hunk, innermost);
     let (Some(header), Some(first)) = (headers.first(), fits.first()) else { return Ok(fits) };
     if let Some(fit) = in_section(text, hunk, &headers, &fits) {
@@ -32,18 +32,18 @@ pub(super) fn below_headers(
     }
     let spans = spans(text, &headers, reach);
     if !text.effort().spend(spans.len().saturating_mul(fits.len())) {
-        return Err(Miss::Costly);
+        return Err(PlacementMiss::BudgetExhausted);
     }
     if fits.len() > 1 && hunk.old().all(is_blank) {
         return Ok(fits);
     }
     // Brackets, `end` and empty lines occur anywhere. A definition that has ended does not tell them apart.
     let says_nothing = fits.len() > 1 && !hunk.old().any(|line| weight(line) >= SPEAKING);
-    let ends = |fit: &Fit| {
+    let ends = |fit: &HunkCandidate| {
         let within = spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
         within && is_told_by_block(text, hunk, fit)
     };
-    let below = |fit: &Fit| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
+    let below = |fit: &HunkCandidate| if says_nothing { ends(fit) } else { is_below(text, hunk, &spans, fit) };
     if fits.iter().any(below) {
         fits.retain(below);
         // There may have been many places, for each of many hunks.
@@ -51,8 +51,8 @@ pub(super) fn below_headers(
         return Ok(fits);
     }
     match fits.as_slice() {
-        _ if first.pass == Pass::Near => Err(Miss::Absent),
-        [fit] if resembles(text, hunk, &spans, &fits) => Err(Miss::Astray(*header, fit.first())),
+        _ if first.pass == MatchPass::Near => Err(PlacementMiss::Absent),
+        [fit] if resembles(text, hunk, &spans, &fits) => Err(PlacementMiss::OutsideHeader(*header, fit.first())),
         [_] => Ok(fits),
         _ => Ok(further_below(text, hunk, *header, fits)),
     }
@@ -60,23 +60,23 @@ pub(super) fn below_headers(
 
 /// Returns true if the block that `fit` begins in can identify the place of `hunk`. A hunk of empty lines occurs
 /// anywhere. So does one that begins with the end of the block and has no context after its change.
-pub(super) fn is_told_by_block(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+pub(super) fn is_told_by_block(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     let ends = continues(text.line(fit.first()));
     !hunk.old().all(is_blank) && (!ends || has_sides(text, hunk, fit, 1))
 }
 
 /// Keeps those of `fits` that stand below the first header, with anything in between, if the hunk has full context.
 /// Otherwise keeps all, since the order of the hunks may decide.
-fn further_below(text: &Text<'_>, hunk: &Hunk, header: usize, mut fits: Vec<Fit>) -> Vec<Fit> {
+fn further_below(text: &DecodedText<'_>, hunk: &Hunk, header: usize, mut fits: Vec<HunkCandidate>) -> Vec<HunkCandidate> {
     let first = fits.iter().find(|fit| header < fit.end());
-    if first.is_some_and(|first| first.pass == Pass::Exact && is_full(text, hunk, first)) {
+    if first.is_some_and(|first| first.pass == MatchPass::Exact && is_full(text, hunk, first)) {
         fits.retain(|fit| header < fit.end());
     }
     fits
 }
 
 /// Returns true if `hunk` has a header and `fit` does not lie below it.
-pub(super) fn is_overlooked(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+pub(super) fn is_overlooked(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     if hunk.headers.iter().all(|header| is_blank(header)) {
         return false;
     }
@@ -86,33 +86,33 @@ pub(super) fn is_overlooked(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
 
 /// Returns the lines of the innermost header of `hunk`: `innermost`, or else those of the last header that the file
 /// contains.
-fn named(text: &Text<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
+fn named(text: &DecodedText<'_>, hunk: &Hunk, innermost: &[usize]) -> Vec<usize> {
     let outer = innermost.is_empty() && hunk.headers.len() > 1;
     if outer { known(text, &hunk.headers) } else { innermost.to_vec() }
 }
 
 /// Returns true if `fit` lies in the section of a header at `spans`, or covers the header's line. Also true if that
 /// header is the nearest definition above: git and models name it even after its block has ended.
-fn is_below(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &Fit) -> bool {
+fn is_below(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fit: &HunkCandidate) -> bool {
     let above = || spans.iter().filter(|(header, _)| *header < fit.end());
     if above().any(|(_, end)| fit.first() < *end) {
         return true;
     }
     let Some((header, _)) = above().next_back() else { return false };
     text.effort().spend(4 * fit.first().saturating_sub(*header));
-    fit.pass <= Pass::Trailing && hunk.at == Some(fit.first() + 1)
+    fit.pass <= MatchPass::Trailing && hunk.at == Some(fit.first() + 1)
         || !(scope(text, *header)..fit.first()).any(|at| follows(text, *header, at))
 }
 
 /// Returns true if enough of `hunk` stands below a header at `spans`, though not exactly, or nearly all of it after
 /// one.
-fn resembles(text: &Text<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[Fit]) -> bool {
-    let below = |fit: &Fit| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
+fn resembles(text: &DecodedText<'_>, hunk: &Hunk, spans: &[(usize, usize)], fits: &[HunkCandidate]) -> bool {
+    let below = |fit: &HunkCandidate| spans.iter().any(|(header, end)| *header < fit.end() && fit.first() < *end);
     // A place above all headers contradicts them. A place below one may be meant, however far the header's section
     // reaches.
     let above = spans.iter().all(|(header, _)| fits.iter().all(|fit| fit.first() < *header));
-    let after = |fit: &Fit| above && spans.iter().any(|(header, _)| *header < fit.first());
-    let sought = Sought::of(text, hunk);
+    let after = |fit: &HunkCandidate| above && spans.iter().any(|(header, _)| *header < fit.first());
+    let sought = HunkAligner::of(text, hunk);
     hunk.old().map(weight).sum::<f64>() < ENOUGH
         && (sought.places(false, fits).any(|(share, fit)| share >= RESEMBLING && below(&fit))
             || likely(&sought, fits).any(|fit| after(&fit)))

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::fit::{Fit, Pass, keep};
+use super::fit::{HunkCandidate, MatchPass, keep};
 use super::line::{fold, is_blank};
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// Returns every place where the non-empty old lines of `hunk` stand in sequence. Empty lines may be missing or extra
 /// on either side.
-pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
+pub(crate) fn spaced(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
     let pattern: Vec<&str> = hunk.old().collect();
     let wanted: Vec<usize> = (0..pattern.len()).filter(|at| !is_blank(pattern[*at])).collect();
     let there = text.index().said();
@@ -32,16 +32,16 @@ pub(crate) fn spaced(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
             let at = with_blanks(text, &pattern, &wanted, window);
             let doubt = uneven(text, hunk, &at)
                 .then_some("the empty lines that are to go are not as many in the file");
-            fits.push(Fit { pass: Pass::Blanks, at, doubt });
+            fits.push(HunkCandidate { pass: MatchPass::Blanks, at, doubt });
         }
     }
     fits
 }
 
 /// Returns true if the hunk removes empty lines and the file has more or fewer of them there.
-fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
-    let goes: Vec<bool> = olds.map(|line| matches!(line, Line::Drop(text) if is_blank(text))).collect();
+fn uneven(text: &DecodedText<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
+    let goes: Vec<bool> = olds.map(|line| matches!(line, HunkLine::Drop(text) if is_blank(text))).collect();
     let there: HashSet<usize> = at.iter().flatten().copied().collect();
     let extra = |place: usize| place < text.len() && is_blank(text.line(place)) && !there.contains(&place);
     goes.iter()
@@ -51,7 +51,7 @@ fn uneven(text: &Text<'_>, hunk: &Hunk, at: &[Option<usize>]) -> bool {
 
 /// Returns the position of each line of `pattern`, given that those at `wanted` are at `there`. Empty lines match empty
 /// lines between the same neighbours.
-fn with_blanks(text: &Text<'_>, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
+fn with_blanks(text: &DecodedText<'_>, pattern: &[&str], wanted: &[usize], there: &[usize]) -> Vec<Option<usize>> {
     let mut at = vec![None; pattern.len()];
     for (wanted, there) in wanted.iter().zip(there) {
         at[*wanted] = Some(*there);

@@ -1,18 +1,18 @@
 //! Detects a file that already is the result of all hunks of a patch, so that none is applied again elsewhere.
 
-use super::align::Sought;
-use super::fit::{Fit, Pass, contiguous};
-use super::line::{Likeness, indent, is_blank};
+use super::align::HunkAligner;
+use super::fit::{HunkCandidate, MatchPass, contiguous};
+use super::line::{LineLikeness, indent, is_blank};
 use super::near::ENOUGH;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// This many alphanumeric lines that now stand side by side prove that the lines between them were removed.
 const JOINED: usize = 2;
 
 /// Returns true if the new lines of all `hunks` stand in `text`: at their line numbers, or in their order if `fit` is
 /// false. `fit`: the hunks match at their numbers.
-pub(crate) fn is_done(text: &Text<'_>, hunks: &[Hunk], fit: bool) -> bool {
+pub(crate) fn is_done(text: &DecodedText<'_>, hunks: &[Hunk], fit: bool) -> bool {
     hunks.iter().all(is_told_by_lines) && (is_by_number(text, hunks) || !fit && is_in_order(text, hunks))
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn is_telling(line: &str) -> bool {
 
 /// Returns true if a hunk adds a line with an alphanumeric character.
 fn brings(hunk: &Hunk) -> bool {
-    hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_telling(text)))
+    hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_telling(text)))
 }
 
 /// Returns true if the new lines of a hunk are specific enough to recognise it.
@@ -38,8 +38,8 @@ fn is_known(hunk: &Hunk) -> bool {
 }
 
 /// Returns true if each hunk's new lines stand at its line number, and not all old lines fit at theirs.
-fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
-    [Likeness::Exact, Likeness::Trailing, Likeness::Folded].into_iter().any(|alike| {
+fn is_by_number(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+    [LineLikeness::Exact, LineLikeness::Trailing, LineLikeness::Folded].into_iter().any(|alike| {
         let (mut grown, mut fitting) = (0_isize, 0);
         let stands = hunks.iter().all(|hunk| {
             let Some(at) = hunk.at.and_then(|at| at.checked_sub(1)) else { return false };
@@ -51,16 +51,16 @@ fn is_by_number(text: &Text<'_>, hunks: &[Hunk]) -> bool {
             is_known(hunk) && now.is_some_and(|now| stand(text, hunk.new_lines(), now, alike) && ends(now))
         });
         // Lines that are merely similar may be similar before and after.
-        stands && if alike == Likeness::Exact { fitting < hunks.len() } else { fitting == 0 }
+        stands && if alike == LineLikeness::Exact { fitting < hunks.len() } else { fitting == 0 }
     })
 }
 
 /// Returns true if a hunk appends to the end of a file, and its new lines at line `at` end the file. Such a hunk has
 /// context before its added lines and none after. Its old lines still match there, but no longer at the end.
-fn is_appended(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
+fn is_appended(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
     let mut lines = hunk.lines.iter();
-    let keeps = |line: &Line| matches!(line, Line::Keep(_));
-    let adds = |line: &Line| matches!(line, Line::Add(_));
+    let keeps = |line: &HunkLine| matches!(line, HunkLine::Keep(_));
+    let adds = |line: &HunkLine| matches!(line, HunkLine::Add(_));
     lines.next().is_some_and(keeps)
         && lines.all(|line| keeps(line) || adds(line))
         && hunk.lines.last().is_some_and(adds)
@@ -69,7 +69,7 @@ fn is_appended(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
 
 /// Returns true if a hunk's new lines also stand there before it is applied, since it removes lines at one of its ends.
 fn is_rest(hunk: &Hunk) -> bool {
-    let keeps = |line: &&Line| matches!(line, Line::Keep(_));
+    let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let leading = hunk.lines.iter().take_while(keeps).count();
     let trailing = hunk.lines.iter().rev().take_while(keeps).count();
     let new = hunk.new_lines().count();
@@ -77,19 +77,19 @@ fn is_rest(hunk: &Hunk) -> bool {
 }
 
 /// Returns true if the new lines at line `at` are at the end of the file from which the hunk removes lines.
-fn is_rest_at_end(text: &Text<'_>, hunk: &Hunk, at: usize) -> bool {
+fn is_rest_at_end(text: &DecodedText<'_>, hunk: &Hunk, at: usize) -> bool {
     match hunk.lines.first() {
-        Some(Line::Keep(_)) => at + hunk.new_lines().count() == text.len(),
-        Some(Line::Drop(_) | Line::Add(_)) | None => at == 0,
+        Some(HunkLine::Keep(_)) => at + hunk.new_lines().count() == text.len(),
+        Some(HunkLine::Drop(_) | HunkLine::Add(_)) | None => at == 0,
     }
 }
 
 /// Returns true if `lines` stand from line `at` on.
 fn stand<'a>(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     mut lines: impl Iterator<Item = &'a str>,
     mut at: usize,
-    alike: Likeness,
+    alike: LineLikeness,
 ) -> bool {
     // A line at its old indentation may have been meant to become deeper.
     let same = |line: &str, there: &str| {
@@ -102,11 +102,11 @@ fn stand<'a>(
 }
 
 /// The lines from the first (inclusive) to the second (exclusive) that hold a hunk's new lines.
-type Span = (usize, usize);
+type AppliedSpan = (usize, usize);
 
 /// Returns true if some hunks are certainly applied, and the new lines of the others stand between them, without their
 /// old lines.
-fn is_in_order(text: &Text<'_>, hunks: &[Hunk]) -> bool {
+fn is_in_order(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
     if hunks.len() < 2 {
         return false;
     }
@@ -119,9 +119,9 @@ fn is_in_order(text: &Text<'_>, hunks: &[Hunk]) -> bool {
         }
         made.push(places);
     }
-    let sure: Vec<Option<Span>> =
+    let sure: Vec<Option<AppliedSpan>> =
         hunks.iter().zip(&made).map(|(hunk, made)| sure(text, hunk, made)).collect();
-    let proven: Vec<Span> = sure.iter().flatten().copied().collect();
+    let proven: Vec<AppliedSpan> = sure.iter().flatten().copied().collect();
     let ordered = proven.windows(2).all(|pair| pair[0].0 <= pair[1].0);
     !proven.is_empty()
         && ordered
@@ -133,43 +133,43 @@ fn is_in_order(text: &Text<'_>, hunks: &[Hunk]) -> bool {
 }
 
 /// Returns every place where `lines` stand one after another exactly.
-fn places<'a>(text: &Text<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<Span> {
-    let hunk = Hunk { lines: lines.map(|line| Line::Keep(line.to_owned())).collect(), ..Hunk::default() };
-    let fits = contiguous(text, &hunk, Likeness::Exact, Pass::Exact);
+fn places<'a>(text: &DecodedText<'_>, lines: impl Iterator<Item = &'a str>) -> Vec<AppliedSpan> {
+    let hunk = Hunk { lines: lines.map(|line| HunkLine::Keep(line.to_owned())).collect(), ..Hunk::default() };
+    let fits = contiguous(text, &hunk, LineLikeness::Exact, MatchPass::Exact);
     fits.iter().map(|fit| (fit.first(), fit.end())).collect()
 }
 
 /// Returns the only place where a hunk was applied, if it cannot be applied anywhere else.
-fn sure(text: &Text<'_>, hunk: &Hunk, made: &[Span]) -> Option<Span> {
+fn sure(text: &DecodedText<'_>, hunk: &Hunk, made: &[AppliedSpan]) -> Option<AppliedSpan> {
     let [span] = made else { return None };
-    let olds = contiguous(text, hunk, Likeness::Trimmed, Pass::Indent);
+    let olds = contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
     (brings(hunk) && olds.iter().all(|fit| shares(fit, span))).then_some(*span)
 }
 
-fn shares(fit: &Fit, (from, until): &Span) -> bool {
+fn shares(fit: &HunkCandidate, (from, until): &AppliedSpan) -> bool {
     fit.first() < *until && *from < fit.end()
 }
 
 /// Returns true if nothing is left to do for a hunk within the bounds `above` and `below`. `made` are the places of its
 /// new lines.
-fn is_left(text: &Text<'_>, hunk: &Hunk, (above, below): Span, (made, proven): (&[Span], &[Span])) -> bool {
-    let within = |span: &&Span| above <= span.0 && span.1 <= below;
-    let here: Vec<Span> = made.iter().filter(within).copied().collect();
+fn is_left(text: &DecodedText<'_>, hunk: &Hunk, (above, below): AppliedSpan, (made, proven): (&[AppliedSpan], &[AppliedSpan])) -> bool {
+    let within = |span: &&AppliedSpan| above <= span.0 && span.1 <= below;
+    let here: Vec<AppliedSpan> = made.iter().filter(within).copied().collect();
     if is_known(hunk) && !is_rest(hunk) {
-        let olds = contiguous(text, hunk, Likeness::Trimmed, Pass::Indent);
+        let olds = contiguous(text, hunk, LineLikeness::Trimmed, MatchPass::Indent);
         // Old lines within the new lines of another hunk belong to that hunk.
-        let brought = |fit: &Fit| proven.iter().any(|span| span.0 <= fit.first() && fit.end() <= span.1);
-        let elsewhere = |fit: &Fit| {
+        let brought = |fit: &HunkCandidate| proven.iter().any(|span| span.0 <= fit.first() && fit.end() <= span.1);
+        let elsewhere = |fit: &HunkCandidate| {
             let within = above <= fit.first() && fit.end() <= below;
             within && !brought(fit) && !here.iter().any(|span| shares(fit, span))
         };
         return !here.is_empty() && !olds.iter().any(elsewhere);
     }
     // Removed lines that leave no trace must exist only within the new lines of other hunks.
-    let goes = |line: &&Line| matches!(line, Line::Drop(text) if is_telling(text));
+    let goes = |line: &&HunkLine| matches!(line, HunkLine::Drop(text) if is_telling(text));
     let taken =
-        |span: &Span| Fit { pass: Pass::Exact, at: (span.0..span.1).map(Some).collect(), doubt: None };
-    let taken: Vec<Fit> = proven.iter().map(taken).collect();
+        |span: &AppliedSpan| HunkCandidate { pass: MatchPass::Exact, at: (span.0..span.1).map(Some).collect(), doubt: None };
+    let taken: Vec<HunkCandidate> = proven.iter().map(taken).collect();
     hunk.lines.iter().filter(goes).count() >= JOINED
-        && Sought::of(text, hunk).best(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
+        && HunkAligner::of(text, hunk).best(false, &taken).is_none_or(|(share, _)| share < ENOUGH)
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::align::{ALIKE, Old, Sought, weight};
-use super::fit::{Fit, Pass};
-use super::line::{Likeness, fold, indent, is_blank, similarity};
+use super::align::{ALIKE, OldLine, HunkAligner, weight};
+use super::fit::{HunkCandidate, MatchPass};
+use super::line::{LineLikeness, fold, indent, is_blank, similarity};
 use super::near::ENOUGH;
 use super::sure::TELLING;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// The share of a hunk that makes another place equally likely.
 const RIVAL: f64 = 0.97;
@@ -21,35 +21,35 @@ const TIMES: usize = 4;
 
 /// Returns true if a place outside `done`, the hunk's new lines, resembles `hunk` enough that it may have to be applied
 /// there.
-pub(crate) fn is_elsewhere(text: &Text<'_>, hunk: &Hunk, done: Range<usize>) -> bool {
+pub(crate) fn is_elsewhere(text: &DecodedText<'_>, hunk: &Hunk, done: Range<usize>) -> bool {
     apart(text, hunk, &[taken(done)]).is_some()
 }
 
 /// Returns a place that resembles `hunk` enough to apply it there, although its new lines already stand at `done`.
-pub(crate) fn again(text: &Text<'_>, hunk: &Hunk, done: &[usize]) -> Option<Fit> {
+pub(crate) fn again(text: &DecodedText<'_>, hunk: &Hunk, done: &[usize]) -> Option<HunkCandidate> {
     let length = hunk.new_lines().count();
     apart(text, hunk, &done.iter().map(|at| taken(*at..at + length)).collect::<Vec<_>>())
 }
 
 /// Creates a placeholder match that reserves these lines.
-fn taken(lines: Range<usize>) -> Fit {
-    Fit { pass: Pass::Exact, at: lines.map(Some).collect(), doubt: None }
+fn taken(lines: Range<usize>) -> HunkCandidate {
+    HunkCandidate { pass: MatchPass::Exact, at: lines.map(Some).collect(), doubt: None }
 }
 
-fn apart(text: &Text<'_>, hunk: &Hunk, taken: &[Fit]) -> Option<Fit> {
-    let sought = Sought::of(text, hunk);
+fn apart(text: &DecodedText<'_>, hunk: &Hunk, taken: &[HunkCandidate]) -> Option<HunkCandidate> {
+    let sought = HunkAligner::of(text, hunk);
     let (share, fit) = sought.best(false, taken)?;
     let mut goes =
         sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.goes && old.weight >= TELLING).peekable();
     let all_there =
         goes.peek().is_some() && goes.all(|(old, at)| at.is_some_and(|at| old.folded == fold(text.line(at))));
     let doubt = Some("lines of it differ there, and what it makes stands elsewhere");
-    (share >= AGAIN || share >= ENOUGH && all_there).then_some(Fit { doubt, ..fit })
+    (share >= AGAIN || share >= ENOUGH && all_there).then_some(HunkCandidate { doubt, ..fit })
 }
 
 /// Returns the place at the line number of `hunk`, if it does not overlap `taken` and most of the hunk matches there
 /// line by line.
-pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
+pub(crate) fn numbered(text: &DecodedText<'_>, hunk: &Hunk, taken: &[usize]) -> Option<usize> {
     let number = hunk.at?.checked_sub(1)?;
     let end = number.saturating_add(hunk.old().count());
     if end > text.len() || taken.iter().any(|at| number <= *at && *at < end) {
@@ -63,27 +63,27 @@ pub(crate) fn numbered(text: &Text<'_>, hunk: &Hunk, taken: &[usize]) -> Option<
 
 /// Returns a place much nearer to the line number of `hunk` than `fit`, where all removed lines match too, with similar
 /// context.
-pub(crate) fn nearer(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+pub(crate) fn nearer(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
     // A model that does not know the line number writes 1.
     let number = hunk.at?.checked_sub(1).filter(|number| *number > 0 && *number != fit.first())?;
-    let sought = Sought::of(text, hunk);
+    let sought = HunkAligner::of(text, hunk);
     // A removed line that occurs only once cannot be at another place.
-    let once = |old: &Old<'_>| old.goes && old.weight >= TELLING && old.there == 1;
+    let once = |old: &OldLine<'_>| old.goes && old.weight >= TELLING && old.there == 1;
     if sought.olds.iter().any(once) {
         return None;
     }
     let far = |at: usize| at.abs_diff(number);
-    let times = if fit.pass > Pass::Trailing { 1 } else { TIMES };
+    let times = if fit.pass > MatchPass::Trailing { 1 } else { TIMES };
     let mut near = likely(&sought, std::slice::from_ref(fit));
     // Overlapping lines are the same place with another alignment.
-    let apart = |place: &Fit| place.end() <= fit.first() || fit.end() <= place.first();
-    let nearer = |place: &Fit| far(place.first()).saturating_mul(times) < far(fit.first());
+    let apart = |place: &HunkCandidate| place.end() <= fit.first() || fit.end() <= place.first();
+    let nearer = |place: &HunkCandidate| far(place.first()).saturating_mul(times) < far(fit.first());
     near.find(|place| apart(place) && nearer(place)).map(|place| place.first())
 }
 
 /// Returns places outside `taken` where all removed lines match, with similar context.
-pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Iterator<Item = Fit> + use<'a> {
-    let same = |(old, at): (&Old<'_>, &Option<usize>)| {
+pub(crate) fn likely<'a>(sought: &'a HunkAligner<'_>, taken: &'a [HunkCandidate]) -> impl Iterator<Item = HunkCandidate> + use<'a> {
+    let same = |(old, at): (&OldLine<'_>, &Option<usize>)| {
         !old.goes || old.weight < TELLING || at.is_some_and(|at| old.folded == fold(sought.text.line(at)))
     };
     let places = sought.places(false, taken).filter(|(share, _)| *share >= NEARER);
@@ -91,10 +91,10 @@ pub(crate) fn likely<'a>(sought: &'a Sought<'_>, taken: &'a [Fit]) -> impl Itera
 }
 
 /// Returns another place than `fit` with the indentation of `hunk` and almost its text.
-pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
-    let sought = Sought::of(text, hunk);
+pub(crate) fn sibling(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<HunkCandidate> {
+    let sought = HunkAligner::of(text, hunk);
     let taken = std::slice::from_ref(fit);
-    let level = |fit: &Fit| {
+    let level = |fit: &HunkCandidate| {
         let mut rows = sought.olds.iter().zip(&fit.at).filter(|(old, _)| old.weight >= TELLING);
         rows.all(|(old, at)| at.is_some_and(|at| indent(old.text) == indent(text.line(at))))
     };
@@ -106,12 +106,12 @@ pub(crate) fn sibling(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
 }
 
 /// Returns true if a hunk that only removes lines is still present, more or less. Its new lines may occur anywhere.
-pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
-    if hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+pub(crate) fn stands(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+    if hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if weight(text) >= TELLING)) {
         return false;
     }
-    let sought = Sought::of(text, hunk);
-    let goes = |fit: Option<&Fit>| -> f64 {
+    let sought = HunkAligner::of(text, hunk);
+    let goes = |fit: Option<&HunkCandidate>| -> f64 {
         let there = |row: usize| fit.is_none_or(|fit| fit.at[row].is_some());
         sought
             .olds
@@ -126,19 +126,19 @@ pub(crate) fn stands(text: &Text<'_>, hunk: &Hunk) -> bool {
 
 /// Returns where the new lines of `hunk` stand, if they match at least as well as its old lines at `fit`. The hunk may
 /// be applied there.
-pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
-    if !hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if weight(text) >= TELLING)) {
+pub(crate) fn made(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
+    if !hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if weight(text) >= TELLING)) {
         return None;
     }
     // Added lines must match as strictly as removed lines.
     let lines = hunk.lines.iter().filter_map(|line| match line {
-        Line::Keep(_) => Some(line.clone()),
-        Line::Add(text) => Some(Line::Drop(text.clone())),
-        Line::Drop(_) => None,
+        HunkLine::Keep(_) => Some(line.clone()),
+        HunkLine::Add(text) => Some(HunkLine::Drop(text.clone())),
+        HunkLine::Drop(_) => None,
     });
     let new = Hunk { lines: lines.collect(), ..Hunk::default() };
-    let (before, after) = (Sought::of(text, hunk), Sought::of(text, &new));
-    let weigh = |sought: &Sought<'_>, fit: &Fit| -> f64 {
+    let (before, after) = (HunkAligner::of(text, hunk), HunkAligner::of(text, &new));
+    let weigh = |sought: &HunkAligner<'_>, fit: &HunkCandidate| -> f64 {
         let olds = &sought.olds;
         let there = olds
             .iter()
@@ -162,28 +162,28 @@ pub(crate) fn made(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
 
 /// Returns true if all removed lines match at `fit`, ignoring trailing whitespace, and not all added lines stand around
 /// it. A hunk that only changes whitespace is not applied merely because its result looks the same.
-fn is_undone(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
-    let mut goes = olds.filter(|(line, _)| matches!(line, Line::Drop(_))).peekable();
-    let same = |line: &str, at: usize| Likeness::Trailing.holds(line, text.line(at));
+fn is_undone(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
+    let mut goes = olds.filter(|(line, _)| matches!(line, HunkLine::Drop(_))).peekable();
+    let same = |line: &str, at: usize| LineLikeness::Trailing.holds(line, text.line(at));
     let stands = goes.peek().is_some()
-        && goes.all(|(line, at)| matches!((line, at), (Line::Drop(line), Some(at)) if same(line, *at)));
+        && goes.all(|(line, at)| matches!((line, at), (HunkLine::Drop(line), Some(at)) if same(line, *at)));
     let there = |line: &str| (fit.first()..fit.end()).any(|at| same(line, at));
-    let comes = |line: &Line| matches!(line, Line::Add(line) if !there(line));
+    let comes = |line: &HunkLine| matches!(line, HunkLine::Add(line) if !there(line));
     stands && text.effort().spend(hunk.lines.len() * fit.at.len()) && hunk.lines.iter().any(comes)
 }
 
 /// Returns true if `hunk` changes only leading and trailing whitespace, and the whitespace at `fit` is as before the
 /// hunk.
-fn is_still_spaced(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+fn is_still_spaced(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
     let goes: Vec<(&str, Option<usize>)> = olds
-        .filter_map(|(line, at)| if let Line::Drop(line) = line { Some((line.as_str(), *at)) } else { None })
+        .filter_map(|(line, at)| if let HunkLine::Drop(line) = line { Some((line.as_str(), *at)) } else { None })
         .collect();
     let comes: Vec<&str> = hunk
         .lines
         .iter()
-        .filter_map(|line| if let Line::Add(line) = line { Some(line.as_str()) } else { None })
+        .filter_map(|line| if let HunkLine::Add(line) = line { Some(line.as_str()) } else { None })
         .collect();
     let same = |one: &str, other: &str| {
         let ends = |line: &str| line.ends_with([' ', '\t']);
@@ -197,8 +197,8 @@ fn is_still_spaced(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
 }
 
 /// Returns another place than `fit` where nearly all of `hunk` matches.
-pub(crate) fn rival(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Fit> {
-    let sought = Sought::of(text, hunk);
+pub(crate) fn rival(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<HunkCandidate> {
+    let sought = HunkAligner::of(text, hunk);
     let found = sought.best(true, std::slice::from_ref(fit))?;
     (found.0 >= RIVAL).then_some(found.1)
 }

@@ -4,70 +4,70 @@ use super::adds::adds;
 use super::astray::{below_headers, is_told_by_block};
 use super::blanks::spaced;
 use super::elsewhere::{again, made, nearer, numbered, rival, sibling, stands};
-use super::fit::{Fit, Pass, contiguous};
+use super::fit::{HunkCandidate, MatchPass, contiguous};
 use super::header::{places, scope, spans};
-use super::line::{Likeness, is_blank};
+use super::line::{LineLikeness, is_blank};
 use super::near::near;
 use super::nearest::AROUND;
-use super::settle::Doubt;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use super::settle::DoubtReason;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// This many alphanumeric lines on each side of a change do not stand side by side by chance.
 const JOINED: usize = 2;
 
 /// The reason why a hunk has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Miss {
+pub(crate) enum PlacementMiss {
     /// Its old lines are nowhere.
     Absent,
     /// Its old lines are at more than one place: the first line of each.
     Ambiguous(Vec<usize>),
     /// Its new lines are at the first of these lines, and its old lines match only almost at the second.
-    Made(usize, usize),
+    SeemsApplied(usize, usize),
     /// It adds text here that already stands here.
-    Beside(usize),
+    RepeatsNeighbour(usize),
     /// It fits here, at its line number, and its new lines stand here too.
-    Twofold(usize),
+    FitsAndApplied(usize),
     /// Its old lines are at this place, but it is unclear which change to make.
-    Doubtful(usize, Doubt),
+    Doubtful(usize, DoubtReason),
     /// This line of it has blanks before its sign.
-    Sign(String),
+    IndentedSign(String),
     /// It only adds lines, and its header, which gives the place, is not in the file.
     NoHeader(String),
     /// It only adds lines, and nothing gives the place.
     Nowhere,
     /// It changes a line that another hunk changes.
-    Shared(usize),
+    OverlapsHunk(usize),
     /// It belongs before the previous hunk, and its lines do not match exactly.
-    Disordered(usize),
+    OutOfOrder(usize),
     /// It only adds lines, and the header at this line continues in the next lines.
-    Open(usize),
+    HeaderContinues(usize),
     /// It only adds lines, and it names both the header at this line and the end of the file, which are two places.
-    Torn(usize),
+    HeaderNotAtEnd(usize),
     /// It fits here, but the patch says that it is at the end of the file.
     NotLast(usize),
     /// Its header is at the first of these lines, and it fits only at the second, which is not below the header.
-    Astray(usize, usize),
+    OutsideHeader(usize, usize),
     /// The search budget is exhausted.
-    Costly,
+    BudgetExhausted,
 }
 
 /// The result of searching for one hunk.
-pub(super) enum Found {
-    Fits(Vec<Fit>),
+pub(super) enum HunkSearchResult {
+    Fits(Vec<HunkCandidate>),
     Already(usize),
     /// It only adds lines, before this line.
     Adds(usize),
 }
 
 /// Searches for the place of `hunk`. `alone`: it is the only hunk of its file.
-pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, Miss> {
+pub(super) fn find(text: &DecodedText<'_>, hunk: &Hunk, alone: bool) -> Result<HunkSearchResult, PlacementMiss> {
     if hunk.old().next().is_none() {
         return adds(text, hunk, alone);
     }
     if let Some(line) = misplaced_sign(text, hunk) {
-        return Err(Miss::Sign(line.to_owned()));
+        return Err(PlacementMiss::IndentedSign(line.to_owned()));
     }
     let headers = places(text, &hunk.headers);
     let spans = spans(text, &headers, scope);
@@ -77,158 +77,158 @@ pub(super) fn find(text: &Text<'_>, hunk: &Hunk, alone: bool) -> Result<Found, M
         && let Some(said) = said(text, hunk, (&done, sure), &heads)
     {
         return match said? {
-            Found::Fits(fits) => Ok(Found::Fits(below_headers(text, hunk, &headers, fits)?)),
+            HunkSearchResult::Fits(fits) => Ok(HunkSearchResult::Fits(below_headers(text, hunk, &headers, fits)?)),
             said => Ok(said),
         };
     }
     let fits = search(text, hunk);
     if !text.effort().spend(fits.len().saturating_mul(spans.len())) {
-        return Err(Miss::Costly);
+        return Err(PlacementMiss::BudgetExhausted);
     }
     if fits.is_empty() {
-        return Err(Miss::Absent);
+        return Err(PlacementMiss::Absent);
     }
-    if fits[0].pass == Pass::Near && is_lost(hunk, &headers, &fits[0]) {
-        return Err(Miss::Absent);
+    if fits[0].pass == MatchPass::Near && is_lost(hunk, &headers, &fits[0]) {
+        return Err(PlacementMiss::Absent);
     }
     let fits = below_headers(text, hunk, &headers, fits)?;
     if hunk.at_end && !fits.iter().any(|fit| is_at_end(text, fit)) {
-        return Err(Miss::NotLast(fits[0].first()));
+        return Err(PlacementMiss::NotLast(fits[0].first()));
     }
     doubts(text, hunk, chosen(text, hunk, fits, &heads), &heads)
 }
 
 /// Returns true if only empty lines follow the place.
-fn is_at_end(text: &Text<'_>, fit: &Fit) -> bool {
+fn is_at_end(text: &DecodedText<'_>, fit: &HunkCandidate) -> bool {
     (fit.end()..text.len()).all(|at| is_blank(text.line(at)))
 }
 
 /// Judges a hunk whose new lines stand at `done`. Returns `None` if that proves nothing.
 fn said(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunk: &Hunk,
     (done, sure): (&[usize], bool),
     heads: &dyn Fn(usize) -> bool,
-) -> Option<Result<Found, Miss>> {
+) -> Option<Result<HunkSearchResult, PlacementMiss>> {
     let length = hunk.new_lines().count();
     let overlaps = |from: usize, to: usize| done.iter().any(|at| *at < to && from < at + length);
-    let on_it = |fit: &Fit| overlaps(fit.first(), fit.end());
+    let on_it = |fit: &HunkCandidate| overlaps(fit.first(), fit.end());
     if sure {
         let mut fits = search(text, hunk);
         if !text.effort().spend(fits.len().saturating_mul(done.len())) {
-            return Some(Err(Miss::Costly));
+            return Some(Err(PlacementMiss::BudgetExhausted));
         }
         // All lines to remove are present.
         let gone =
             is_joined(hunk) || done.iter().any(|at| heads(*at)) && !fits.iter().any(|fit| heads(fit.first()));
-        if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < Pass::Near) {
+        if only_goes(hunk) && !gone && fits.first().is_some_and(|fit| fit.pass < MatchPass::Near) {
             return None;
         }
-        if repeats(hunk) && fits.first().is_some_and(|fit| fit.pass == Pass::Exact && on_it(fit)) {
-            return Some(Err(Miss::Beside(done[0])));
+        if repeats(hunk) && fits.first().is_some_and(|fit| fit.pass == MatchPass::Exact && on_it(fit)) {
+            return Some(Err(PlacementMiss::RepeatsNeighbour(done[0])));
         }
-        if fits.first().is_none_or(|fit| fit.pass == Pass::Near) {
+        if fits.first().is_none_or(|fit| fit.pass == MatchPass::Near) {
             if stands(text, hunk) || numbered(text, hunk, done).is_some() {
-                return Some(Err(Miss::Absent));
+                return Some(Err(PlacementMiss::Absent));
             }
             fits = again(text, hunk, done).into_iter().collect();
         }
         return Some(already(hunk, fits, done, heads));
     }
     // A hunk that still fits at the place of its new lines has been applied.
-    let fits = contiguous(text, hunk, Likeness::Exact, Pass::Exact);
+    let fits = contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact);
     if !text.effort().spend(fits.len().saturating_mul(done.len())) {
-        return Some(Err(Miss::Costly));
+        return Some(Err(PlacementMiss::BudgetExhausted));
     }
     // Lines to remove that stand outside of the new lines are still to be removed.
-    let to_go = |fit: &Fit| {
+    let to_go = |fit: &HunkCandidate| {
         let (from, to) = fit.core(hunk);
         from < to && !overlaps(from, to)
     };
     if !fits.is_empty() && fits.iter().all(|fit| on_it(fit) && !to_go(fit)) {
         // Another copy beside an existing one may be meant.
         return Some(match repeats(hunk) {
-            true => Err(Miss::Beside(done[0])),
-            false => Ok(Found::Already(fits[0].first())),
+            true => Err(PlacementMiss::RepeatsNeighbour(done[0])),
+            false => Ok(HunkSearchResult::Already(fits[0].first())),
         });
     }
     let headed = done.iter().find(|at| heads(**at));
     if let Some(at) = headed.filter(|_| !fits.iter().any(|fit| heads(fit.first()))) {
-        return Some(Ok(Found::Already(*at)));
+        return Some(Ok(HunkSearchResult::Already(*at)));
     }
     // Text that merely resembles the old lines may be another place, where the hunk was never to be applied.
-    fits.is_empty().then_some(Err(Miss::Absent))
+    fits.is_empty().then_some(Err(PlacementMiss::Absent))
 }
 
 /// Looks for evidence against the only remaining place.
 fn doubts(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunk: &Hunk,
-    mut fits: Vec<Fit>,
+    mut fits: Vec<HunkCandidate>,
     heads: &dyn Fn(usize) -> bool,
-) -> Result<Found, Miss> {
+) -> Result<HunkSearchResult, PlacementMiss> {
     if let [fit] = fits.as_slice()
         && let Some(there) = numbered(text, hunk, &[fit.first()])
-        && (heads(there) || fit.pass > Pass::Trailing && !heads(fit.first()))
+        && (heads(there) || fit.pass > MatchPass::Trailing && !heads(fit.first()))
     {
-        return Err(Miss::Ambiguous(vec![there, fit.first()]));
+        return Err(PlacementMiss::Ambiguous(vec![there, fit.first()]));
     }
     if let [fit] = fits.as_slice()
         && let Some(there) = nearer(text, hunk, fit)
     {
-        return Err(Miss::Ambiguous(vec![there, fit.first()]));
+        return Err(PlacementMiss::Ambiguous(vec![there, fit.first()]));
     }
     if let [fit] = fits.as_slice()
-        && fit.pass > Pass::Trailing
-        && fit.pass < Pass::Near
+        && fit.pass > MatchPass::Trailing
+        && fit.pass < MatchPass::Near
         && !heads(fit.first())
     {
         // A match that is not exact may have a twin with lines inserted into it.
         fits.extend(rival(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
-        && fit.pass == Pass::Indent
+        && fit.pass == MatchPass::Indent
         && !heads(fit.first())
     {
         fits.extend(sibling(text, hunk, &fits[0]));
     }
     if let [fit] = fits.as_slice()
-        && fit.pass > Pass::Exact
+        && fit.pass > MatchPass::Exact
         && let Some(done) = made(text, hunk, fit)
     {
-        return Err(Miss::Made(done, fit.first()));
+        return Err(PlacementMiss::SeemsApplied(done, fit.first()));
     }
     // A hunk that adds empty lines must know the ones that exist.
-    if fits.len() == 1 && fits[0].pass > Pass::Trailing && repeats(hunk) {
-        return Err(Miss::Absent);
+    if fits.len() == 1 && fits[0].pass > MatchPass::Trailing && repeats(hunk) {
+        return Err(PlacementMiss::Absent);
     }
     if let [fit] = fits.as_slice()
-        && fit.pass > Pass::Trailing
+        && fit.pass > MatchPass::Trailing
         && let Some(done) = left(text, hunk, fit)
     {
-        return Err(Miss::Made(done, fit.first()));
+        return Err(PlacementMiss::SeemsApplied(done, fit.first()));
     }
-    Ok(Found::Fits(fits))
+    Ok(HunkSearchResult::Fits(fits))
 }
 
 /// Returns where the remaining lines of a hunk that only removes lines stand, apart from the context at `fit`. It may
 /// already have removed its lines there.
-fn left(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<usize> {
+fn left(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<usize> {
     if !only_goes(hunk) {
         return None;
     }
-    let lines = hunk.new_lines().map(|line| Line::Keep(line.to_owned())).collect();
+    let lines = hunk.new_lines().map(|line| HunkLine::Keep(line.to_owned())).collect();
     let left = Hunk { lines, ..Hunk::default() };
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
     let kept: Vec<Option<usize>> =
-        olds.filter(|(line, _)| matches!(line, Line::Keep(_))).map(|(_, at)| *at).collect();
-    let places = contiguous(text, &left, Likeness::Trimmed, Pass::Indent);
-    places.iter().find(|left| left.at != kept).map(Fit::first)
+        olds.filter(|(line, _)| matches!(line, HunkLine::Keep(_))).map(|(_, at)| *at).collect();
+    let places = contiguous(text, &left, LineLikeness::Trimmed, MatchPass::Indent);
+    places.iter().find(|left| left.at != kept).map(HunkCandidate::first)
 }
 
 /// Returns a line that should begin with its sign and has blanks before it.
-fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
-    let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
+fn misplaced_sign<'a>(text: &DecodedText<'_>, hunk: &'a Hunk) -> Option<&'a str> {
+    let changes = hunk.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_)));
     let stands = |sought: &str| text.index().places(sought).iter().any(|at| text.line(*at).trim() == sought);
     let signed = hunk.old().filter(|line| line.trim_start().starts_with(['+', '-']) && !stands(line.trim()));
     let gone = |line: &str| line.trim().strip_prefix('-').is_some_and(|line| stands(line.trim()));
@@ -237,14 +237,14 @@ fn misplaced_sign<'a>(text: &Text<'_>, hunk: &'a Hunk) -> Option<&'a str> {
 
 /// Returns true if the hunk removes non-empty lines and adds at most empty ones.
 fn only_goes(hunk: &Hunk) -> bool {
-    let comes = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if !is_blank(text)));
-    !comes && hunk.lines.iter().any(|line| matches!(line, Line::Drop(text) if !is_blank(text)))
+    let comes = hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if !is_blank(text)));
+    !comes && hunk.lines.iter().any(|line| matches!(line, HunkLine::Drop(text) if !is_blank(text)))
 }
 
 /// Returns true if both sides of the removed lines have enough context: standing side by side, it proves the removal.
 fn is_joined(hunk: &Hunk) -> bool {
-    let telling = |line: &&Line| matches!(line, Line::Keep(text) if text.chars().any(char::is_alphanumeric));
-    let goes = |line: &Line| matches!(line, Line::Drop(_));
+    let telling = |line: &&HunkLine| matches!(line, HunkLine::Keep(text) if text.chars().any(char::is_alphanumeric));
+    let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
     let first = hunk.lines.iter().position(goes).unwrap_or(0);
     let last = hunk.lines.iter().rposition(goes).unwrap_or(0);
     [&hunk.lines[..first], &hunk.lines[last..]]
@@ -255,14 +255,14 @@ fn is_joined(hunk: &Hunk) -> bool {
 /// Returns true if nothing is removed, and every added line is empty or equals a context line of the hunk.
 fn repeats(hunk: &Hunk) -> bool {
     hunk.lines.iter().all(|line| match line {
-        Line::Add(text) => is_blank(text) || hunk.lines.contains(&Line::Keep(text.clone())),
-        Line::Keep(_) => true,
-        Line::Drop(_) => false,
+        HunkLine::Add(text) => is_blank(text) || hunk.lines.contains(&HunkLine::Keep(text.clone())),
+        HunkLine::Keep(_) => true,
+        HunkLine::Drop(_) => false,
     })
 }
 
 /// Returns true if neither the header of `hunk` nor its first specific line is in the file.
-fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
+fn is_lost(hunk: &Hunk, headers: &[usize], fit: &HunkCandidate) -> bool {
     let named = hunk.headers.iter().any(|header| !is_blank(header));
     let telling = |line: &str| line.chars().filter(|char| char.is_alphanumeric()).count() > 1;
     let first = hunk.old().zip(&fit.at).find(|(line, _)| telling(line));
@@ -270,16 +270,16 @@ fn is_lost(hunk: &Hunk, headers: &[usize], fit: &Fit) -> bool {
 }
 
 /// Returns the places of the old lines, from the first pass that finds any.
-fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
-    let passes = [Pass::Exact, Pass::Trailing, Pass::Indent, Pass::Fold, Pass::Blanks, Pass::Near];
+fn search(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+    let passes = [MatchPass::Exact, MatchPass::Trailing, MatchPass::Indent, MatchPass::Fold, MatchPass::Blanks, MatchPass::Near];
     let fits = passes.into_iter().map(|pass| match pass {
-        Pass::Exact => contiguous(text, hunk, Likeness::Exact, pass),
-        Pass::Trailing => contiguous(text, hunk, Likeness::Trailing, pass),
-        Pass::Indent => contiguous(text, hunk, Likeness::Trimmed, pass),
-        Pass::Fold => contiguous(text, hunk, Likeness::Folded, pass),
-        Pass::Blanks => spaced(text, hunk),
-        Pass::Near => near(text, hunk),
-        Pass::Done | Pass::Header | Pass::Nearest | Pass::Read(_) => Vec::new(),
+        MatchPass::Exact => contiguous(text, hunk, LineLikeness::Exact, pass),
+        MatchPass::Trailing => contiguous(text, hunk, LineLikeness::Trailing, pass),
+        MatchPass::Indent => contiguous(text, hunk, LineLikeness::Trimmed, pass),
+        MatchPass::Fold => contiguous(text, hunk, LineLikeness::Folded, pass),
+        MatchPass::Blanks => spaced(text, hunk),
+        MatchPass::Near => near(text, hunk),
+        MatchPass::Done | MatchPass::Header | MatchPass::Nearest | MatchPass::Read(_) => Vec::new(),
     });
     fits.into_iter().find(|fits| !fits.is_empty()).unwrap_or_default()
 }
@@ -287,40 +287,40 @@ fn search(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
 /// Decides whether a hunk whose new lines stand at `done` is applied, or still has a place.
 fn already(
     hunk: &Hunk,
-    fits: Vec<Fit>,
+    fits: Vec<HunkCandidate>,
     done: &[usize],
     heads: &dyn Fn(usize) -> bool,
-) -> Result<Found, Miss> {
+) -> Result<HunkSearchResult, PlacementMiss> {
     let length = hunk.new_lines().count();
-    let there = |fit: &Fit| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
-    let elsewhere: Vec<Fit> = fits.into_iter().filter(|fit| !there(fit)).collect();
+    let there = |fit: &HunkCandidate| done.iter().any(|at| *at < fit.end() && fit.first() < at + length);
+    let elsewhere: Vec<HunkCandidate> = fits.into_iter().filter(|fit| !there(fit)).collect();
     if elsewhere.is_empty() {
-        return Ok(Found::Already(done[0]));
+        return Ok(HunkSearchResult::Already(done[0]));
     }
-    let numbered = |fit: &Fit| fit.pass == Pass::Exact && hunk.at == Some(fit.first() + 1);
-    let meant: Vec<Fit> =
+    let numbered = |fit: &HunkCandidate| fit.pass == MatchPass::Exact && hunk.at == Some(fit.first() + 1);
+    let meant: Vec<HunkCandidate> =
         elsewhere.iter().filter(|fit| heads(fit.first()) || numbered(fit)).cloned().collect();
     let told = |at: &&usize| heads(**at) || hunk.at == Some(**at + 1);
     match (meant.is_empty(), done.iter().find(told)) {
-        (false, None) => Ok(Found::Fits(meant)),
-        (true, Some(at)) => Ok(Found::Already(*at)),
+        (false, None) => Ok(HunkSearchResult::Fits(meant)),
+        (true, Some(at)) => Ok(HunkSearchResult::Already(*at)),
         // It was applied in one place and could be applied in another.
-        _ => Err(Miss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(Fit::first)).collect())),
+        _ => Err(PlacementMiss::Ambiguous(done.iter().copied().chain(elsewhere.iter().map(HunkCandidate::first)).collect())),
     }
 }
 
 /// Narrows `fits` by the hunk's header, end-of-file mark and line number, if any fit satisfies them.
-fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize) -> bool) -> Vec<Fit> {
-    let mut keep = |is: &dyn Fn(&Fit) -> bool| {
+fn chosen(text: &DecodedText<'_>, hunk: &Hunk, mut fits: Vec<HunkCandidate>, heads: &dyn Fn(usize) -> bool) -> Vec<HunkCandidate> {
+    let mut keep = |is: &dyn Fn(&HunkCandidate) -> bool| {
         if fits.len() > 1 && fits.iter().any(is) {
             fits.retain(is);
         }
     };
     keep(&|fit| heads(fit.first()) && is_told_by_block(text, hunk, fit));
     if hunk.at_end || ends_with_the_file(hunk) {
-        keep(&|fit| fit.pass == Pass::Exact && is_at_end(text, fit));
+        keep(&|fit| fit.pass == MatchPass::Exact && is_at_end(text, fit));
     }
-    keep(&|fit| fit.pass < Pass::Near && hunk.at == Some(fit.first() + 1));
+    keep(&|fit| fit.pass < MatchPass::Near && hunk.at == Some(fit.first() + 1));
     fits
 }
 
@@ -328,19 +328,19 @@ fn chosen(text: &Text<'_>, hunk: &Hunk, mut fits: Vec<Fit>, heads: &dyn Fn(usize
 /// of a file. A header may say otherwise.
 fn ends_with_the_file(hunk: &Hunk) -> bool {
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
-    let before = hunk.lines.iter().take_while(|line| matches!(line, Line::Keep(_))).count();
-    !headed && before >= AROUND && !matches!(hunk.lines.last(), Some(Line::Keep(_)))
+    let before = hunk.lines.iter().take_while(|line| matches!(line, HunkLine::Keep(_))).count();
+    !headed && before >= AROUND && !matches!(hunk.lines.last(), Some(HunkLine::Keep(_)))
 }
 
 /// Returns true if the old lines of `hunk` stand in `text` exactly.
-pub(crate) fn is_in(text: &Text<'_>, hunk: &Hunk) -> bool {
-    !contiguous(text, hunk, Likeness::Exact, Pass::Exact).is_empty()
+pub(crate) fn is_in(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
+    !contiguous(text, hunk, LineLikeness::Exact, MatchPass::Exact).is_empty()
 }
 
 /// Returns where the new lines of `hunk` stand, and whether they are specific enough to prove that it is applied.
-fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
+fn applied(text: &DecodedText<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
     let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
-    let stays = hunk.lines.iter().any(|line| matches!(line, Line::Keep(text) if telling(&text.as_str())));
+    let stays = hunk.lines.iter().any(|line| matches!(line, HunkLine::Keep(text) if telling(&text.as_str())));
     let (old, new): (Vec<&str>, Vec<&str>) = (hunk.old().collect(), hunk.new_lines().collect());
     // A hunk that only removes lines at one of its ends leaves lines that stand there before and after.
     let windows = (old.len() + 1).saturating_sub(new.len());
@@ -351,9 +351,9 @@ fn applied(text: &Text<'_>, hunk: &Hunk) -> (Vec<usize>, bool) {
         return (Vec::new(), false);
     }
     let done =
-        Hunk { lines: new.iter().map(|line| Line::Keep((*line).to_owned())).collect(), ..Hunk::default() };
-    let fits = contiguous(text, &done, Likeness::Exact, Pass::Exact);
-    let places: Vec<usize> = fits.iter().map(Fit::first).collect();
+        Hunk { lines: new.iter().map(|line| HunkLine::Keep((*line).to_owned())).collect(), ..Hunk::default() };
+    let fits = contiguous(text, &done, LineLikeness::Exact, MatchPass::Exact);
+    let places: Vec<usize> = fits.iter().map(HunkCandidate::first).collect();
     // A single line may occur anywhere, unless it is the whole file or stands exactly at the line number.
     let there = places.iter().any(|at| new.len() == text.len() || hunk.at == Some(at + 1));
     let sure = there || stays && new.iter().filter(|line| telling(line)).count() > 1;

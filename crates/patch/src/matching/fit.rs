@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::line::Likeness;
-use crate::edit::{Hunk, Line};
-use crate::reading::Reading;
-use crate::text::Text;
+use super::line::LineLikeness;
+use crate::edit::{Hunk, HunkLine};
+use crate::reading::RepairKind;
+use crate::text::DecodedText;
 
 /// The match pass that found a place, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pass {
+pub enum MatchPass {
     /// The new lines already stand there.
     Done,
     /// Every line matches exactly.
@@ -29,10 +29,10 @@ pub enum Pass {
     /// Fuzzy match: ignores context lines that have changed.
     Near,
     /// Every line matches exactly after a repair of the patch text.
-    Read(Reading),
+    Read(RepairKind),
 }
 
-impl Pass {
+impl MatchPass {
     /// Describes the ignored difference; `None` if the match is exact.
     pub fn overlooks(self) -> Option<&'static str> {
         match self {
@@ -49,7 +49,7 @@ impl Pass {
     }
 }
 
-impl fmt::Display for Pass {
+impl fmt::Display for MatchPass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.overlooks().unwrap_or("nothing"))
     }
@@ -57,16 +57,16 @@ impl fmt::Display for Pass {
 
 /// A place where a hunk may belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fit {
+pub(crate) struct HunkCandidate {
     /// The pass that found it.
-    pub(crate) pass: Pass,
+    pub(crate) pass: MatchPass,
     /// The position of each old line in the file; `None` if it is missing.
     pub(crate) at: Vec<Option<usize>>,
     /// The reason why the place is not certain enough, if there is one.
     pub(crate) doubt: Option<&'static str>,
 }
 
-impl Fit {
+impl HunkCandidate {
     /// Returns the first line of the file that the match covers.
     pub(crate) fn first(&self) -> usize {
         self.at.iter().flatten().next().copied().unwrap_or(0)
@@ -82,18 +82,18 @@ impl Fit {
         let (mut start, mut end, mut old) = (None, self.first(), 0);
         let mut here = self.first();
         for line in &hunk.lines {
-            if !matches!(line, Line::Add(_)) {
+            if !matches!(line, HunkLine::Add(_)) {
                 here = self.at.get(old).copied().flatten().unwrap_or(here);
                 old += 1;
             }
             match line {
-                Line::Keep(_) => here = (here + 1).min(self.end()),
-                Line::Drop(_) => {
+                HunkLine::Keep(_) => here = (here + 1).min(self.end()),
+                HunkLine::Drop(_) => {
                     start.get_or_insert(here);
                     here += 1;
                     end = here;
                 }
-                Line::Add(_) => {
+                HunkLine::Add(_) => {
                     start.get_or_insert(here);
                     end = end.max(here);
                 }
@@ -108,19 +108,19 @@ impl Fit {
 const KEPT: usize = 16;
 
 /// Charges the budget for storing a place of `lines` lines. Returns true if the budget allows more.
-pub(super) fn keep(text: &Text<'_>, lines: usize) -> bool {
+pub(super) fn keep(text: &DecodedText<'_>, lines: usize) -> bool {
     text.effort().spend(KEPT.saturating_mul(lines + 1))
 }
 
 /// Returns every place where the old lines of `hunk` stand one after another, compared with `likeness`.
-pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass: Pass) -> Vec<Fit> {
+pub(crate) fn contiguous(text: &DecodedText<'_>, hunk: &Hunk, likeness: LineLikeness, pass: MatchPass) -> Vec<HunkCandidate> {
     let pattern: Vec<&str> = hunk.old().collect();
     // The longest line is likely the rarest.
     let Some((anchor, rare)) = pattern.iter().enumerate().max_by_key(|(_, line)| line.trim().len()) else {
         return Vec::new();
     };
     let room = text.len().saturating_sub(pattern.len() - 1);
-    let alike: Vec<usize> = if likeness == Likeness::Exact {
+    let alike: Vec<usize> = if likeness == LineLikeness::Exact {
         text.find(rare)
     } else {
         let places = text.index().places(rare).iter().copied();
@@ -132,6 +132,6 @@ pub(crate) fn contiguous(text: &Text<'_>, hunk: &Hunk, likeness: Likeness, pass:
         let same = same.count();
         text.effort().spend(same + 1) && same == pattern.len() && keep(text, same)
     });
-    fits.map(|start| Fit { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
+    fits.map(|start| HunkCandidate { pass, at: (start..start + pattern.len()).map(Some).collect(), doubt: None })
         .collect()
 }

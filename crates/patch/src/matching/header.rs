@@ -1,7 +1,7 @@
 //! Finds the `@@` header of a hunk in the file, and the extent of the block or section below it.
 
 use super::line::{fold, indent, is_blank};
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// The cost in search steps of searching one line for a header.
 const SOUGHT: usize = 16;
@@ -19,7 +19,7 @@ const CONTINUES: &[&str] = &[
 const CLOSES: &[&str] = &["end", "fi", "done", "esac"];
 
 /// Returns the lines of the innermost of `headers`, each header below the one before it.
-pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
+pub(crate) fn places(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
         last = Some(below(text, last.as_deref(), header));
@@ -28,7 +28,7 @@ pub(crate) fn places(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
 }
 
 /// Returns the lines of the innermost of those `headers` that are in the file, each below the one before it.
-pub(super) fn known(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
+pub(super) fn known(text: &DecodedText<'_>, headers: &[String]) -> Vec<usize> {
     let mut last: Option<Vec<usize>> = None;
     for header in headers.iter().filter(|header| !is_blank(header)) {
         let here = below(text, last.as_deref(), header);
@@ -38,7 +38,7 @@ pub(super) fn known(text: &Text<'_>, headers: &[String]) -> Vec<usize> {
 }
 
 /// Returns the lines of `header` within the blocks of `above`, or else after the first of them.
-fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
+fn below(text: &DecodedText<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
     let here = stands(text, header);
     let Some(above) = above else { return here };
     let first = above.first().copied().unwrap_or(usize::MAX);
@@ -55,9 +55,9 @@ fn below(text: &Text<'_>, above: Option<&[usize]>, header: &str) -> Vec<usize> {
 
 /// Returns each of `headers` with its end, computed by `ends`.
 pub(super) fn spans(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     headers: &[usize],
-    ends: fn(&Text<'_>, usize) -> usize,
+    ends: fn(&DecodedText<'_>, usize) -> usize,
 ) -> Vec<(usize, usize)> {
     let span = |header: &usize| {
         let end = if text.effort().is_spent() { *header } else { ends(text, *header) };
@@ -68,7 +68,7 @@ pub(super) fn spans(
 }
 
 /// Returns the lines that equal `header`, or else begin with it, or else contain it.
-fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
+fn stands(text: &DecodedText<'_>, header: &str) -> Vec<usize> {
     let header = fold(header);
     let search = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let all = if text.effort().spend(SOUGHT * text.len()) { text.len() } else { 0 };
@@ -85,7 +85,7 @@ fn stands(text: &Text<'_>, header: &str) -> Vec<usize> {
 }
 
 /// Returns the line after the block that the line at `header` opens, judged by indentation.
-pub(crate) fn scope(text: &Text<'_>, header: usize) -> usize {
+pub(crate) fn scope(text: &DecodedText<'_>, header: usize) -> usize {
     let own = depth(text.line(header));
     let outside = |at: &usize| {
         let line = text.line(*at);
@@ -103,7 +103,7 @@ pub(super) fn continues(line: &str) -> bool {
 
 /// Returns the line after the last one that may belong below `header`. A header that opens no block reaches to the next
 /// similar one, or to the end of its own block.
-pub(super) fn reach(text: &Text<'_>, header: usize) -> usize {
+pub(super) fn reach(text: &DecodedText<'_>, header: usize) -> usize {
     let mut head = header;
     // ends: the head goes down
     while is_prefix(text.line(head)) && head + 1 < text.len() {
@@ -125,7 +125,7 @@ pub(super) fn reach(text: &Text<'_>, header: usize) -> usize {
 }
 
 /// Returns the end of a block that continues after a label which is indented no deeper than the block's first line.
-fn label_end(text: &Text<'_>, head: usize, mut end: usize) -> usize {
+fn label_end(text: &DecodedText<'_>, head: usize, mut end: usize) -> usize {
     let label = |line: &str| {
         let name = line.trim_end().strip_suffix(':');
         name.is_some_and(|name| name.chars().all(|char| char.is_alphanumeric() || char == '_'))
@@ -143,7 +143,7 @@ pub(super) fn is_prefix(line: &str) -> bool {
 }
 
 /// Returns the section marker of the line at `at`, as in INI files and Markdown.
-fn section<'a>(text: &'a Text<'_>, at: usize) -> Option<&'a str> {
+fn section<'a>(text: &'a DecodedText<'_>, at: usize) -> Option<&'a str> {
     let line = text.line(at);
     let apart = at == 0 || is_blank(text.line(at - 1));
     if line.starts_with('[') && line.trim_end().ends_with(']') {
@@ -166,7 +166,7 @@ pub(super) struct HeaderSection {
 
 impl HeaderSection {
     /// Measures the section of the line at `header`.
-    pub(super) fn of(text: &Text<'_>, header: usize) -> Self {
+    pub(super) fn of(text: &DecodedText<'_>, header: usize) -> Self {
         text.effort().spend(4 * text.len().saturating_sub(header));
         let (own, word) = (depth(text.line(header)), first_word(text.line(header)));
         let below = || (header + 1..text.len()).filter(|at| !is_blank(text.line(*at)));
@@ -202,13 +202,13 @@ fn first_word(line: &str) -> &str {
 }
 
 /// Returns true if the line at `at` begins another block or section after the one of `header`.
-pub(super) fn follows(text: &Text<'_>, header: usize, at: usize) -> bool {
+pub(super) fn follows(text: &DecodedText<'_>, header: usize, at: usize) -> bool {
     let sections = section(text, header).is_some() && section(text, at).is_some();
     sections || depth(text.line(at)) <= depth(text.line(header)) && opens(text, at)
 }
 
 /// Returns true if the line at `at` opens a block, judged by indentation.
-pub(super) fn opens(text: &Text<'_>, at: usize) -> bool {
+pub(super) fn opens(text: &DecodedText<'_>, at: usize) -> bool {
     let below = (at + 1..text.len()).find(|at| !is_blank(text.line(*at)));
     below.is_some_and(|below| depth(text.line(below)) > depth(text.line(at)))
 }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn headers_are_found_within_one_another() {
         let file = "class A:\n    def f(self):\n        pass\n\nclass B:\n    def f(self):\n        x\n    def g():\n        y\n";
-        let text = Text::read(file.as_bytes()).unwrap();
+        let text = DecodedText::read(file.as_bytes()).unwrap();
         let rows: &[(&[&str], &[usize])] = &[
             (&["class B:"], &[4]),
             (&["class B"], &[4]),
@@ -257,7 +257,7 @@ mod tests {
             ("if a; then\n  x\nelse\n  y\nfi\n", (4, 5, 5)),
         ];
         for (file, (block, near, far)) in rows {
-            let text = Text::read(file.as_bytes()).unwrap();
+            let text = DecodedText::read(file.as_bytes()).unwrap();
             assert_eq!(HeaderSection::of(&text, 0), HeaderSection { block, near, far }, "{file}");
         }
     }
@@ -275,7 +275,7 @@ mod tests {
             ("  x\n  y\nz\n", 0, 2),
         ];
         for (file, header, end) in rows {
-            assert_eq!(reach(&Text::read(file.as_bytes()).unwrap(), header), end, "{file}");
+            assert_eq!(reach(&DecodedText::read(file.as_bytes()).unwrap(), header), end, "{file}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::line::{indent, is_blank};
 
 /// The conversion of an added line's indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shift {
+pub(crate) enum IndentShift {
     /// No conversion.
     None,
     /// Prepends these blanks.
@@ -21,7 +21,7 @@ pub(crate) enum Shift {
     Known(BTreeMap<String, String>, bool),
 }
 
-impl Shift {
+impl IndentShift {
     /// Finds the shift that turns the patch's lines into the file's, which differ only in whitespace. `None`: no rule
     /// explains the difference.
     pub(crate) fn between<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
@@ -167,7 +167,7 @@ mod tests {
             ),
         ];
         for (pairs, line, expected) in rows {
-            let shift = Shift::between(pairs.iter().copied());
+            let shift = IndentShift::between(pairs.iter().copied());
             let shifted = shift.as_ref().and_then(|shift| shift.apply(line));
             assert_eq!(shifted.as_deref(), *expected, "{pairs:?} {line:?} {shift:?}");
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The strictness of a line comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Likeness {
+pub(crate) enum LineLikeness {
     /// Byte for byte.
     Exact,
     /// Ignores trailing whitespace.
@@ -15,7 +15,7 @@ pub(crate) enum Likeness {
     Folded,
 }
 
-impl Likeness {
+impl LineLikeness {
     /// Returns true if `a` and `b` are equal under this comparison.
     pub(crate) fn holds(self, a: &str, b: &str) -> bool {
         match self {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn lines_are_alike_as_far_as_is_asked() {
-        use Likeness::{Exact, Folded, Trailing, Trimmed};
+        use LineLikeness::{Exact, Folded, Trailing, Trimmed};
         let rows = [
             ("a b", "a b", Some(Exact)),
             ("a b", "a b  ", Some(Trailing)),

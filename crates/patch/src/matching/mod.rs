@@ -21,12 +21,12 @@ mod settle;
 mod spelling;
 mod sure;
 
-pub use fit::Pass;
+pub use fit::MatchPass;
 
 pub(crate) use done::{is_done, is_telling};
 pub(crate) use elsewhere::is_elsewhere;
-pub(crate) use find::{Miss, is_in};
+pub(crate) use find::{PlacementMiss, is_in};
 pub(crate) use line::{fold, indent};
 pub(crate) use near::closest;
-pub(crate) use place::{Placed, place};
-pub(crate) use settle::Landing;
+pub(crate) use place::{HunkPlacement, place};
+pub(crate) use settle::LineEdits;

@@ -1,10 +1,10 @@
 //! Fuzzy search: finds the place of a hunk although context lines around it have changed.
 
-use super::align::Sought;
-use super::fit::Fit;
+use super::align::HunkAligner;
+use super::fit::HunkCandidate;
 use super::sure::is_sure;
 use crate::edit::Hunk;
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// The minimum share of a hunk that must be present.
 pub(super) const ENOUGH: f64 = 0.55;
@@ -15,10 +15,10 @@ const MORE_CLEARLY: f64 = 0.5;
 const NAMED: usize = 6;
 
 /// Returns the places where most of `hunk` is: one if it is clear, more if it is not.
-pub(crate) fn near(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
-    let sought = Sought::of(text, hunk);
+pub(crate) fn near(text: &DecodedText<'_>, hunk: &Hunk) -> Vec<HunkCandidate> {
+    let sought = HunkAligner::of(text, hunk);
     let clearly = if sought.olds.iter().any(|old| old.goes) { CLEARLY } else { MORE_CLEARLY };
-    let mut fits: Vec<Fit> = Vec::new();
+    let mut fits: Vec<HunkCandidate> = Vec::new();
     let mut most = None;
     // ends: so many places are enough
     while fits.len() < NAMED
@@ -36,15 +36,15 @@ pub(crate) fn near(text: &Text<'_>, hunk: &Hunk) -> Vec<Fit> {
         fits.push(if fits.is_empty() || is_sure(&sought, hunk, &fit) {
             fit
         } else {
-            Fit { doubt: Some("only some of its lines are there"), ..fit }
+            HunkCandidate { doubt: Some("only some of its lines are there"), ..fit }
         });
     }
     fits
 }
 
 /// Returns the range of the file's lines that resemble `hunk` most, if any do.
-pub(crate) fn closest(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
-    let (share, fit) = Sought::of(text, hunk).best(false, &[])?;
+pub(crate) fn closest(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, usize)> {
+    let (share, fit) = HunkAligner::of(text, hunk).best(false, &[])?;
     let missing = |at: &Option<usize>| at.is_none();
     let before = fit.at.iter().take_while(|at| missing(at)).count();
     let after = fit.at.iter().rev().take_while(|at| missing(at)).count();

@@ -1,12 +1,12 @@
 //! Chooses between several places of a hunk by its header: the nearest below it, as the patch format defines.
 
 use super::align::weight;
-use super::fit::{Fit, Pass};
+use super::fit::{HunkCandidate, MatchPass};
 use super::header::{HeaderSection, places};
 use super::line::{fold, is_blank};
 use super::sure::TELLING;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// The context lines on each side of a change that the patch format asks for. A hunk with fewer may match several
 /// places because too little was written.
@@ -22,8 +22,8 @@ const ENOUGH: f64 = 5.0;
 /// format defines. Then the hunk must be specific enough and have context on both sides, or be at that end of the file.
 /// One line of context does not tell the place from another in the header's block, nor from one that is as near. Lines
 /// before `from` belong to the previous hunk.
-pub(super) fn nearest(text: &Text<'_>, hunk: &Hunk, fits: &[Fit], from: usize) -> Option<Fit> {
-    if hunk.at.is_some() || fits.iter().any(|fit| fit.pass != Pass::Exact) {
+pub(super) fn nearest(text: &DecodedText<'_>, hunk: &Hunk, fits: &[HunkCandidate], from: usize) -> Option<HunkCandidate> {
+    if hunk.at.is_some() || fits.iter().any(|fit| fit.pass != MatchPass::Exact) {
         return None;
     }
     let headers = places(text, &hunk.headers);
@@ -38,24 +38,24 @@ pub(super) fn nearest(text: &Text<'_>, hunk: &Hunk, fits: &[Fit], from: usize) -
         || section.block < next.first() && only(below(), section.near).is_some();
     let says_enough = hunk.old().map(weight).sum::<f64>() >= ENOUGH;
     (apart && told_apart && says_enough && has_sides(text, hunk, first, 1))
-        .then(|| Fit { pass: Pass::Nearest, ..first.clone() })
+        .then(|| HunkCandidate { pass: MatchPass::Nearest, ..first.clone() })
 }
 
 /// Chooses the place at the beginning of the file for a first hunk without a header. It must have context after its
 /// change and none before it. A diff has none only there, and the patch format looks there first.
-pub(super) fn at_the_top(hunk: &Hunk, fits: &[Fit]) -> Option<Fit> {
-    let keeps = |line: Option<&Line>| matches!(line, Some(Line::Keep(_)));
+pub(super) fn at_the_top(hunk: &Hunk, fits: &[HunkCandidate]) -> Option<HunkCandidate> {
+    let keeps = |line: Option<&HunkLine>| matches!(line, Some(HunkLine::Keep(_)));
     let headed = hunk.headers.iter().any(|header| !is_blank(header));
     let open = fits.len() > 1 && hunk.at.is_none() && !headed;
-    let top = |fit: &&Fit| fit.first() == 0 && fit.pass == Pass::Exact;
+    let top = |fit: &&HunkCandidate| fit.first() == 0 && fit.pass == MatchPass::Exact;
     let told = open && !keeps(hunk.lines.first()) && keeps(hunk.lines.last());
     fits.iter().find(top).filter(|_| told).cloned()
 }
 
 /// Chooses the place among `fits` that alone begins in the section of the hunk's header, which stands at `headers`.
-pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<Fit> {
-    let numbered = |fit: &Fit| hunk.at == Some(fit.first() + 1);
-    if fits.iter().any(|fit| fit.pass > Pass::Trailing || numbered(fit)) {
+pub(super) fn in_section(text: &DecodedText<'_>, hunk: &Hunk, headers: &[usize], fits: &[HunkCandidate]) -> Option<HunkCandidate> {
+    let numbered = |fit: &HunkCandidate| hunk.at == Some(fit.first() + 1);
+    if fits.iter().any(|fit| fit.pass > MatchPass::Trailing || numbered(fit)) {
         return None;
     }
     let section = section(text, hunk, headers, fits)?;
@@ -63,33 +63,33 @@ pub(super) fn in_section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: 
 }
 
 /// Returns the section of the hunk's header, if the hunk has several places and its header matches one line exactly.
-fn section(text: &Text<'_>, hunk: &Hunk, headers: &[usize], fits: &[Fit]) -> Option<HeaderSection> {
+fn section(text: &DecodedText<'_>, hunk: &Hunk, headers: &[usize], fits: &[HunkCandidate]) -> Option<HeaderSection> {
     let name = hunk.headers.iter().rfind(|header| !is_blank(header))?;
     let [header] = *headers else { return None };
     (fits.len() > 1 && fold(text.line(header)) == fold(name)).then(|| HeaderSection::of(text, header))
 }
 
 /// Returns the only one of `fits` that begins at or before the line `end`.
-fn only<'a>(fits: impl Iterator<Item = &'a Fit>, end: usize) -> Option<&'a Fit> {
+fn only<'a>(fits: impl Iterator<Item = &'a HunkCandidate>, end: usize) -> Option<&'a HunkCandidate> {
     let mut inside = fits.filter(|fit| fit.first() <= end);
     inside.next().filter(|_| inside.next().is_none())
 }
 
 /// Returns true if `hunk` has `lines` context lines on each side of its change, or `fit` is at that end of the file. A
 /// hunk with context on one side alone has the end of the file on the other.
-pub(super) fn has_sides(text: &Text<'_>, hunk: &Hunk, fit: &Fit, lines: usize) -> bool {
-    let keeps = |line: &&Line| matches!(line, Line::Keep(_));
+pub(super) fn has_sides(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate, lines: usize) -> bool {
+    let keeps = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
     let before = hunk.lines.iter().take_while(keeps).count();
     let after = hunk.lines.iter().rev().take_while(keeps).count();
     (before >= lines || fit.first() == 0) && (after >= lines || fit.end() == text.len())
 }
 
 /// Returns true if `hunk` has full context at `fit` on each side of its change, except at an end of the file.
-pub(super) fn is_full(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
+pub(super) fn is_full(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
     has_sides(text, hunk, fit, AROUND) && context(hunk) >= AROUND
 }
 
 /// Counts the context lines of `hunk` that are specific.
 fn context(hunk: &Hunk) -> usize {
-    hunk.lines.iter().filter(|line| matches!(line, Line::Keep(text) if weight(text) >= TELLING)).count()
+    hunk.lines.iter().filter(|line| matches!(line, HunkLine::Keep(text) if weight(text) >= TELLING)).count()
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::find::{Found, Miss, find};
-use super::fit::{Fit, Pass};
+use super::find::{HunkSearchResult, PlacementMiss, find};
+use super::fit::{HunkCandidate, MatchPass};
 use super::line::indent;
 use super::nearest::{at_the_top, nearest};
-use super::settle::Landing;
-use super::spelling::Manner;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use super::settle::LineEdits;
+use super::spelling::FileStyle;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// The maximum number of unplaced hunks to report.
 const TOLD: usize = 20;
@@ -18,15 +18,15 @@ const MANY: usize = 16;
 
 /// The result for one hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Placed {
+pub(crate) enum HunkPlacement {
     /// It makes these changes.
-    Here(Pass, Landing),
+    Here(MatchPass, LineEdits),
     /// It is already applied, from this line on.
     Already(usize),
 }
 
 /// Assigns a place in `text` to each of `hunks`, or returns the reason for each one without a place.
-pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<(usize, Miss)>> {
+pub(crate) fn place(text: &DecodedText<'_>, hunks: &[Hunk]) -> Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>> {
     let mut misses = Vec::new();
     let mut founds = Vec::new();
     if hunks.len() >= MANY {
@@ -35,7 +35,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
     for (index, hunk) in hunks.iter().enumerate() {
         match find(text, hunk, hunks.len() == 1) {
             // A search that was cut short proves nothing.
-            _ if text.effort().is_spent() => return Err(vec![(index, Miss::Costly)]),
+            _ if text.effort().is_spent() => return Err(vec![(index, PlacementMiss::BudgetExhausted)]),
             Ok(found) => founds.push(found),
             Err(miss) => misses.push((index, miss)),
         }
@@ -49,9 +49,9 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
     narrow(hunks, &mut founds);
     choose(text, hunks, &mut founds);
     text.effort().spend(text.len());
-    let mut manner = Manner::of(text, hunks);
+    let mut manner = FileStyle::of(text, hunks);
     for (hunk, found) in hunks.iter().zip(&founds) {
-        if let Found::Fits(fits) = found
+        if let HunkSearchResult::Fits(fits) = found
             && let [fit] = fits.as_slice()
         {
             manner.learn(text, hunk, fit);
@@ -69,7 +69,7 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
                 let twice = core.is_some_and(|core| cores.contains(&core))
                     && hunks[..index].iter().any(|other| other.lines == hunk.lines);
                 if twice || cores.iter().any(collides) {
-                    misses.push((index, Miss::Shared(core.map_or(0, |core| core.0))));
+                    misses.push((index, PlacementMiss::OverlapsHunk(core.map_or(0, |core| core.0))));
                 }
                 cores.extend(core);
                 placed.push(here);
@@ -82,12 +82,12 @@ pub(crate) fn place(text: &Text<'_>, hunks: &[Hunk]) -> Result<Vec<Placed>, Vec<
 
 /// Returns hunks that are out of order and do not match exactly, or that are out of order with an applied hunk. Also
 /// returns hunks whose context includes a line that another hunk removes.
-fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usize, Miss)> {
-    let single = |found: &Found| match found {
-        Found::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
+fn contradictions(text: &DecodedText<'_>, hunks: &[Hunk], founds: &[HunkSearchResult]) -> Vec<(usize, PlacementMiss)> {
+    let single = |found: &HunkSearchResult| match found {
+        HunkSearchResult::Fits(fits) if fits.len() == 1 => Some(fits[0].clone()),
         _ => None,
     };
-    let fits: Vec<(usize, Fit)> =
+    let fits: Vec<(usize, HunkCandidate)> =
         founds.iter().enumerate().filter_map(|(at, found)| Some((at, single(found)?))).collect();
     let mut takers: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, fit) in &fits {
@@ -101,11 +101,11 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
     let mut numbered = None;
     let mut places = fits.iter().peekable();
     for (index, found) in founds.iter().enumerate() {
-        if let Found::Already(at) = found {
+        if let HunkSearchResult::Already(at) = found {
             done = done.max(*at);
         }
         let Some((_, fit)) = places.next_if(|(at, _)| *at == index) else { continue };
-        let before = fit.first() < last && fit.pass > Pass::Trailing
+        let before = fit.first() < last && fit.pass > MatchPass::Trailing
             || fit.first() < done
             || fit.first() > later[index]
             || numbered.is_some_and(|above| is_misnumbered(hunks, above, (index, fit)));
@@ -114,8 +114,8 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
             numbered = Some((index, fit));
         }
         match lost(text, hunks, &takers, (index, fit)) {
-            Some(at) => misses.push((index, Miss::Shared(at))),
-            None if before => misses.push((index, Miss::Disordered(fit.first()))),
+            Some(at) => misses.push((index, PlacementMiss::OverlapsHunk(at))),
+            None if before => misses.push((index, PlacementMiss::OutOfOrder(fit.first()))),
             None => {}
         }
     }
@@ -123,17 +123,17 @@ fn contradictions(text: &Text<'_>, hunks: &[Hunk], founds: &[Found]) -> Vec<(usi
 }
 
 /// Returns true if two hunks lie in another order than their line numbers say, and one of them is not exact.
-fn is_misnumbered(hunks: &[Hunk], (one, above): (usize, &Fit), (other, fit): (usize, &Fit)) -> bool {
+fn is_misnumbered(hunks: &[Hunk], (one, above): (usize, &HunkCandidate), (other, fit): (usize, &HunkCandidate)) -> bool {
     let said = hunks[one].at.zip(hunks[other].at).is_some_and(|(one, other)| one < other);
-    said && fit.first() < above.first() && above.pass.max(fit.pass) > Pass::Exact
+    said && fit.first() < above.first() && above.pass.max(fit.pass) > MatchPass::Exact
 }
 
 /// Returns for each hunk the first line at which a later hunk is already applied.
-fn done_below(founds: &[Found]) -> Vec<usize> {
+fn done_below(founds: &[HunkSearchResult]) -> Vec<usize> {
     let mut first = usize::MAX;
     let below = founds.iter().rev().map(|found| {
         let here = first;
-        if let Found::Already(at) = found {
+        if let HunkSearchResult::Already(at) = found {
             first = first.min(*at);
         }
         here
@@ -145,10 +145,10 @@ fn done_below(founds: &[Found]) -> Vec<usize> {
 
 /// Returns a context line of the hunk at `index` that matches inexactly and that another of its `takers` removes.
 fn lost(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunks: &[Hunk],
     takers: &HashMap<usize, Vec<usize>>,
-    (index, fit): (usize, &Fit),
+    (index, fit): (usize, &HunkCandidate),
 ) -> Option<usize> {
     let olds = hunks[index].old().zip(&fit.at).zip(kept(&hunks[index]));
     olds.into_iter().find_map(|((line, at), kept)| {
@@ -162,57 +162,57 @@ fn lost(
 
 /// Returns for each old line of a hunk whether it is context.
 fn kept(hunk: &Hunk) -> impl Iterator<Item = bool> {
-    hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).map(|line| matches!(line, Line::Keep(_)))
+    hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).map(|line| matches!(line, HunkLine::Keep(_)))
 }
 
 /// Returns the lines of the file that a hunk removes.
-fn dropped(hunk: &Hunk, fit: &Fit) -> Vec<usize> {
+fn dropped(hunk: &Hunk, fit: &HunkCandidate) -> Vec<usize> {
     kept(hunk).zip(&fit.at).filter(|(kept, _)| !kept).filter_map(|(_, at)| *at).collect()
 }
 
 fn adds_line(hunk: &Hunk, line: &str) -> bool {
-    hunk.lines.iter().any(|added| matches!(added, Line::Add(text) if text == line))
+    hunk.lines.iter().any(|added| matches!(added, HunkLine::Add(text) if text == line))
 }
 
-type Core = (usize, usize);
+type ChangedRange = (usize, usize);
 
 fn settle(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunk: &Hunk,
-    found: Found,
-    manner: &Manner,
-) -> Result<(Placed, Option<Core>), Miss> {
+    found: HunkSearchResult,
+    manner: &FileStyle,
+) -> Result<(HunkPlacement, Option<ChangedRange>), PlacementMiss> {
     match found {
-        Found::Already(at) => Ok((Placed::Already(at), None)),
-        Found::Adds(at) => {
+        HunkSearchResult::Already(at) => Ok((HunkPlacement::Already(at), None)),
+        HunkSearchResult::Adds(at) => {
             let adds = hunk.new_lines().map(|line| (at, line.to_owned())).collect();
-            Ok((Placed::Here(Pass::Exact, Landing { adds, ..Landing::default() }), Some((at, at))))
+            Ok((HunkPlacement::Here(MatchPass::Exact, LineEdits { adds, ..LineEdits::default() }), Some((at, at))))
         }
-        Found::Fits(fits) => match fits.as_slice() {
+        HunkSearchResult::Fits(fits) => match fits.as_slice() {
             [fit] => {
-                let landing = Landing::of(text, hunk, fit, manner);
-                let landing = landing.map_err(|doubt| Miss::Doubtful(fit.first(), doubt))?;
-                Ok((Placed::Here(fit.pass, landing), Some(fit.core(hunk))))
+                let landing = LineEdits::of(text, hunk, fit, manner);
+                let landing = landing.map_err(|doubt| PlacementMiss::Doubtful(fit.first(), doubt))?;
+                Ok((HunkPlacement::Here(fit.pass, landing), Some(fit.core(hunk))))
             }
             fits if fits.iter().all(|fit| fit.first() == fits[0].first()) => {
                 let doubt = "its lines can be taken for those there in more than one way".to_owned();
-                Err(Miss::Doubtful(fits.first().map_or(0, Fit::first), doubt))
+                Err(PlacementMiss::Doubtful(fits.first().map_or(0, HunkCandidate::first), doubt))
             }
-            fits => Err(Miss::Ambiguous(fits.iter().map(Fit::first).collect())),
+            fits => Err(PlacementMiss::Ambiguous(fits.iter().map(HunkCandidate::first).collect())),
         },
     }
 }
 
 /// Reduces hunks with several remaining places to the one that the header decides for. Hunks whose old lines another
 /// hunk shares are left to their order.
-fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
+fn choose(text: &DecodedText<'_>, hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
     let mut seen: HashMap<Vec<&str>, usize> = HashMap::new();
     for hunk in hunks {
         *seen.entry(hunk.old().collect()).or_default() += 1;
     }
     let (mut chose, mut from) = (false, 0);
     for (index, (hunk, found)) in hunks.iter().zip(founds.iter_mut()).enumerate() {
-        let Found::Fits(fits) = found else { continue };
+        let HunkSearchResult::Fits(fits) = found else { continue };
         let alone = seen.get(&hunk.old().collect::<Vec<_>>()) == Some(&1);
         let top = || at_the_top(hunk, fits).filter(|_| index == 0);
         if let Some(fit) = top().or_else(|| nearest(text, hunk, fits, from)).filter(|_| alone) {
@@ -229,15 +229,15 @@ fn choose(text: &Text<'_>, hunks: &[Hunk], founds: &mut [Found]) {
 }
 
 /// Keeps for each hunk the places that lie between the places of its neighbours.
-fn narrow(hunks: &[Hunk], founds: &mut [Found]) {
-    let core = |at: usize, fit: &Fit| fit.core(&hunks[at]);
+fn narrow(hunks: &[Hunk], founds: &mut [HunkSearchResult]) {
+    let core = |at: usize, fit: &HunkCandidate| fit.core(&hunks[at]);
     // Computes the first possible place of each hunk from above and the last from below. If they coincide, there is no
     // other.
-    let bounds = |founds: &[Found]| -> Option<Vec<(Fit, Fit)>> {
+    let bounds = |founds: &[HunkSearchResult]| -> Option<Vec<(HunkCandidate, HunkCandidate)>> {
         let mut lowest = Vec::new();
         let mut from = 0;
         for (at, found) in founds.iter().enumerate() {
-            let Found::Fits(fits) = found else {
+            let HunkSearchResult::Fits(fits) = found else {
                 lowest.push(None);
                 continue;
             };
@@ -248,7 +248,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [Found]) {
         let mut both = Vec::new();
         let mut until = usize::MAX;
         for (at, found) in founds.iter().enumerate().rev() {
-            let (Found::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
+            let (HunkSearchResult::Fits(fits), Some(low)) = (found, &lowest[at]) else { continue };
             let fit = fits.iter().filter(|fit| core(at, fit).1 <= until).max_by_key(|fit| fit.first())?;
             until = core(at, fit).0;
             both.push((low.clone(), fit.clone()));
@@ -258,7 +258,7 @@ fn narrow(hunks: &[Hunk], founds: &mut [Found]) {
     };
     let Some(bounds) = bounds(founds) else { return };
     let open =
-        founds.iter_mut().filter_map(|found| if let Found::Fits(fits) = found { Some(fits) } else { None });
+        founds.iter_mut().filter_map(|found| if let HunkSearchResult::Fits(fits) = found { Some(fits) } else { None });
     for (fits, (low, high)) in open.zip(bounds) {
         fits.retain(|fit| low.first() <= fit.first() && fit.first() <= high.first());
     }

@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 
 use super::astray::is_overlooked;
-use super::fit::{Fit, Pass};
+use super::fit::{HunkCandidate, MatchPass};
 use super::line::{indent, is_blank, similarity};
-use super::spelling::{Manner, Spelling};
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use super::spelling::{FileStyle, StyleTransfer};
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// Lines of at least this similarity are two versions of one line.
 const REWORDED: f64 = 0.5;
 
 /// The changes of a hunk to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Landing {
+pub(crate) struct LineEdits {
     /// The lines to remove.
     pub(crate) drops: Vec<usize>,
     /// The lines to add, each before the line of that number.
@@ -24,27 +24,27 @@ pub(crate) struct Landing {
 }
 
 /// The reason why a place is not certain enough.
-pub(crate) type Doubt = String;
+pub(crate) type DoubtReason = String;
 
-impl Landing {
+impl LineEdits {
     /// Computes the changes of `hunk` at `fit`.
-    pub(crate) fn of(text: &Text<'_>, hunk: &Hunk, fit: &Fit, manner: &Manner) -> Result<Self, Doubt> {
+    pub(crate) fn of(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate, manner: &FileStyle) -> Result<Self, DoubtReason> {
         if let Some(doubt) = fit.doubt {
             return Err(doubt.to_owned());
         }
-        if fit.pass == Pass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
+        if fit.pass == MatchPass::Blanks && hunk.line == 0 && !is_even(hunk, fit) {
             return Err("the empty lines among what changes are not those of the file".to_owned());
         }
         let old: Vec<&str> = hunk.old().collect();
-        let spelling = Spelling::of(text, hunk, fit, manner)?;
+        let spelling = StyleTransfer::of(text, hunk, fit, manner)?;
         let mut landing = Self { unheaded: is_overlooked(text, hunk, fit), ..Self::default() };
         let mut seen = 0;
         let mut index = 0;
         // ends: each round takes lines
         while index < hunk.lines.len() {
             match &hunk.lines[index] {
-                Line::Keep(_) => (seen, index) = (seen + 1, index + 1),
-                Line::Drop(line) => {
+                HunkLine::Keep(_) => (seen, index) = (seen + 1, index + 1),
+                HunkLine::Drop(line) => {
                     match fit.at[seen] {
                         Some(at) => landing.drop(text, hunk, fit, (seen, at), index)?,
                         None if is_blank(line) => {}
@@ -52,10 +52,10 @@ impl Landing {
                     }
                     (seen, index) = (seen + 1, index + 1);
                 }
-                Line::Add(_) => {
+                HunkLine::Add(_) => {
                     let run: Vec<&str> = hunk.lines[index..]
                         .iter()
-                        .map_while(|line| if let Line::Add(text) = line { Some(text.as_str()) } else { None })
+                        .map_while(|line| if let HunkLine::Add(text) = line { Some(text.as_str()) } else { None })
                         .collect();
                     let at = insertion(text, hunk, fit, seen, index, &run)?;
                     let paired = paired(hunk, index, seen);
@@ -67,7 +67,7 @@ impl Landing {
                 }
             }
         }
-        if fit.pass == Pass::Blanks && landing.leaves_a_gap(text) {
+        if fit.pass == MatchPass::Blanks && landing.leaves_a_gap(text) {
             return Err("two empty lines would be left where one was, and the patch names neither".to_owned());
         }
         match landing.misled(text, hunk, fit) {
@@ -78,10 +78,10 @@ impl Landing {
 
     /// Returns an added line whose indentation changes by one blank without proof. As given it has an indentation that
     /// the file uses, and the new one does not. Or only removed lines prove the change, and the file uses both.
-    fn misled<'a>(&self, text: &Text<'_>, hunk: &'a Hunk, fit: &Fit) -> Option<&'a str> {
+    fn misled<'a>(&self, text: &DecodedText<'_>, hunk: &'a Hunk, fit: &HunkCandidate) -> Option<&'a str> {
         let given = hunk.lines.iter().filter_map(|line| match line {
-            Line::Add(text) => Some(text.as_str()),
-            Line::Keep(_) | Line::Drop(_) => None,
+            HunkLine::Add(text) => Some(text.as_str()),
+            HunkLine::Keep(_) | HunkLine::Drop(_) => None,
         });
         let moved: Vec<(&str, &str)> = given
             .zip(&self.adds)
@@ -101,7 +101,7 @@ impl Landing {
     }
 
     /// Returns true if lines between two empty lines are removed and none are added there.
-    fn leaves_a_gap(&self, text: &Text<'_>) -> bool {
+    fn leaves_a_gap(&self, text: &DecodedText<'_>) -> bool {
         let goes = |at: usize| self.drops.binary_search(&at).is_ok();
         let blank = |at: usize| at < text.len() && is_blank(text.line(at));
         self.drops.iter().any(|start| {
@@ -117,15 +117,15 @@ impl Landing {
     /// Removes the line at `at`, which matches old line number `seen`.
     fn drop(
         &mut self,
-        text: &Text<'_>,
+        text: &DecodedText<'_>,
         hunk: &Hunk,
-        fit: &Fit,
+        fit: &HunkCandidate,
         (seen, at): (usize, usize),
         index: usize,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), DoubtReason> {
         let follows_drop = index > 0 && {
-            let before = hunk.lines[..index].iter().rev().find(|line| !matches!(line, Line::Add(_)));
-            matches!(before, Some(Line::Drop(_)))
+            let before = hunk.lines[..index].iter().rev().find(|line| !matches!(line, HunkLine::Add(_)));
+            matches!(before, Some(HunkLine::Drop(_)))
         };
         if follows_drop
             && let Some(before) = fit.at[..seen].iter().rev().flatten().next()
@@ -154,38 +154,38 @@ fn is_one_blank(one: &str, other: &str) -> bool {
 
 /// Returns true if a non-empty removed line has the same indentation in the patch and in the file. Then added lines
 /// would too.
-fn is_contrary(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let goes = |line: &Line| matches!(line, Line::Drop(_));
+fn is_contrary(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let goes = |line: &HunkLine| matches!(line, HunkLine::Drop(_));
     depths(text, hunk, fit).any(|(line, ours, theirs)| goes(line) && ours == theirs)
 }
 
 /// Returns true if all non-empty context lines have the same indentation in the file and in the patch.
-fn is_level(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, Line::Keep(_)));
+fn is_level(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let mut kept = depths(text, hunk, fit).filter(|(line, ..)| matches!(line, HunkLine::Keep(_)));
     kept.all(|(_, ours, theirs)| ours == theirs)
 }
 
 /// Returns the non-empty old lines of a hunk, with their indentation in the patch and in the file.
 fn depths<'a>(
-    text: &'a Text<'_>,
+    text: &'a DecodedText<'_>,
     hunk: &'a Hunk,
-    fit: &'a Fit,
-) -> impl Iterator<Item = (&'a Line, &'a str, &'a str)> {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+    fit: &'a HunkCandidate,
+) -> impl Iterator<Item = (&'a HunkLine, &'a str, &'a str)> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     olds.zip(&fit.at).filter_map(|(line, at)| match line {
-        Line::Keep(ours) | Line::Drop(ours) if !is_blank(ours) => {
+        HunkLine::Keep(ours) | HunkLine::Drop(ours) if !is_blank(ours) => {
             Some((line, indent(ours), indent(text.line((*at)?))))
         }
-        Line::Keep(_) | Line::Drop(_) | Line::Add(_) => None,
+        HunkLine::Keep(_) | HunkLine::Drop(_) | HunkLine::Add(_) => None,
     })
 }
 
 /// Returns true if no empty line that only the file or only the patch has stands among the changes. For two texts the
 /// removed lines are our own guess, so the fate of such an empty line is unclear. The exception are lines that are only
 /// reworded, each at its place.
-fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
-    let changes = |line: &Line| !matches!(line, Line::Keep(_));
-    let olds = |lines: &[Line]| lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
+fn is_even(hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let changes = |line: &HunkLine| !matches!(line, HunkLine::Keep(_));
+    let olds = |lines: &[HunkLine]| lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).count();
     let (Some(first), Some(last)) =
         (hunk.lines.iter().position(changes), hunk.lines.iter().rposition(changes))
     else {
@@ -199,12 +199,12 @@ fn is_even(hunk: &Hunk, fit: &Fit) -> bool {
 
 /// Returns true if each change removes as many lines as it adds, each similar to its replacement. Adjacent removed
 /// lines must be adjacent in the file too, as `beside` decides.
-fn is_reworded(hunk: &Hunk, fit: &Fit, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
+fn is_reworded(hunk: &Hunk, fit: &HunkCandidate, beside: impl Fn(&[Option<usize>]) -> bool) -> bool {
     let mut seen = 0;
-    hunk.lines.chunk_by(|one, next| matches!(one, Line::Keep(_)) == matches!(next, Line::Keep(_))).all(
+    hunk.lines.chunk_by(|one, next| matches!(one, HunkLine::Keep(_)) == matches!(next, HunkLine::Keep(_))).all(
         |run| {
-            let goes: Vec<&str> = texts(run, |line| matches!(line, Line::Drop(_)));
-            let comes: Vec<&str> = texts(run, |line| matches!(line, Line::Add(_)));
+            let goes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Drop(_)));
+            let comes: Vec<&str> = texts(run, |line| matches!(line, HunkLine::Add(_)));
             let old = run.len() - comes.len();
             let at = &fit.at[seen..seen + old];
             seen += old;
@@ -216,33 +216,33 @@ fn is_reworded(hunk: &Hunk, fit: &Fit, beside: impl Fn(&[Option<usize>]) -> bool
 }
 
 /// Returns the text of those of `lines` that satisfy `is`.
-fn texts(lines: &[Line], is: impl Fn(&Line) -> bool) -> Vec<&str> {
+fn texts(lines: &[HunkLine], is: impl Fn(&HunkLine) -> bool) -> Vec<&str> {
     let those = lines.iter().filter(|line| is(line));
-    those.map(|(Line::Keep(text) | Line::Drop(text) | Line::Add(text))| text.as_str()).collect()
+    those.map(|(HunkLine::Keep(text) | HunkLine::Drop(text) | HunkLine::Add(text))| text.as_str()).collect()
 }
 
 /// Returns for each line of the run of added lines at `index` the old line that it replaces.
 fn paired(hunk: &Hunk, index: usize, seen: usize) -> Vec<usize> {
-    let dropped = hunk.lines[..index].iter().rev().take_while(|line| matches!(line, Line::Drop(_))).count();
+    let dropped = hunk.lines[..index].iter().rev().take_while(|line| matches!(line, HunkLine::Drop(_))).count();
     if dropped > 0 {
         return (seen - dropped..seen).collect();
     }
-    let run = hunk.lines[index..].iter().take_while(|line| matches!(line, Line::Add(_))).count();
-    let after = hunk.lines[index + run..].iter().take_while(|line| matches!(line, Line::Drop(_))).count();
+    let run = hunk.lines[index..].iter().take_while(|line| matches!(line, HunkLine::Add(_))).count();
+    let after = hunk.lines[index + run..].iter().take_while(|line| matches!(line, HunkLine::Drop(_))).count();
     (seen..seen + after).collect()
 }
 
 /// Returns the line of the file before which the run of added lines goes that follows `seen` old lines.
 fn insertion(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunk: &Hunk,
-    fit: &Fit,
+    fit: &HunkCandidate,
     seen: usize,
     index: usize,
     run: &[&str],
-) -> Result<usize, Doubt> {
-    let before_drops = index > 0 && matches!(hunk.lines[index - 1], Line::Drop(_));
-    let after_drops = matches!(hunk.lines.get(index + run.len()), Some(Line::Drop(_)));
+) -> Result<usize, DoubtReason> {
+    let before_drops = index > 0 && matches!(hunk.lines[index - 1], HunkLine::Drop(_));
+    let after_drops = matches!(hunk.lines.get(index + run.len()), Some(HunkLine::Drop(_)));
     let before = fit.at[..seen].last().copied().flatten();
     let after = fit.at.get(seen).copied().flatten();
     if before_drops && let Some(before) = before {
@@ -262,25 +262,25 @@ fn insertion(
         (Some(before), None) => match fit.at[seen..].iter().flatten().next() {
             Some(after) if *after == before + 1 => Ok(*after),
             // Missing empty lines do not count, if nothing else is in between.
-            _ if fit.pass == Pass::Blanks && before + 1 == text.len() => Ok(before + 1),
-            Some(after) if fit.pass == Pass::Blanks => between(text, before, *after, run),
+            _ if fit.pass == MatchPass::Blanks && before + 1 == text.len() => Ok(before + 1),
+            Some(after) if fit.pass == MatchPass::Blanks => between(text, before, *after, run),
             _ => Err(format!("the line that should follow line {} is not there", before + 1)),
         },
         (None, Some(after)) => match fit.at[..seen].iter().flatten().next_back() {
             Some(before) if before + 1 == after => Ok(after),
-            None if fit.pass == Pass::Blanks => Ok(after),
-            Some(before) if fit.pass == Pass::Blanks => between(text, *before, after, run),
+            None if fit.pass == MatchPass::Blanks => Ok(after),
+            Some(before) if fit.pass == MatchPass::Blanks => between(text, *before, after, run),
             _ => Err(format!("the line that should stand before line {} is not there", after + 1)),
         },
         // An extra empty line at the end does not count.
-        (None, None) if fit.pass == Pass::Blanks && seen == fit.at.len() => Ok(fit.end()),
+        (None, None) if fit.pass == MatchPass::Blanks && seen == fit.at.len() => Ok(fit.end()),
         (None, None) => Err("no line next to what is to be added is there".to_owned()),
     }
 }
 
 /// Returns the insertion line between `before` and `after`, if only empty lines are there. The spacing between blocks
 /// stays as it was.
-fn between(text: &Text<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, Doubt> {
+fn between(text: &DecodedText<'_>, before: usize, after: usize, run: &[&str]) -> Result<usize, DoubtReason> {
     let stranger = (before + 1..after).find(|at| !is_blank(text.line(*at)));
     if let Some(at) = stranger {
         let line = text.line(at).trim();

@@ -3,19 +3,19 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
-use super::fit::{Fit, Pass};
-use super::indent::Shift;
+use super::fit::{HunkCandidate, MatchPass};
+use super::indent::IndentShift;
 use super::line::{fold, indent, is_blank, plain};
-use super::settle::Doubt;
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use super::settle::DoubtReason;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// This many lines make a habit.
 const HABIT: usize = 2;
 
 /// The style of a file, learned from its lines and from hunks that matched in it.
 #[derive(Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct FileStyle {
     /// The number of lines indented with tabs, and with two or more spaces.
     tabs: usize,
     blanks: usize,
@@ -24,16 +24,16 @@ pub(crate) struct Manner {
     /// A character of the patch, and the file's character in its place; `None` if the file uses both.
     chars: BTreeMap<char, Option<char>>,
     /// The conversion between tabs and spaces, if a hunk proves one.
-    shift: Option<Shift>,
+    shift: Option<IndentShift>,
     /// The shift for added lines, if a hunk proves that the patch has an extra blank after its signs.
-    signs: Option<Shift>,
+    signs: Option<IndentShift>,
     /// The most frequent indentation step of the file in blanks; computed on first use.
     step: OnceCell<usize>,
 }
 
-impl Manner {
+impl FileStyle {
     /// Reads the indentation of `text` and of `hunks`, which change it.
-    pub(crate) fn of(text: &Text<'_>, hunks: &[Hunk]) -> Self {
+    pub(crate) fn of(text: &DecodedText<'_>, hunks: &[Hunk]) -> Self {
         let says = |line: &str| line.bytes().any(|byte| !byte.is_ascii_whitespace());
         let (mut tabs, mut blanks) = (0, 0);
         for line in text.iter() {
@@ -44,7 +44,7 @@ impl Manner {
         Self { tabs, blanks, meant, chars: BTreeMap::new(), shift: None, signs: None, step: OnceCell::new() }
     }
 
-    fn step(&self, text: &Text<'_>) -> usize {
+    fn step(&self, text: &DecodedText<'_>) -> usize {
         *self.step.get_or_init(|| {
             text.effort().spend(4 * text.len());
             step(text)
@@ -52,12 +52,12 @@ impl Manner {
     }
 
     /// Learns from the old lines of `hunk`, which match at `fit`.
-    pub(crate) fn learn(&mut self, text: &Text<'_>, hunk: &Hunk, fit: &Fit) {
-        if fit.pass <= Pass::Trailing {
+    pub(crate) fn learn(&mut self, text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) {
+        if fit.pass <= MatchPass::Trailing {
             return;
         }
         self.signs = self.signs.take().or_else(|| signs(text, hunk, fit));
-        if let Some(shift @ (Shift::Tabs(_) | Shift::Spaces(_))) = Shift::between(pairs(text, hunk, fit)) {
+        if let Some(shift @ (IndentShift::Tabs(_) | IndentShift::Spaces(_))) = IndentShift::between(pairs(text, hunk, fit)) {
             self.shift = Some(shift);
         }
         for (ours, theirs) in pairs(text, hunk, fit) {
@@ -89,7 +89,7 @@ impl Manner {
 
     /// Returns why a new line does not fit the file's indentation, if it does not. `exact`: the old lines of its hunk
     /// match exactly.
-    fn misfit(&self, line: &str, exact: bool) -> Option<Doubt> {
+    fn misfit(&self, line: &str, exact: bool) -> Option<DoubtReason> {
         let (tabbed, spaced) = (line.starts_with('\t'), line.starts_with("  "));
         let (file, here) = match () {
             () if tabbed && exact && self.meant.spaces => return None,
@@ -118,7 +118,7 @@ impl MeantIndent {
     fn of(hunks: &[Hunk]) -> Self {
         let lines = || hunks.iter().flat_map(|hunk| &hunk.lines);
         let begins = |with: &str| {
-            lines().any(|line| matches!(line, Line::Add(text) if text.starts_with(with) && !is_blank(text)))
+            lines().any(|line| matches!(line, HunkLine::Add(text) if text.starts_with(with) && !is_blank(text)))
         };
         let old = hunks.iter().flat_map(Hunk::old).filter(|line| !is_blank(line)).map(indent);
         let blanks = old.filter(|blanks| blanks.starts_with("  ")).map(str::to_owned).collect();
@@ -127,7 +127,7 @@ impl MeantIndent {
 }
 
 /// Returns the most frequent indentation step from one line to the next; 0 if no line is deeper.
-fn step(text: &Text<'_>) -> usize {
+fn step(text: &DecodedText<'_>) -> usize {
     let depths = text.iter().filter(|line| !is_blank(line)).map(|line| indent(line).len());
     let mut often: BTreeMap<usize, usize> = BTreeMap::new();
     let mut last = 0;
@@ -141,10 +141,10 @@ fn step(text: &Text<'_>) -> usize {
 }
 
 /// Returns old lines as the patch has them and as the file has them.
-fn pairs<'a>(text: &'a Text<'_>, hunk: &'a Hunk, fit: &'a Fit) -> impl Iterator<Item = (&'a str, &'a str)> {
+fn pairs<'a>(text: &'a DecodedText<'_>, hunk: &'a Hunk, fit: &'a HunkCandidate) -> impl Iterator<Item = (&'a str, &'a str)> {
     let pairs = hunk.old().zip(&fit.at).filter_map(|(ours, at)| Some((ours, text.line((*at)?))));
     // Lines that are merely similar prove nothing about style.
-    pairs.filter(|(ours, theirs)| fit.pass < Pass::Near || fold(ours) == fold(theirs))
+    pairs.filter(|(ours, theirs)| fit.pass < MatchPass::Near || fold(ours) == fold(theirs))
 }
 
 /// Returns true for a character that has typographic variants.
@@ -153,9 +153,9 @@ fn is_written_variously(plain: char) -> bool {
 }
 
 /// Adapts the added lines of one hunk to the file's style.
-pub(super) struct Spelling<'a> {
-    manner: &'a Manner,
-    shift: Shift,
+pub(super) struct StyleTransfer<'a> {
+    manner: &'a FileStyle,
+    shift: IndentShift,
     /// True if the old lines match the file exactly.
     exact: bool,
     /// True if removed lines have their exact place, so that their replacements take over the indentation.
@@ -169,58 +169,58 @@ pub(super) struct Spelling<'a> {
 }
 
 /// Returns the shift for added lines, if removed lines have an extra blank after their sign and context lines do not.
-fn signs(text: &Text<'_>, hunk: &Hunk, fit: &Fit) -> Option<Shift> {
-    let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_)));
+fn signs(text: &DecodedText<'_>, hunk: &Hunk, fit: &HunkCandidate) -> Option<IndentShift> {
+    let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_)));
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
     for (line, at) in olds.zip(&fit.at) {
         match (line, at) {
-            (Line::Keep(ours), Some(at)) => kept.push((ours.as_str(), text.line(*at))),
-            (Line::Drop(ours), Some(at)) => gone.push((ours.as_str(), text.line(*at))),
+            (HunkLine::Keep(ours), Some(at)) => kept.push((ours.as_str(), text.line(*at))),
+            (HunkLine::Drop(ours), Some(at)) => gone.push((ours.as_str(), text.line(*at))),
             _ => {}
         }
     }
     let stays = kept.iter().any(|(ours, _)| !is_blank(ours));
-    let shift = Shift::between(gone.into_iter())?;
-    let one = shift == Shift::Shallower(" ".to_owned());
-    (one && stays && Shift::between(kept.into_iter()) == Some(Shift::None)).then_some(shift)
+    let shift = IndentShift::between(gone.into_iter())?;
+    let one = shift == IndentShift::Shallower(" ".to_owned());
+    (one && stays && IndentShift::between(kept.into_iter()) == Some(IndentShift::None)).then_some(shift)
 }
 
-impl<'a> Spelling<'a> {
+impl<'a> StyleTransfer<'a> {
     pub(super) fn of(
-        text: &'a Text<'_>,
+        text: &'a DecodedText<'_>,
         hunk: &'a Hunk,
-        fit: &'a Fit,
-        manner: &'a Manner,
-    ) -> Result<Self, Doubt> {
-        if fit.pass <= Pass::Trailing {
+        fit: &'a HunkCandidate,
+        manner: &'a FileStyle,
+    ) -> Result<Self, DoubtReason> {
+        if fit.pass <= MatchPass::Trailing {
             // If no old line is indented, another hunk provides the evidence.
             let flat = hunk.old().all(|line| indent(line).is_empty());
-            let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(Shift::None);
+            let shift = manner.signs.clone().or(manner.shift.clone().filter(|_| flat)).unwrap_or(IndentShift::None);
             let (gone, levels) = (Vec::new(), Vec::new());
             return Ok(Self { manner, shift, exact: true, sure: false, gone, levels, step: 0 });
         }
         let shift = match signs(text, hunk, fit) {
             Some(shift) => Some(shift),
-            None => Shift::between(pairs(text, hunk, fit)),
+            None => IndentShift::between(pairs(text, hunk, fit)),
         };
         let shift =
             shift.ok_or("the patch is indented in another way than the file, and not the same all over")?;
         let telling = pairs(text, hunk, fit).filter(|(ours, _)| !is_blank(ours));
         let levels: Vec<&str> = telling.map(|(ours, _)| indent(ours)).collect();
         let mut gone = Vec::new();
-        if fit.pass == Pass::Indent {
-            let olds = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).zip(&fit.at);
+        if fit.pass == MatchPass::Indent {
+            let olds = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).zip(&fit.at);
             gone.extend(olds.filter_map(|(line, at)| match line {
-                Line::Drop(ours) if !is_blank(ours) => Some((ours.as_str(), text.line((*at)?))),
+                HunkLine::Drop(ours) if !is_blank(ours) => Some((ours.as_str(), text.line((*at)?))),
                 _ => None,
             }));
         }
-        let sure = fit.pass < Pass::Near;
+        let sure = fit.pass < MatchPass::Near;
         Ok(Self { manner, shift, exact: false, sure, gone, levels, step: manner.step(text) })
     }
 
     /// Adapts an added line. `paired` is the old line that it replaces, in the patch and in the file.
-    pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, Doubt> {
+    pub(super) fn apply(&self, line: &str, paired: Option<(&str, &str)>) -> Result<String, DoubtReason> {
         // A replacement with the indentation of the replaced line in the patch gets that line's indentation in the
         // file.
         let says = |ours: &str| !is_blank(ours) && !is_blank(line);
@@ -258,10 +258,10 @@ impl<'a> Spelling<'a> {
     /// off by whole steps; or less deep, if old lines have several depths.
     fn is_level(&self, line: &str) -> bool {
         let by = match &self.shift {
-            Shift::Deeper(by) | Shift::Shallower(by) => by,
+            IndentShift::Deeper(by) | IndentShift::Shallower(by) => by,
             // Removed lines are indented otherwise than context lines, so the depth of added lines is unclear.
-            Shift::Known(known, _) if known.contains_key(indent(line)) => return true,
-            Shift::None | Shift::Known(..) => {
+            IndentShift::Known(known, _) if known.contains_key(indent(line)) => return true,
+            IndentShift::None | IndentShift::Known(..) => {
                 let other = |(ours, theirs): &(&str, &str)| indent(ours) != indent(theirs);
                 let off = self.gone.iter().filter(|pair| other(pair)).map(|(ours, _)| indent(ours));
                 return !off.into_iter().any(|off| indent(line).starts_with(off));

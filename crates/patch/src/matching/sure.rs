@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::align::{Old, Sought};
-use super::fit::Fit;
+use super::align::{OldLine, HunkAligner};
+use super::fit::HunkCandidate;
 use super::line::{fold, indent, similarity};
-use crate::edit::{Hunk, Line};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::text::DecodedText;
 
 /// The minimum weight of a line that is specific.
 pub(super) const TELLING: f64 = 1.0;
@@ -20,8 +20,8 @@ const MOST: f64 = 0.75;
 const PASSED: usize = 4;
 
 /// Returns true if `hunk` certainly belongs to the partial match `fit`.
-pub(super) fn is_sure(sought: &Sought<'_>, hunk: &Hunk, fit: &Fit) -> bool {
-    let place = Place { text: sought.text, olds: &sought.olds, fit, adds: adds(hunk) };
+pub(super) fn is_sure(sought: &HunkAligner<'_>, hunk: &Hunk, fit: &HunkCandidate) -> bool {
+    let place = FuzzyMatchCheck { text: sought.text, olds: &sought.olds, fit, adds: adds(hunk) };
     place.is_known()
         && !place.is_astray()
         && !place.is_loose()
@@ -39,8 +39,8 @@ fn adds(hunk: &Hunk) -> Vec<bool> {
     let mut adds = vec![false];
     for line in &hunk.lines {
         match line {
-            Line::Add(_) => *adds.last_mut().unwrap_or(&mut false) = true,
-            Line::Keep(_) | Line::Drop(_) => adds.push(false),
+            HunkLine::Add(_) => *adds.last_mut().unwrap_or(&mut false) = true,
+            HunkLine::Keep(_) | HunkLine::Drop(_) => adds.push(false),
         }
     }
     adds
@@ -51,8 +51,8 @@ fn stands_for_others(line: &str) -> bool {
     line.trim_start_matches(['/', '#', '*', '-', '<', '!', '(', '{', ' ']).starts_with("...")
 }
 
-fn is_added(line: &Line) -> bool {
-    matches!(line, Line::Add(_))
+fn is_added(line: &HunkLine) -> bool {
+    matches!(line, HunkLine::Add(_))
 }
 
 /// Returns true if a line is a comment or an attribute.
@@ -60,14 +60,14 @@ pub(super) fn is_remark(line: &str) -> bool {
     ["#", "//", "/*", "*/", "* ", "@", "--", "<!--", ";", "%"].iter().any(|sign| line.starts_with(sign))
 }
 
-struct Place<'a> {
-    text: &'a Text<'a>,
-    olds: &'a [Old<'a>],
-    fit: &'a Fit,
+struct FuzzyMatchCheck<'a> {
+    text: &'a DecodedText<'a>,
+    olds: &'a [OldLine<'a>],
+    fit: &'a HunkCandidate,
     adds: Vec<bool>,
 }
 
-impl Place<'_> {
+impl FuzzyMatchCheck<'_> {
     fn folded(&self, at: usize) -> Cow<'_, str> {
         fold(self.text.line(at))
     }
@@ -169,11 +169,11 @@ impl Place<'_> {
     }
 
     /// Returns true if a line that is reworded here stands exactly in another place, together with most of the hunk.
-    fn is_rather_elsewhere(&self, sought: &Sought<'_>) -> bool {
+    fn is_rather_elsewhere(&self, sought: &HunkAligner<'_>) -> bool {
         let other = |row: &usize| self.is_telling(*row) && self.olds[*row].there > 0 && !self.is_same(*row);
         let rows: Vec<usize> =
             (0..self.olds.len()).filter(|row| self.fit.at[*row].is_some()).filter(other).collect();
-        let there = |fit: &Fit| {
+        let there = |fit: &HunkCandidate| {
             let same = |row: &usize| fit.at[*row].is_some_and(|at| self.olds[*row].folded == self.folded(at));
             rows.iter().any(same)
         };
@@ -188,7 +188,7 @@ impl Place<'_> {
     fn is_half_done(&self, hunk: &Hunk) -> bool {
         let comes = |at: usize| {
             hunk.lines.iter().any(|line| {
-                matches!(line, Line::Add(text) if text.chars().any(char::is_alphanumeric)
+                matches!(line, HunkLine::Add(text) if text.chars().any(char::is_alphanumeric)
                     && similarity(text, &self.folded(at)) >= ALIKE)
             })
         };
@@ -204,11 +204,11 @@ impl Place<'_> {
                 row += run.len();
                 return false;
             }
-            let same = |(line, row): &(&Line, usize)| {
-                matches!(line, Line::Add(text) if fold(text) == self.olds[*row].folded)
+            let same = |(line, row): &(&HunkLine, usize)| {
+                matches!(line, HunkLine::Add(text) if fold(text) == self.olds[*row].folded)
             };
             let says = |row: usize| !self.olds[row].goes && !self.olds[row].folded.is_empty();
-            let other = |(_, row): (&Line, usize)| says(row) && !self.is_same(row);
+            let other = |(_, row): (&HunkLine, usize)| says(row) && !self.is_same(row);
             let above = run.iter().rev().zip((0..row).rev()).take_while(same).any(other);
             above || run.iter().zip(row..self.olds.len()).take_while(same).any(other)
         })

@@ -1,28 +1,28 @@
 //! Parses the lines of a hunk, which have the same syntax in envelopes and diffs.
 
-use super::{Syntax, clip};
-use crate::edit::{Hunk, Line};
+use super::{PatchSyntaxError, clip};
+use crate::edit::{Hunk, HunkLine};
 
 /// Adds a line to `hunk`: context, removed or added, or the mark for a missing newline.
 ///
 /// Returns `false` if the line is none of these.
-pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, Syntax> {
+pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
     let line = match text.as_bytes().first() {
-        None => Line::Keep(String::new()),
-        Some(b' ') => Line::Keep(text[1..].to_owned()),
-        Some(b'-') => Line::Drop(text[1..].to_owned()),
-        Some(b'+') => Line::Add(text[1..].to_owned()),
+        None => HunkLine::Keep(String::new()),
+        Some(b' ') => HunkLine::Keep(text[1..].to_owned()),
+        Some(b'-') => HunkLine::Drop(text[1..].to_owned()),
+        Some(b'+') => HunkLine::Add(text[1..].to_owned()),
         Some(b'\\') if text.starts_with("\\ ") => return bare(hunk, number).map(|()| true),
         Some(_) => return Ok(false),
     };
     let late = match line {
-        Line::Keep(_) => hunk.old_bare || hunk.new_bare,
-        Line::Drop(_) => hunk.old_bare,
-        Line::Add(_) => hunk.new_bare,
+        HunkLine::Keep(_) => hunk.old_bare || hunk.new_bare,
+        HunkLine::Drop(_) => hunk.old_bare,
+        HunkLine::Add(_) => hunk.new_bare,
     };
     if late {
         let what = "a line follows the one that the patch calls the last of the file";
-        return Err(Syntax::new(
+        return Err(PatchSyntaxError::new(
             number,
             what,
             "write `\\ No newline at end of file` after the last line only",
@@ -35,31 +35,31 @@ pub(super) fn take(hunk: &mut Hunk, text: &str, number: usize) -> Result<bool, S
 /// Adds a line without a sign, unchanged.
 pub(super) fn take_unsigned(hunk: &mut Hunk, text: &str) {
     hunk.unsigned.push(hunk.lines.len());
-    hunk.lines.push(Line::Keep(text.to_owned()));
+    hunk.lines.push(HunkLine::Keep(text.to_owned()));
 }
 
 /// Rejects lines without signs if no other line of the hunk changes anything, or if the hunk marks a missing newline.
-pub(super) fn check(hunk: &Hunk) -> Result<(), Syntax> {
-    let Some(Line::Keep(text)) = hunk.unsigned.first().and_then(|at| hunk.lines.get(*at)) else {
+pub(super) fn check(hunk: &Hunk) -> Result<(), PatchSyntaxError> {
+    let Some(HunkLine::Keep(text)) = hunk.unsigned.first().and_then(|at| hunk.lines.get(*at)) else {
         return Ok(());
     };
-    let changes = hunk.lines.iter().any(|line| !matches!(line, Line::Keep(_)));
+    let changes = hunk.lines.iter().any(|line| !matches!(line, HunkLine::Keep(_)));
     if changes && !hunk.old_bare && !hunk.new_bare {
         return Ok(());
     }
     let what = format!("`{}` begins with none of ` `, `+`, `-`, `@@` and `***`", clip(text));
     let hint = "begin a line that stays with a space, one that goes with `-`, one that comes with `+`";
-    Err(Syntax::new(hunk.line, what, hint))
+    Err(PatchSyntaxError::new(hunk.line, what, hint))
 }
 
-fn bare(hunk: &mut Hunk, number: usize) -> Result<(), Syntax> {
+fn bare(hunk: &mut Hunk, number: usize) -> Result<(), PatchSyntaxError> {
     match hunk.lines.last() {
-        Some(Line::Keep(_)) => (hunk.old_bare, hunk.new_bare) = (true, true),
-        Some(Line::Drop(_)) => hunk.old_bare = true,
-        Some(Line::Add(_)) => hunk.new_bare = true,
+        Some(HunkLine::Keep(_)) => (hunk.old_bare, hunk.new_bare) = (true, true),
+        Some(HunkLine::Drop(_)) => hunk.old_bare = true,
+        Some(HunkLine::Add(_)) => hunk.new_bare = true,
         None => {
             let what = "there is no line before this that could lack its newline";
-            return Err(Syntax::new(number, what, "write it after the line that it is about"));
+            return Err(PatchSyntaxError::new(number, what, "write it after the line that it is about"));
         }
     }
     Ok(())

@@ -1,29 +1,29 @@
-//! Parses `*** Begin Patch` to `*** End Patch`, the format that models are trained on.
+//! Parses `*** Begin ParsedPatch` to `*** End ParsedPatch`, the format that models are trained on.
 
 use std::mem;
 
-use super::lines::Lines;
-use super::marker::{self, Marker};
-use super::wrapper::Source;
-use super::{Syntax, body, clip, heading, path};
-use crate::edit::{Action, Edit, Hunk, Patch, Target};
+use super::lines::SourceLines;
+use super::marker::{self, EnvelopeMarker};
+use super::wrapper::PatchSource;
+use super::{PatchSyntaxError, body, clip, heading, path};
+use crate::edit::{EditAction, FileEdit, Hunk, ParsedPatch, UpdateTarget};
 
 /// Parses an envelope. A missing last line is an error: half a patch must not be applied.
-pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
-    let lines = Lines::of(source);
+pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
+    let lines = SourceLines::of(source);
     let pad = padding(&lines);
     let begin = lines.get(0).unwrap_or_default();
-    if marker::read(begin.trim()) != Some(Marker::Begin) {
+    if marker::read(begin.trim()) != Some(EnvelopeMarker::Begin) {
         let what = format!("the patch begins with `{}`", clip(begin.trim()));
         let hint = "put `*** Begin Patch` on the first line and say nothing before it";
-        return Err(Syntax::new(source.first, what, hint));
+        return Err(PatchSyntaxError::new(source.first, what, hint));
     }
-    let cut_off = || Syntax::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
+    let cut_off = || PatchSyntaxError::cut_off(lines.number(lines.last()), "send all of it, up to `*** End Patch`");
     if !(1..lines.len()).any(|at| lines.get(at).is_some_and(marker::is_end)) {
         return Err(cut_off());
     }
     let last = (0..lines.len()).rfind(|at| !lines.is_blank(*at));
-    let mut reader = Reader::default();
+    let mut reader = EnvelopeReader::default();
     let end = (1..lines.len()).try_fold(None, |end, at| match end {
         Some(end) => Ok(Some(end)),
         None => {
@@ -32,24 +32,24 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
             let closes = Some(at) == last && marker::is_end(line);
             let line = if closes { line.trim() } else { line.strip_prefix(pad).unwrap_or_default() };
             let ended = reader.take(line, lines.number(at))?;
-            Ok::<_, Syntax>(ended.then_some(at))
+            Ok::<_, PatchSyntaxError>(ended.then_some(at))
         }
     })?;
     let end = end.ok_or_else(cut_off)?;
     if let Some(at) = (end + 1..lines.len()).find(|at| !lines.is_blank(*at)) {
         let what = format!("`{}` follows `*** End Patch`", clip(lines.get(at).unwrap_or_default().trim()));
         let hint = "write one patch, and nothing after it";
-        return Err(Syntax::new(lines.number(at), what, hint));
+        return Err(PatchSyntaxError::new(lines.number(at), what, hint));
     }
     if reader.edits.is_empty() {
         let hint = "write `*** Add File: path`, `*** Update File: path` or `*** Delete File: path`";
-        return Err(Syntax::new(source.first, "the patch names no file", hint));
+        return Err(PatchSyntaxError::new(source.first, "the patch names no file", hint));
     }
-    Ok(Patch { edits: reader.edits })
+    Ok(ParsedPatch { edits: reader.edits })
 }
 
 /// Returns the indentation of the first line, if every line has it: then the whole patch is indented.
-fn padding<'a>(lines: &Lines<'a>) -> &'a str {
+fn padding<'a>(lines: &SourceLines<'a>) -> &'a str {
     let first = lines.get(0).unwrap_or_default();
     let pad = &first[..first.len() - first.trim_start().len()];
     let padded = |at| lines.is_blank(at) || lines.get(at).is_some_and(|line| line.starts_with(pad));
@@ -58,123 +58,123 @@ fn padding<'a>(lines: &Lines<'a>) -> &'a str {
 
 /// The parser state.
 #[derive(Default)]
-struct Reader {
-    edits: Vec<Edit>,
-    section: Section,
+struct EnvelopeReader {
+    edits: Vec<FileEdit>,
+    section: EnvelopeSection,
 }
 
 /// The section of the file that was named last.
 #[derive(Default)]
-enum Section {
+enum EnvelopeSection {
     /// No file is named yet.
     #[default]
     None,
-    Add(Adding),
+    Add(AddSection),
     Delete,
-    Update(Updating),
+    Update(UpdateSection),
 }
 
-impl Reader {
+impl EnvelopeReader {
     /// Parses a line. Returns `true` if it was the last.
-    fn take(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
+    fn take(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
         // In an update, a line that begins with a space is a context line, whatever it contains.
         let marked = match &self.section {
-            Section::Update(update) if !update.ended => text,
-            Section::None | Section::Add(_) | Section::Delete | Section::Update(_) => text.trim(),
+            EnvelopeSection::Update(update) if !update.ended => text,
+            EnvelopeSection::None | EnvelopeSection::Add(_) | EnvelopeSection::Delete | EnvelopeSection::Update(_) => text.trim(),
         };
         if marked.starts_with("***") {
             return self.mark(marked, number);
         }
         let blank = text.trim().is_empty();
         match &mut self.section {
-            Section::Add(add) => add.take(text, number)?,
-            Section::Update(update) => update.take(text, number)?,
-            Section::None | Section::Delete if blank => {}
-            Section::None => {
+            EnvelopeSection::Add(add) => add.take(text, number)?,
+            EnvelopeSection::Update(update) => update.take(text, number)?,
+            EnvelopeSection::None | EnvelopeSection::Delete if blank => {}
+            EnvelopeSection::None => {
                 let what = format!("`{}` stands before any file's name", clip(text));
                 let hint = "name the file first, with `*** Add File: path` or `*** Update File: path`";
-                return Err(Syntax::new(number, what, hint));
+                return Err(PatchSyntaxError::new(number, what, hint));
             }
-            Section::Delete => {
+            EnvelopeSection::Delete => {
                 let what = format!("`{}` follows a file that is to be deleted", clip(text));
-                return Err(Syntax::new(number, what, "`*** Delete File: path` stands alone"));
+                return Err(PatchSyntaxError::new(number, what, "`*** Delete File: path` stands alone"));
             }
         }
         Ok(false)
     }
 
-    fn mark(&mut self, text: &str, number: usize) -> Result<bool, Syntax> {
+    fn mark(&mut self, text: &str, number: usize) -> Result<bool, PatchSyntaxError> {
         let Some(marker) = marker::read(text) else {
             let what = format!("`{}` means nothing", clip(text));
-            return Err(Syntax::new(number, what, marker::KNOWN));
+            return Err(PatchSyntaxError::new(number, what, marker::KNOWN));
         };
         match marker {
-            Marker::Begin => {
+            EnvelopeMarker::Begin => {
                 let what = "a second `*** Begin Patch`";
-                return Err(Syntax::new(
+                return Err(PatchSyntaxError::new(
                     number,
                     what,
                     "write one patch for all files, with one `*** Begin Patch`",
                 ));
             }
-            Marker::End => {
+            EnvelopeMarker::End => {
                 self.close()?;
                 return Ok(true);
             }
-            Marker::EndOfFile => self.end_of_file(number)?,
-            Marker::Move(to) => self.move_to(to, number)?,
-            Marker::Add(file) => {
+            EnvelopeMarker::EndOfFile => self.end_of_file(number)?,
+            EnvelopeMarker::Move(to) => self.move_to(to, number)?,
+            EnvelopeMarker::Add(file) => {
                 let path = self.name(file, number)?;
-                self.section = Section::Add(Adding { path, line: number, ..Adding::default() });
+                self.section = EnvelopeSection::Add(AddSection { path, line: number, ..AddSection::default() });
             }
-            Marker::Delete(file) => {
+            EnvelopeMarker::Delete(file) => {
                 let path = self.name(file, number)?;
-                let action = Action::Delete { hunks: Vec::new() };
-                self.edits.push(Edit { path, line: number, action, blobs: None });
-                self.section = Section::Delete;
+                let action = EditAction::Delete { hunks: Vec::new() };
+                self.edits.push(FileEdit { path, line: number, action, blobs: None });
+                self.section = EnvelopeSection::Delete;
             }
-            Marker::Update(file) => {
+            EnvelopeMarker::Update(file) => {
                 let path = self.name(file, number)?;
-                self.section = Section::Update(Updating { path, line: number, ..Updating::default() });
+                self.section = EnvelopeSection::Update(UpdateSection { path, line: number, ..UpdateSection::default() });
             }
         }
         Ok(false)
     }
 
     /// Closes the current section and returns the next file's path.
-    fn name(&mut self, file: &str, number: usize) -> Result<String, Syntax> {
+    fn name(&mut self, file: &str, number: usize) -> Result<String, PatchSyntaxError> {
         self.close()?;
         path::unquoted(file, number)
     }
 
-    fn close(&mut self) -> Result<(), Syntax> {
+    fn close(&mut self) -> Result<(), PatchSyntaxError> {
         match mem::take(&mut self.section) {
-            Section::None | Section::Delete => {}
-            Section::Add(add) => self.edits.push(add.edit()),
-            Section::Update(update) => self.edits.push(update.edit()?),
+            EnvelopeSection::None | EnvelopeSection::Delete => {}
+            EnvelopeSection::Add(add) => self.edits.push(add.edit()),
+            EnvelopeSection::Update(update) => self.edits.push(update.edit()?),
         }
         Ok(())
     }
 
-    fn end_of_file(&mut self, number: usize) -> Result<(), Syntax> {
+    fn end_of_file(&mut self, number: usize) -> Result<(), PatchSyntaxError> {
         let ended = match &mut self.section {
-            Section::None | Section::Delete => false,
-            Section::Add(add) => !mem::replace(&mut add.ended, true),
-            Section::Update(update) => update.end(),
+            EnvelopeSection::None | EnvelopeSection::Delete => false,
+            EnvelopeSection::Add(add) => !mem::replace(&mut add.ended, true),
+            EnvelopeSection::Update(update) => update.end(),
         };
         if ended {
             return Ok(());
         }
         let what = "`*** End of File` follows no lines of a file";
-        Err(Syntax::new(
+        Err(PatchSyntaxError::new(
             number,
             what,
             "write it after the last lines of an update that ends where the file ends",
         ))
     }
 
-    fn move_to(&mut self, to: &str, number: usize) -> Result<(), Syntax> {
-        if let Section::Update(update) = &mut self.section
+    fn move_to(&mut self, to: &str, number: usize) -> Result<(), PatchSyntaxError> {
+        if let EnvelopeSection::Update(update) = &mut self.section
             && update.to.is_none()
             && update.is_untouched()
         {
@@ -183,13 +183,13 @@ impl Reader {
             return Ok(());
         }
         let hint = "write it once, directly after the `*** Update File: path` that it belongs to";
-        Err(Syntax::new(number, "`*** Move to:` stands in the wrong place", hint))
+        Err(PatchSyntaxError::new(number, "`*** Move to:` stands in the wrong place", hint))
     }
 }
 
 /// The section of a file that is written whole.
 #[derive(Default)]
-struct Adding {
+struct AddSection {
     path: String,
     line: usize,
     content: String,
@@ -198,8 +198,8 @@ struct Adding {
     ended: bool,
 }
 
-impl Adding {
-    fn take(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+impl AddSection {
+    fn take(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         if text.trim().is_empty() {
             self.blank.get_or_insert(number);
             return Ok(());
@@ -215,7 +215,7 @@ impl Adding {
             None
         };
         if let Some((line, what)) = wrong {
-            return Err(Syntax::new(
+            return Err(PatchSyntaxError::new(
                 line,
                 what,
                 "begin every line of a new file with `+`, also the blank ones",
@@ -231,15 +231,15 @@ impl Adding {
         Ok(())
     }
 
-    fn edit(self) -> Edit {
-        let action = Action::Write { content: self.content, executable: None };
-        Edit { path: self.path, line: self.line, action, blobs: None }
+    fn edit(self) -> FileEdit {
+        let action = EditAction::Write { content: self.content, executable: None };
+        FileEdit { path: self.path, line: self.line, action, blobs: None }
     }
 }
 
 /// The section of a file that is updated.
 #[derive(Default)]
-struct Updating {
+struct UpdateSection {
     path: String,
     line: usize,
     to: Option<String>,
@@ -252,8 +252,8 @@ struct Updating {
     ended: bool,
 }
 
-impl Updating {
-    fn take(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+impl UpdateSection {
+    fn take(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         if text.is_empty() || (self.ended && text.trim().is_empty()) {
             self.blanks += 1;
             return Ok(());
@@ -263,7 +263,7 @@ impl Updating {
         }
         if self.ended {
             let what = format!("`{}` follows `*** End of File`", clip(text));
-            return Err(Syntax::new(number, what, "begin another place with `@@`, or another file"));
+            return Err(PatchSyntaxError::new(number, what, "begin another place with `@@`, or another file"));
         }
         let blanks = mem::take(&mut self.blanks);
         // Empty lines between the file's name and the first hunk are not context.
@@ -281,11 +281,11 @@ impl Updating {
     }
 
     /// Begins a hunk, or adds another header to a hunk without lines.
-    fn head(&mut self, text: &str, number: usize) -> Result<(), Syntax> {
+    fn head(&mut self, text: &str, number: usize) -> Result<(), PatchSyntaxError> {
         let Some(heading) = heading::read(text) else {
             let what = format!("`{}` is no `@@` line", clip(text));
             let hint = "write `@@` alone or `@@ ` and a line that stands before; a line that stays begins with a space";
-            return Err(Syntax::new(number, what, hint));
+            return Err(PatchSyntaxError::new(number, what, hint));
         };
         (self.blanks, self.ended) = (0, false);
         if let Some(hunk) = &mut self.open
@@ -319,11 +319,11 @@ impl Updating {
         self.hunks.is_empty() && self.open.is_none()
     }
 
-    fn edit(mut self) -> Result<Edit, Syntax> {
+    fn edit(mut self) -> Result<FileEdit, PatchSyntaxError> {
         if let Some(hunk) = self.open.take() {
             if hunk.lines.is_empty() {
                 let hint = "write the lines that change after it, or leave it out";
-                return Err(Syntax::new(hunk.line, "no lines follow the `@@`", hint));
+                return Err(PatchSyntaxError::new(hunk.line, "no lines follow the `@@`", hint));
             }
             self.hunks.push(hunk);
         }
@@ -333,11 +333,11 @@ impl Updating {
         if self.hunks.is_empty() && self.to.is_none() {
             let what = format!("`*** Update File: {}` changes nothing", clip(&self.path));
             let hint = "write the lines that change after it, or `*** Move to: path`";
-            return Err(Syntax::new(self.line, what, hint));
+            return Err(PatchSyntaxError::new(self.line, what, hint));
         }
-        let target = self.to.map_or(Target::Same, Target::Moved);
-        let action = Action::Update { hunks: self.hunks, target, executable: None };
-        Ok(Edit { path: self.path, line: self.line, action, blobs: None })
+        let target = self.to.map_or(UpdateTarget::Same, UpdateTarget::Moved);
+        let action = EditAction::Update { hunks: self.hunks, target, executable: None };
+        Ok(FileEdit { path: self.path, line: self.line, action, blobs: None })
     }
 }
 

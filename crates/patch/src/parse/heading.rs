@@ -5,7 +5,7 @@ const CUT: usize = 79;
 
 /// A parsed `@@` line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Heading<'a> {
+pub(super) struct HunkHeading<'a> {
     /// The first line and the number of lines in the old file.
     pub(super) old: Option<(usize, usize)>,
     /// The first line and the number of lines in the new file.
@@ -14,7 +14,7 @@ pub(super) struct Heading<'a> {
     pub(super) name: &'a str,
 }
 
-impl Heading<'_> {
+impl HunkHeading<'_> {
     /// Returns the hunk's first line in the old file. A range without lines gives the line before it.
     pub(super) fn at(&self) -> Option<usize> {
         first(self.old?)
@@ -39,7 +39,7 @@ fn first(range: (usize, usize)) -> Option<usize> {
 }
 
 /// Parses `@@`, `@@ name`, `@@ name @@`, `@@ -1,2 +3,4 @@ name` and `@@ ... @@`, and nothing else.
-pub(super) fn read(line: &str) -> Option<Heading<'_>> {
+pub(super) fn read(line: &str) -> Option<HunkHeading<'_>> {
     let rest = line.strip_prefix("@@")?;
     if let Some(heading) = numbered(rest.trim_start()) {
         return Some(heading);
@@ -51,13 +51,13 @@ pub(super) fn read(line: &str) -> Option<Heading<'_>> {
     if let Some((numbers, name)) = rest.split_once("@@")
         && (numbers.trim().is_empty() || numbers.trim_start().starts_with(['-', '.', '…']))
     {
-        return Some(Heading { name: bare(name), ..Heading::default() });
+        return Some(HunkHeading { name: bare(name), ..HunkHeading::default() });
     }
-    Some(Heading { name: bare(rest), ..Heading::default() })
+    Some(HunkHeading { name: bare(rest), ..HunkHeading::default() })
 }
 
 /// Parses `-1,2 +3,4 @@ name`. The second range is optional.
-fn numbered(text: &str) -> Option<Heading<'_>> {
+fn numbered(text: &str) -> Option<HunkHeading<'_>> {
     let (old, rest) = range(text.strip_prefix('-')?)?;
     let rest = rest.trim_start();
     let (new, rest) = match rest.strip_prefix('+').and_then(range) {
@@ -71,7 +71,7 @@ fn numbered(text: &str) -> Option<Heading<'_>> {
         None => return None,
     };
     let name = if name.len() < CUT { name } else { "" };
-    Some(Heading { old: Some(old), new, name })
+    Some(HunkHeading { old: Some(old), new, name })
 }
 
 /// Parses `1` or `1,2`, and returns the rest of the text.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::wrapper::Source;
-use super::{Format, NO_LINE, Syntax, clip, path};
-use crate::edit::{Action, Edit, Patch};
+use super::wrapper::PatchSource;
+use super::{PatchTextFormat, NO_LINE, PatchSyntaxError, clip, path};
+use crate::edit::{EditAction, FileEdit, ParsedPatch};
 
 const PATH: &[&str] = &["file_path", "path"];
 /// The path field of a whole file. An error names the first entry.
@@ -19,11 +19,11 @@ const SHAPES: &str = "write {\"input\": patch}, {\"file_path\", \"original_conte
      these as {\"edits\": […]}, or {\"files\": [{\"path\", \"content\"}]}";
 
 /// The content of a JSON document.
-pub(super) enum Document {
+pub(super) enum JsonPatch {
     /// A patch text in a format that is not JSON.
     Text(String),
     /// A list of edits.
-    Edits(Format, Patch),
+    Edits(PatchTextFormat, ParsedPatch),
 }
 
 /// Returns true if a text looks like JSON.
@@ -34,16 +34,16 @@ pub(super) fn looks_like(text: &str) -> bool {
 }
 
 /// Parses JSON in any of the supported shapes.
-pub(super) fn parse(source: &Source<'_>) -> Result<Document, Syntax> {
+pub(super) fn parse(source: &PatchSource<'_>) -> Result<JsonPatch, PatchSyntaxError> {
     let value: Value = serde_json::from_str(source.text).map_err(|error| {
         let line = source.first + error.line().saturating_sub(1);
         let hint = "send all of it, with quotes and newlines in strings escaped";
         if error.is_eof() {
-            return Syntax::cut_off(line, hint);
+            return PatchSyntaxError::cut_off(line, hint);
         }
-        Syntax::new(line, format!("this is no JSON at column {}", error.column()), hint)
+        PatchSyntaxError::new(line, format!("this is no JSON at column {}", error.column()), hint)
     })?;
-    let reader = Reader { line: source.first };
+    let reader = JsonEditReader { line: source.first };
     match value {
         Value::Array(items) => reader.list("", items, None),
         Value::Object(fields) => reader.document(fields),
@@ -54,13 +54,13 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Document, Syntax> {
 }
 
 /// The remaining fields of an object. Parsing removes one after the other.
-struct Fields {
+struct JsonFields {
     /// The location of the object, e.g. `edits[2]`, or empty.
     place: String,
     left: Map<String, Value>,
 }
 
-impl Fields {
+impl JsonFields {
     /// Creates the fields of an object. A `null` field counts as missing.
     fn of(place: String, mut left: Map<String, Value>) -> Self {
         left.retain(|_, value| !value.is_null());
@@ -72,8 +72,8 @@ impl Fields {
     }
 
     /// Returns the expected kind of an object in `files`. One with texts to replace is reported as another kind.
-    fn in_files(&self) -> Asked {
-        if self.has(OLD) || self.has(NEW) { Asked::Either } else { Asked::WholeFile }
+    fn in_files(&self) -> ExpectedEdit {
+        if self.has(OLD) || self.has(NEW) { ExpectedEdit::Either } else { ExpectedEdit::WholeFile }
     }
 
     /// Formats ` in edits[2]`, or nothing.
@@ -84,7 +84,7 @@ impl Fields {
 
 /// The kind of edit that an object must describe.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum ExpectedEdit {
     /// A whole file or a text to replace, depending on its fields.
     Either,
     /// A whole file.
@@ -92,13 +92,13 @@ enum Asked {
 }
 
 /// Parses edits from JSON values. All edits get the first line of the JSON text.
-struct Reader {
+struct JsonEditReader {
     line: usize,
 }
 
-impl Reader {
-    fn document(&self, left: Map<String, Value>) -> Result<Document, Syntax> {
-        let mut fields = Fields::of(String::new(), left);
+impl JsonEditReader {
+    fn document(&self, left: Map<String, Value>) -> Result<JsonPatch, PatchSyntaxError> {
+        let mut fields = JsonFields::of(String::new(), left);
         if fields.has(TEXT) {
             let text = self.text(&mut fields, TEXT)?;
             self.nothing_left(&fields, TEXT)?;
@@ -106,7 +106,7 @@ impl Reader {
                 let hint = "write the patch itself in it, as an envelope or a unified diff";
                 return Err(self.wrong("the patch in the JSON is JSON again", hint));
             }
-            return Ok(Document::Text(text));
+            return Ok(JsonPatch::Text(text));
         }
         for name in ["edits", "files"] {
             let Some(items) = fields.left.remove(name) else { continue };
@@ -120,11 +120,11 @@ impl Reader {
             self.nothing_left(&fields, &[name])?;
             return self.list(name, items, path.as_deref());
         }
-        let (format, edit) = self.edit(fields, None, Asked::Either)?;
-        Ok(Document::Edits(format, Patch { edits: vec![edit] }))
+        let (format, edit) = self.edit(fields, None, ExpectedEdit::Either)?;
+        Ok(JsonPatch::Edits(format, ParsedPatch { edits: vec![edit] }))
     }
 
-    fn list(&self, name: &str, items: Vec<Value>, shared: Option<&str>) -> Result<Document, Syntax> {
+    fn list(&self, name: &str, items: Vec<Value>, shared: Option<&str>) -> Result<JsonPatch, PatchSyntaxError> {
         let mut found = None;
         let mut edits = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -132,10 +132,10 @@ impl Reader {
             let Value::Object(left) = item else {
                 return Err(self.wrong(format!("`{place}` is no object"), SHAPES));
             };
-            let fields = Fields::of(place, left);
-            let asked = if name == "files" { fields.in_files() } else { Asked::Either };
+            let fields = JsonFields::of(place, left);
+            let asked = if name == "files" { fields.in_files() } else { ExpectedEdit::Either };
             let (format, edit) = self.edit(fields, shared, asked)?;
-            let expected = if name == "files" { Format::Files } else { *found.get_or_insert(format) };
+            let expected = if name == "files" { PatchTextFormat::Files } else { *found.get_or_insert(format) };
             if format != expected {
                 let what = format!("`{name}[{index}]` is of another kind than what stands before it");
                 return Err(self.wrong(what, "list texts to replace in `edits` and whole files in `files`"));
@@ -144,39 +144,39 @@ impl Reader {
             edits.push(edit);
         }
         match found {
-            Some(format) => Ok(Document::Edits(format, Patch { edits })),
+            Some(format) => Ok(JsonPatch::Edits(format, ParsedPatch { edits })),
             None => Err(self.wrong("the list is empty: the patch names no file", SHAPES)),
         }
     }
 
     /// Parses a text to replace, or a whole file.
-    fn edit(&self, mut fields: Fields, shared: Option<&str>, asked: Asked) -> Result<(Format, Edit), Syntax> {
+    fn edit(&self, mut fields: JsonFields, shared: Option<&str>, asked: ExpectedEdit) -> Result<(PatchTextFormat, FileEdit), PatchSyntaxError> {
         let names = match asked {
-            Asked::Either => PATH,
-            Asked::WholeFile => WHOLE_PATH,
+            ExpectedEdit::Either => PATH,
+            ExpectedEdit::WholeFile => WHOLE_PATH,
         };
         let path = match shared {
             Some(shared) if !fields.has(PATH) => shared.to_owned(),
             Some(_) | None => self.text(&mut fields, names)?,
         };
         let path = path::unquoted(&path, NO_LINE)?;
-        if fields.has(CONTENT) || asked == Asked::WholeFile {
+        if fields.has(CONTENT) || asked == ExpectedEdit::WholeFile {
             let content = self.text(&mut fields, CONTENT)?;
             self.nothing_left(&fields, &["path", "content"])?;
-            let action = Action::Write { content, executable: None };
-            return Ok((Format::Files, Edit { path, line: self.line, action, blobs: None }));
+            let action = EditAction::Write { content, executable: None };
+            return Ok((PatchTextFormat::Files, FileEdit { path, line: self.line, action, blobs: None }));
         }
         // Without an old text the edit creates a file, and an existing one is left as it is.
         let old = if fields.has(OLD) { self.text(&mut fields, OLD)? } else { String::new() };
         let new = self.text(&mut fields, NEW)?;
         let all = self.flag(&mut fields, ALL)?;
         self.nothing_left(&fields, &["file_path", "original_content", "updated_content", "replace_all"])?;
-        let action = Action::Replace { old, new, all };
-        Ok((Format::Replace, Edit { path, line: self.line, action, blobs: None }))
+        let action = EditAction::Replace { old, new, all };
+        Ok((PatchTextFormat::Replace, FileEdit { path, line: self.line, action, blobs: None }))
     }
 
     /// Removes and returns the field that has one of `names`. Two of them could contradict each other.
-    fn field(&self, fields: &mut Fields, names: &[&str]) -> Result<Option<(String, Value)>, Syntax> {
+    fn field(&self, fields: &mut JsonFields, names: &[&str]) -> Result<Option<(String, Value)>, PatchSyntaxError> {
         let within = fields.within();
         let mut found =
             names.iter().filter_map(|name| Some(((*name).to_owned(), fields.left.remove(*name)?)));
@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    fn text(&self, fields: &mut Fields, names: &[&str]) -> Result<String, Syntax> {
+    fn text(&self, fields: &mut JsonFields, names: &[&str]) -> Result<String, PatchSyntaxError> {
         let within = fields.within();
         match self.field(fields, names)? {
             Some((_, Value::String(text))) => Ok(text),
@@ -204,7 +204,7 @@ impl Reader {
         }
     }
 
-    fn flag(&self, fields: &mut Fields, names: &[&str]) -> Result<bool, Syntax> {
+    fn flag(&self, fields: &mut JsonFields, names: &[&str]) -> Result<bool, PatchSyntaxError> {
         let within = fields.within();
         match self.field(fields, names)? {
             None => Ok(false),
@@ -215,7 +215,7 @@ impl Reader {
         }
     }
 
-    fn nothing_left(&self, fields: &Fields, known: &[&str]) -> Result<(), Syntax> {
+    fn nothing_left(&self, fields: &JsonFields, known: &[&str]) -> Result<(), PatchSyntaxError> {
         if fields.left.is_empty() {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Reader {
         Err(self.wrong(what, format!("leave it out; the fields are {}", known.join(", "))))
     }
 
-    fn wrong(&self, what: impl Into<String>, hint: impl Into<String>) -> Syntax {
-        Syntax::new(NO_LINE, what, hint)
+    fn wrong(&self, what: impl Into<String>, hint: impl Into<String>) -> PatchSyntaxError {
+        PatchSyntaxError::new(NO_LINE, what, hint)
     }
 }

@@ -1,9 +1,9 @@
 //! The lines of a patch text, by number.
 
-use super::wrapper::Source;
+use super::wrapper::PatchSource;
 
 /// The lines of a text, without their line ends.
-pub(super) struct Lines<'a> {
+pub(super) struct SourceLines<'a> {
     text: &'a str,
     /// The start offset of each line. Four bytes per line, so that a text of newlines does not take a gigabyte.
     starts: Vec<u32>,
@@ -11,8 +11,8 @@ pub(super) struct Lines<'a> {
     last: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(source: &Source<'a>) -> Self {
+impl<'a> SourceLines<'a> {
+    pub(super) fn of(source: &PatchSource<'a>) -> Self {
         let text = source.text;
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(after).filter(|at| *at < text.len());

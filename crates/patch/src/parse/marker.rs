@@ -2,7 +2,7 @@
 
 /// A parsed `***` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marker<'a> {
+pub(super) enum EnvelopeMarker<'a> {
     /// `*** Begin Patch`
     Begin,
     /// `*** End Patch`
@@ -24,27 +24,27 @@ pub(super) const KNOWN: &str = "the lines that begin with `***` are `*** Begin P
      `*** Delete File: path`, `*** Update File: path`, `*** Move to: path`, `*** End of File` and `*** End Patch`";
 
 /// Parses a line that begins with `***`, ignoring case and extra spaces.
-pub(super) fn read(line: &str) -> Option<Marker<'_>> {
+pub(super) fn read(line: &str) -> Option<EnvelopeMarker<'_>> {
     let text = line.strip_prefix("***")?.trim();
     if let Some((words, path)) = text.split_once(':') {
         let path = path.trim();
         if is(words, &["add", "file"]) {
-            return Some(Marker::Add(path));
+            return Some(EnvelopeMarker::Add(path));
         } else if is(words, &["delete", "file"]) {
-            return Some(Marker::Delete(path));
+            return Some(EnvelopeMarker::Delete(path));
         } else if is(words, &["update", "file"]) {
-            return Some(Marker::Update(path));
+            return Some(EnvelopeMarker::Update(path));
         } else if is(words, &["move", "to"]) {
-            return Some(Marker::Move(path));
+            return Some(EnvelopeMarker::Move(path));
         }
         return None;
     }
     if is(text, &["begin", "patch"]) {
-        Some(Marker::Begin)
+        Some(EnvelopeMarker::Begin)
     } else if is(text, &["end", "patch"]) {
-        Some(Marker::End)
+        Some(EnvelopeMarker::End)
     } else if is(text, &["end", "of", "file"]) {
-        Some(Marker::EndOfFile)
+        Some(EnvelopeMarker::EndOfFile)
     } else {
         None
     }
@@ -57,7 +57,7 @@ pub(super) fn is_marker(line: &str) -> bool {
 
 /// Returns true if `line` ends an envelope, with or without spaces around it.
 pub(super) fn is_end(line: &str) -> bool {
-    read(line.trim()) == Some(Marker::End)
+    read(line.trim()) == Some(EnvelopeMarker::End)
 }
 
 fn is(text: &str, words: &[&str]) -> bool {

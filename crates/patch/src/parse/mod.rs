@@ -14,9 +14,9 @@ mod wrapper;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::edit::Patch;
-use lines::Lines;
-use wrapper::Source;
+use crate::edit::ParsedPatch;
+use lines::SourceLines;
+use wrapper::PatchSource;
 
 /// The maximum length of a patch text, in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
@@ -31,19 +31,19 @@ const MAX_SHOWN: usize = 60;
 /// assert_eq!(patch.edits[0].path, "old.txt");
 /// # Ok::<(), toolgate_patch::Syntax>(())
 /// ```
-pub fn parse(text: &str) -> Result<Patch, Syntax> {
+pub fn parse(text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
     read(None, text)
 }
 
 /// Parses a patch in the given format and in no other.
-pub fn parse_as(format: Format, text: &str) -> Result<Patch, Syntax> {
+pub fn parse_as(format: PatchTextFormat, text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
     read(Some(format), text)
 }
 
 /// A patch format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// `*** Begin Patch` to `*** End Patch`.
+pub enum PatchTextFormat {
+    /// `*** Begin ParsedPatch` to `*** End ParsedPatch`.
     Envelope,
     /// A unified diff, as git and diff write it.
     Unified,
@@ -53,7 +53,7 @@ pub enum Format {
     Files,
 }
 
-impl Format {
+impl PatchTextFormat {
     /// All formats.
     pub const ALL: [Self; 4] = [Self::Envelope, Self::Unified, Self::Replace, Self::Files];
 
@@ -68,13 +68,13 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for PatchTextFormat {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.pad(self.name())
     }
 }
 
-impl FromStr for Format {
+impl FromStr for PatchTextFormat {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -90,7 +90,7 @@ pub struct UnknownFormat(pub String);
 /// A syntax error in a patch text. Nothing of the patch was applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}; {hint}", at_line(*line))]
-pub struct Syntax {
+pub struct PatchSyntaxError {
     /// The line of the patch text, counted from 1; 0 if a line number means nothing, as in JSON.
     pub line: usize,
     /// The error.
@@ -106,7 +106,7 @@ fn at_line(line: usize) -> String {
     if line == NO_LINE { String::new() } else { format!("line {line}: ") }
 }
 
-impl Syntax {
+impl PatchSyntaxError {
     fn new(line: usize, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { line, what: what.into(), hint: hint.into() }
     }
@@ -117,72 +117,72 @@ impl Syntax {
     }
 }
 
-fn read(format: Option<Format>, text: &str) -> Result<Patch, Syntax> {
+fn read(format: Option<PatchTextFormat>, text: &str) -> Result<ParsedPatch, PatchSyntaxError> {
     if text.len() > MAX_BYTES {
         let what = format!("the patch has {} bytes, and {MAX_BYTES} can be read", text.len());
-        return Err(Syntax::new(1, what, "send it in several parts"));
+        return Err(PatchSyntaxError::new(1, what, "send it in several parts"));
     }
     let source = match wrapper::peel(text) {
         Ok(source) if json::looks_like(source.text) => source,
         Ok(source) => prose::fenced(&source).unwrap_or(source),
         // Prose may follow a fence that has nothing before it.
-        Err(fault) => prose::fenced(&Source::of(text)).ok_or(fault)?,
+        Err(fault) => prose::fenced(&PatchSource::of(text)).ok_or(fault)?,
     };
     if !json::looks_like(source.text) {
         return read_plain(format, &source);
     }
     match json::parse(&source)? {
-        json::Document::Edits(found, patch) => fitting(format, found).map(|()| patch),
-        json::Document::Text(text) => {
-            let source = Source { whole: true, closed: true, ..wrapper::peel(&text)? };
+        json::JsonPatch::Edits(found, patch) => fitting(format, found).map(|()| patch),
+        json::JsonPatch::Text(text) => {
+            let source = PatchSource { whole: true, closed: true, ..wrapper::peel(&text)? };
             read_plain(format, &prose::fenced(&source).unwrap_or(source))
         }
     }
 }
 
 /// Parses a text that is not JSON.
-fn read_plain(format: Option<Format>, source: &Source<'_>) -> Result<Patch, Syntax> {
+fn read_plain(format: Option<PatchTextFormat>, source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
     let found = match (shape(source), prose::dedented(source.text)) {
-        (Err(_), Some(text)) if shape(&Source { text: &text, ..*source }).is_ok() => {
-            return read_plain(format, &Source { text: &text, ..*source });
+        (Err(_), Some(text)) if shape(&PatchSource { text: &text, ..*source }).is_ok() => {
+            return read_plain(format, &PatchSource { text: &text, ..*source });
         }
         (found, _) => found?,
     };
     match format.unwrap_or(found) {
-        Format::Envelope => envelope::parse(source),
-        Format::Unified => unified::parse(source),
-        wanted @ (Format::Replace | Format::Files) => fitting(Some(wanted), found).map(|()| Patch::default()),
+        PatchTextFormat::Envelope => envelope::parse(source),
+        PatchTextFormat::Unified => unified::parse(source),
+        wanted @ (PatchTextFormat::Replace | PatchTextFormat::Files) => fitting(Some(wanted), found).map(|()| ParsedPatch::default()),
     }
 }
 
 /// Detects the format of a text that is not JSON. The first line that only one format has decides.
-fn shape(source: &Source<'_>) -> Result<Format, Syntax> {
-    let lines = Lines::of(source);
+fn shape(source: &PatchSource<'_>) -> Result<PatchTextFormat, PatchSyntaxError> {
+    let lines = SourceLines::of(source);
     for at in 0..lines.len() {
         let line = lines.get(at).unwrap_or_default();
         if marker::is_marker(line) {
-            return Ok(Format::Envelope);
+            return Ok(PatchTextFormat::Envelope);
         }
         if unified::begins(&lines, at) || line.starts_with("@@") {
-            return Ok(Format::Unified);
+            return Ok(PatchTextFormat::Unified);
         }
     }
     let hint = "begin with `*** Begin Patch`, or write a unified diff with `---` and `+++` lines";
     if source.text.trim().is_empty() {
-        return Err(Syntax::new(source.first, "the patch is empty", hint));
+        return Err(PatchSyntaxError::new(source.first, "the patch is empty", hint));
     }
     if !source.text.trim().contains('\n') && source.text.trim().contains('\r') {
         let what = "the lines end with carriage returns alone";
-        return Err(Syntax::new(source.first, what, "end lines with a newline"));
+        return Err(PatchSyntaxError::new(source.first, what, "end lines with a newline"));
     }
-    Err(Syntax::new(source.first, "this is no patch in a format that is known", hint))
+    Err(PatchSyntaxError::new(source.first, "this is no patch in a format that is known", hint))
 }
 
-fn fitting(wanted: Option<Format>, found: Format) -> Result<(), Syntax> {
+fn fitting(wanted: Option<PatchTextFormat>, found: PatchTextFormat) -> Result<(), PatchSyntaxError> {
     match wanted {
         Some(wanted) if wanted != found => {
             let what = format!("the patch is to be `{wanted}` and looks like `{found}`");
-            Err(Syntax::new(1, what, "write it as it is asked for, or ask for the other format"))
+            Err(PatchSyntaxError::new(1, what, "write it as it is asked for, or ask for the other format"))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,12 +1,12 @@
 //! Extracts a patch from a model's answer: from the only code fence in prose, or from a fully indented text.
 
-use super::lines::Lines;
-use super::wrapper::Source;
+use super::lines::SourceLines;
+use super::wrapper::PatchSource;
 use super::{json, marker, unified};
 
 /// Returns the content of the only fence of a text, if it holds a patch and no patch line stands outside.
-pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
-    let lines = Lines::of(source);
+pub(super) fn fenced<'a>(source: &PatchSource<'a>) -> Option<PatchSource<'a>> {
+    let lines = SourceLines::of(source);
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let open = (0..lines.len()).find(|at| fence(line(*at)).is_some())?;
     let (sign, length) = fence(line(open))?;
@@ -27,7 +27,7 @@ pub(super) fn fenced<'a>(source: &Source<'a>) -> Option<Source<'a>> {
     if words().any(|at| of_patch(at) || fence(line(at)).is_some()) || !holds {
         return None;
     }
-    Some(Source { text, first: lines.number(open + 1), whole: true, closed: true })
+    Some(PatchSource { text, first: lines.number(open + 1), whole: true, closed: true })
 }
 
 /// Returns the character of a fence and its length.

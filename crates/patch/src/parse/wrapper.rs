@@ -1,6 +1,6 @@
 //! Strips wrappers that models put around a patch: Markdown fences and here-documents.
 
-use super::{Syntax, marker};
+use super::{PatchSyntaxError, marker};
 
 /// The maximum number of nested wrappers that are stripped.
 const MAX_WRAPPERS: usize = 4;
@@ -9,7 +9,7 @@ const COMMANDS: &[&str] = &["apply_patch", "applypatch", "git apply", "patch -p1
 
 /// A patch text without its wrappers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct PatchSource<'a> {
     pub(super) text: &'a str,
     /// The number of its first line.
     pub(super) first: usize,
@@ -19,7 +19,7 @@ pub(super) struct Source<'a> {
     pub(super) closed: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> PatchSource<'a> {
     /// Creates the source from a text as received.
     pub(super) fn of(text: &'a str) -> Self {
         let whole = text.ends_with('\n');
@@ -28,25 +28,25 @@ impl<'a> Source<'a> {
 }
 
 /// Strips fences, here-documents and the blank lines before them.
-pub(super) fn peel(text: &str) -> Result<Source<'_>, Syntax> {
-    let mut source = skip_blank(Source::of(text));
+pub(super) fn peel(text: &str) -> Result<PatchSource<'_>, PatchSyntaxError> {
+    let mut source = skip_blank(PatchSource::of(text));
     for _ in 0..MAX_WRAPPERS {
         let (line, inside) = source.text.split_once('\n').unwrap_or((source.text, ""));
         let Some(close) = opened(line.trim()) else { break };
-        source = skip_blank(closed(Source { text: inside, first: source.first + 1, ..source }, &close)?);
+        source = skip_blank(closed(PatchSource { text: inside, first: source.first + 1, ..source }, &close)?);
     }
     Ok(source)
 }
 
 /// The end of a wrapper.
-enum Close<'a> {
+enum WrapperEnd<'a> {
     /// A fence of at least this many of the same character.
     Fence(char, usize),
     /// This word, alone in a line.
     Word(&'a str),
 }
 
-impl Close<'_> {
+impl WrapperEnd<'_> {
     fn is(&self, line: &str) -> bool {
         match self {
             Self::Fence(sign, least) => line.len() >= *least && line.chars().all(|other| other == *sign),
@@ -56,11 +56,11 @@ impl Close<'_> {
 }
 
 /// Returns the end of the wrapper that `line` opens, if it opens one.
-fn opened(line: &str) -> Option<Close<'_>> {
+fn opened(line: &str) -> Option<WrapperEnd<'_>> {
     for sign in ['`', '~'] {
         let length = line.len() - line.trim_start_matches(sign).len();
         if length >= 3 {
-            return Some(Close::Fence(sign, length));
+            return Some(WrapperEnd::Fence(sign, length));
         }
     }
     let (before, after) = line.split_once("<<")?;
@@ -78,43 +78,43 @@ fn opened(line: &str) -> Option<Close<'_>> {
         (command, None) => rest.trim().is_empty() && COMMANDS.contains(&command),
         (_, Some(_)) => false,
     };
-    (is_word && fed).then_some(Close::Word(word))
+    (is_word && fed).then_some(WrapperEnd::Word(word))
 }
 
 /// Returns the content of a wrapper. If the wrapper does not close, the patch itself must have an end marker.
-fn closed<'a>(inside: Source<'a>, close: &Close<'_>) -> Result<Source<'a>, Syntax> {
+fn closed<'a>(inside: PatchSource<'a>, close: &WrapperEnd<'_>) -> Result<PatchSource<'a>, PatchSyntaxError> {
     let text = inside.text.trim_end();
     let start = text.rfind('\n').map_or(0, |at| at + 1);
     let (before, last) = text.split_at(start);
     let last = last.trim();
     let envelope_ends = |text: &str| marker::is_end(text.trim_end().rsplit('\n').next().unwrap_or_default());
     if close.is(last) {
-        return Ok(Source { text: before, whole: true, closed: true, ..inside });
+        return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
     }
     // The word may be attached to other text, if the patch ended before it.
-    if let Close::Word(word) = close
+    if let WrapperEnd::Word(word) = close
         && last.ends_with(word)
         && envelope_ends(before)
     {
-        return Ok(Source { text: before, whole: true, closed: true, ..inside });
+        return Ok(PatchSource { text: before, whole: true, closed: true, ..inside });
     }
     if envelope_ends(text) {
         return Ok(inside);
     }
     let line = inside.first + text.matches('\n').count();
     let wanted = match close {
-        Close::Fence(sign, length) => sign.to_string().repeat(*length),
-        Close::Word(word) => super::clip(word),
+        WrapperEnd::Fence(sign, length) => sign.to_string().repeat(*length),
+        WrapperEnd::Word(word) => super::clip(word),
     };
-    Err(Syntax::cut_off(line, format!("send all of it, up to the {} that closes it", super::clip(&wanted))))
+    Err(PatchSyntaxError::cut_off(line, format!("send all of it, up to the {} that closes it", super::clip(&wanted))))
 }
 
-fn skip_blank(mut source: Source<'_>) -> Source<'_> {
+fn skip_blank(mut source: PatchSource<'_>) -> PatchSource<'_> {
     // ends: each round takes a line
     while let Some((line, rest)) = source.text.split_once('\n')
         && line.trim().is_empty()
     {
-        source = Source { text: rest, first: source.first + 1, ..source };
+        source = PatchSource { text: rest, first: source.first + 1, ..source };
     }
     source
 }

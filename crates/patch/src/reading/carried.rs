@@ -2,61 +2,61 @@
 
 use std::collections::HashSet;
 
-use super::{Reading, entities, escapes};
-use crate::edit::{Action, Edit, Hunk, Line};
-use crate::fault::Fault;
-use crate::matching::Pass;
+use super::{RepairKind, entities, escapes};
+use crate::edit::{EditAction, FileEdit, Hunk, HunkLine};
+use crate::fault::PatchFault;
+use crate::matching::MatchPass;
 use crate::replace;
 
 /// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 /// The mistakes that one edit can prove for others. Line numbers and missing prefixes concern each file alone.
-const CARRIED: [Reading; 2] = [Reading::Escapes, Reading::Entities];
+const CARRIED: [RepairKind; 2] = [RepairKind::Escapes, RepairKind::Entities];
 
 /// The edits of a patch that matched only after a repair, with its kind.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs(HashSet<(usize, Reading)>);
+pub(crate) struct RepairEvidence(HashSet<(usize, RepairKind)>);
 
-impl Proofs {
+impl RepairEvidence {
     /// Records the repairs of the edit with this index, from its match passes.
-    pub(crate) fn note(&mut self, edit: usize, passes: impl Iterator<Item = Pass>) {
-        let read = passes.filter_map(|pass| CARRIED.into_iter().find(|how| pass == Pass::Read(*how)));
+    pub(crate) fn note(&mut self, edit: usize, passes: impl Iterator<Item = MatchPass>) {
+        let read = passes.filter_map(|pass| CARRIED.into_iter().find(|how| pass == MatchPass::Read(*how)));
         self.0.extend(read.map(|how| (edit, how)));
     }
 
     /// Returns errors for edits that would add text with a mistake that another edit proves.
-    pub(crate) fn unread(&self, edits: &[Edit]) -> Vec<Fault> {
-        let proven: HashSet<Reading> = self.0.iter().map(|(_, how)| *how).collect();
-        let fault = |(index, edit): (usize, &Edit)| {
-            let read = |how: &Reading| self.0.contains(&(index, *how));
+    pub(crate) fn unread(&self, edits: &[FileEdit]) -> Vec<PatchFault> {
+        let proven: HashSet<RepairKind> = self.0.iter().map(|(_, how)| *how).collect();
+        let fault = |(index, edit): (usize, &FileEdit)| {
+            let read = |how: &RepairKind| self.0.contains(&(index, *how));
             let mut ways = CARRIED.into_iter().filter(|how| proven.contains(how) && !read(how));
             let (how, line) = ways.find_map(|how| Some((how, raw(edit, how)?)))?;
             let (line, what): (String, _) = (line.trim().chars().take(SHOWN).collect(), how.overlooks());
             let what = format!(
                 "would get `{line}` as the patch has it, and another edit of the patch proves that it is written with {what}; write all of it without"
             );
-            Some(Fault::at(edit, &edit.path, what))
+            Some(PatchFault::at(edit, &edit.path, what))
         };
         edits.iter().enumerate().filter_map(fault).collect()
     }
 }
 
 /// Returns a line that `edit` adds and that contains the mistake, unless its old lines contain it too.
-fn raw(edit: &Edit, how: Reading) -> Option<String> {
+fn raw(edit: &FileEdit, how: RepairKind) -> Option<String> {
     let whole = |content: &str| {
-        let lines = content.lines().map(|line| Line::Add(line.to_owned())).collect();
+        let lines = content.lines().map(|line| HunkLine::Add(line.to_owned())).collect();
         vec![Hunk { lines, ..Hunk::default() }]
     };
     let hunks = match &edit.action {
-        Action::Write { content, .. } | Action::Create { content, .. } => whole(content),
-        Action::Update { hunks, .. } => hunks.clone(),
-        Action::Replace { old, new, .. } => vec![replace::hunk(old, new)],
-        Action::Delete { .. } => return None,
+        EditAction::Write { content, .. } | EditAction::Create { content, .. } => whole(content),
+        EditAction::Update { hunks, .. } => hunks.clone(),
+        EditAction::Replace { old, new, .. } => vec![replace::hunk(old, new)],
+        EditAction::Delete { .. } => return None,
     };
     let is_raw = |line: &&str| match how {
-        Reading::Entities => entities::decoded(line) != **line,
-        Reading::Escapes => escapes::unquoted(line) != **line,
-        Reading::Signs | Reading::Numbers => false,
+        RepairKind::Entities => entities::decoded(line) != **line,
+        RepairKind::Escapes => escapes::unquoted(line) != **line,
+        RepairKind::Signs | RepairKind::Numbers => false,
     };
     if super::old(&hunks).any(|line| is_raw(&line)) {
         return None;
@@ -69,15 +69,15 @@ mod tests {
     use super::*;
 
     /// Returns the errors for edits that replace `old` by `new`, if the first was repaired as `how`.
-    fn told(how: Reading, edits: &[(&str, &str)]) -> Vec<String> {
+    fn told(how: RepairKind, edits: &[(&str, &str)]) -> Vec<String> {
         let edit = |(old, new): &(&str, &str)| {
-            let action = Action::Replace { old: (*old).to_owned(), new: (*new).to_owned(), all: false };
-            Edit { path: "f".to_owned(), line: 1, action, blobs: None }
+            let action = EditAction::Replace { old: (*old).to_owned(), new: (*new).to_owned(), all: false };
+            FileEdit { path: "f".to_owned(), line: 1, action, blobs: None }
         };
-        let edits: Vec<Edit> = edits.iter().map(edit).collect();
-        let landed: Vec<(usize, Pass)> =
-            (0..edits.len()).map(|at| (at, if at == 0 { Pass::Read(how) } else { Pass::Exact })).collect();
-        let mut proofs = Proofs::default();
+        let edits: Vec<FileEdit> = edits.iter().map(edit).collect();
+        let landed: Vec<(usize, MatchPass)> =
+            (0..edits.len()).map(|at| (at, if at == 0 { MatchPass::Read(how) } else { MatchPass::Exact })).collect();
+        let mut proofs = RepairEvidence::default();
         landed.iter().for_each(|(at, pass)| proofs.note(*at, [*pass].into_iter()));
         proofs.unread(&edits).into_iter().map(|fault| fault.what).collect()
     }
@@ -85,16 +85,16 @@ mod tests {
     #[test]
     fn what_one_edit_proves_holds_for_the_others() {
         let entities = ("a -&gt; b", "a -&gt; c");
-        assert_eq!(told(Reading::Entities, &[entities, ("one();", "two::&lt;u8&gt;();")]).len(), 1);
-        assert_eq!(told(Reading::Escapes, &[("f(\\\"a\\\")", "f()"), ("x", "f(\\\"b\\\")")]).len(), 1);
+        assert_eq!(told(RepairKind::Entities, &[entities, ("one();", "two::&lt;u8&gt;();")]).len(), 1);
+        assert_eq!(told(RepairKind::Escapes, &[("f(\\\"a\\\")", "f()"), ("x", "f(\\\"b\\\")")]).len(), 1);
     }
 
     #[test]
     fn what_is_plain_or_the_files_own_is_left() {
         let entities = ("a -&gt; b", "a -&gt; c");
-        assert_eq!(told(Reading::Entities, &[entities, ("one();", "two();")]), [""; 0]);
-        assert_eq!(told(Reading::Entities, &[entities, ("<p>&lt;</p>", "<p>&gt;</p>")]), [""; 0]);
-        assert_eq!(told(Reading::Entities, &[entities, ("x", "f(\\\"b\\\")")]), [""; 0]);
-        assert_eq!(told(Reading::Numbers, &[("1: a", "1: b"), ("c", "2: d")]), [""; 0]);
+        assert_eq!(told(RepairKind::Entities, &[entities, ("one();", "two();")]), [""; 0]);
+        assert_eq!(told(RepairKind::Entities, &[entities, ("<p>&lt;</p>", "<p>&gt;</p>")]), [""; 0]);
+        assert_eq!(told(RepairKind::Entities, &[entities, ("x", "f(\\\"b\\\")")]), [""; 0]);
+        assert_eq!(told(RepairKind::Numbers, &[("1: a", "1: b"), ("c", "2: d")]), [""; 0]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{added, each, old};
 use crate::edit::Hunk;
-use crate::text::Text;
+use crate::text::DecodedText;
 
 const ENTITIES: &[(&str, &str)] = &[
     ("&lt;", "<"),
@@ -20,7 +20,7 @@ const FIXED: &str = "&nbsp;";
 const BLANKS: [&str; 2] = [" ", "\u{a0}"];
 
 /// Returns the hunks without entities, if no evidence contradicts it.
-pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn reads(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let has = |line: &str| decoded(line) != line;
     if !old(hunks).any(has) {
         return Vec::new();

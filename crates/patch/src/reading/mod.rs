@@ -9,17 +9,17 @@ mod signs;
 
 use std::collections::HashSet;
 
-pub(crate) use carried::Proofs;
+pub(crate) use carried::RepairEvidence;
 pub(crate) use remark::left_out;
 
-use crate::edit::{Hunk, Line};
-use crate::matching::{Miss, Pass, Placed, indent, place};
-use crate::replace::{self, Replaced};
-use crate::text::Text;
+use crate::edit::{Hunk, HunkLine};
+use crate::matching::{PlacementMiss, MatchPass, HunkPlacement, indent, place};
+use crate::replace::{self, ReplaceOutcome};
+use crate::text::DecodedText;
 
 /// The kind of mistake that a repair removes. It concerns how a patch is written, not what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reading {
+pub enum RepairKind {
     /// Context lines lack the space before them.
     Signs,
     /// Lines begin with their numbers, as some programs show them.
@@ -30,7 +30,7 @@ pub enum Reading {
     Entities,
 }
 
-impl Reading {
+impl RepairKind {
     /// Describes the ignored mistake.
     pub fn overlooks(self) -> &'static str {
         match self {
@@ -43,15 +43,15 @@ impl Reading {
 }
 
 /// Repaired hunks, with the kind of repair.
-type Read = (Reading, Vec<Hunk>);
+type RepairedHunks = (RepairKind, Vec<Hunk>);
 
 /// Repairs hunks that do not match as written. Returns `None` if no repair applies, and an error if the meaning is
 /// unclear.
 pub(crate) fn hunks(
-    text: &Text<'_>,
+    text: &DecodedText<'_>,
     hunks: &[Hunk],
-    placed: &Result<Vec<Placed>, Vec<(usize, Miss)>>,
-) -> Result<Option<Read>, Vec<(usize, Miss)>> {
+    placed: &Result<Vec<HunkPlacement>, Vec<(usize, PlacementMiss)>>,
+) -> Result<Option<RepairedHunks>, Vec<(usize, PlacementMiss)>> {
     let unsigned = |hunk: &Hunk| !hunk.unsigned.is_empty();
     if placed.as_ref().is_err_and(|misses| misses.iter().any(|(_, miss)| is_open(miss)))
         && !hunks.iter().any(unsigned)
@@ -59,25 +59,25 @@ pub(crate) fn hunks(
         return Ok(None);
     }
     if text.effort().is_spent() {
-        return Err(vec![(0, Miss::Costly)]);
+        return Err(vec![(0, PlacementMiss::BudgetExhausted)]);
     }
-    let signs = signs::read(text, hunks).map(|read| (Reading::Signs, read));
-    let reads: Vec<Read> = signs.into_iter().chain(plain(text, hunks)).collect();
+    let signs = signs::read(text, hunks).map(|read| (RepairKind::Signs, read));
+    let reads: Vec<RepairedHunks> = signs.into_iter().chain(plain(text, hunks)).collect();
     let says = |read: &[Hunk]| hunks.iter().zip(read).all(|(was, hunk)| was == hunk || changes(hunk));
     if let Some(read) = only(reads.into_iter().filter(|(_, read)| says(read) && fits(text, read))) {
-        return read.map(Some).map_err(|doubt| vec![(0, Miss::Doubtful(0, doubt))]);
+        return read.map(Some).map_err(|doubt| vec![(0, PlacementMiss::Doubtful(0, doubt))]);
     }
     let misses = hunks.iter().enumerate().filter_map(|(index, hunk)| match encoded(text, hunk) {
-        _ if unsigned(hunk) => Some((index, Miss::Absent)),
-        Some((at, doubt)) if placed.is_ok() => Some((index, Miss::Doubtful(at, doubt))),
+        _ if unsigned(hunk) => Some((index, PlacementMiss::Absent)),
+        Some((at, doubt)) if placed.is_ok() => Some((index, PlacementMiss::Doubtful(at, doubt))),
         Some(_) | None => None,
     });
-    let misses: Vec<(usize, Miss)> = misses.collect();
+    let misses: Vec<(usize, PlacementMiss)> = misses.collect();
     if misses.is_empty() { Ok(None) } else { Err(misses) }
 }
 
 /// Replaces `old` by `new`, after a repair if they do not match as written.
-pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Result<Replaced, Miss> {
+pub(crate) fn replace(text: &DecodedText<'_>, old: &str, new: &str, all: bool) -> Result<ReplaceOutcome, PlacementMiss> {
     let done = replace::replace(text, old, new, all);
     let sure = match &done {
         Ok(done) => is_sure(done),
@@ -89,56 +89,56 @@ pub(crate) fn replace(text: &Text<'_>, old: &str, new: &str, all: bool) -> Resul
     let hunk = replace::hunk(old, new);
     let by_lines = plain(text, std::slice::from_ref(&hunk)).into_iter().filter_map(|(how, read)| {
         // A number stands only at the beginning of a line.
-        let read = read.first().filter(|_| how != Reading::Numbers || fits(text, &read))?;
+        let read = read.first().filter(|_| how != RepairKind::Numbers || fits(text, &read))?;
         let joined =
             |lines: Vec<&str>, of: &str| lines.join("\n") + if of.ends_with('\n') { "\n" } else { "" };
         Some((how, (joined(read.old().collect(), old), joined(read.new_lines().collect(), new))))
     });
-    let as_text = escapes::texts(old, new).into_iter().map(|read| (Reading::Escapes, read));
-    let lands = |(_, (old, new)): &(Reading, (String, String))| {
+    let as_text = escapes::texts(old, new).into_iter().map(|read| (RepairKind::Escapes, read));
+    let lands = |(_, (old, new)): &(RepairKind, (String, String))| {
         changes(&replace::hunk(old, new))
             && replace::replace(text, old, new, false).is_ok_and(|done| is_sure(&done))
     };
     let Some(read) = only(by_lines.chain(as_text).filter(lands)) else {
         return match encoded(text, &hunk) {
-            Some((at, doubt)) if done.is_ok() => Err(Miss::Doubtful(at, doubt)),
+            Some((at, doubt)) if done.is_ok() => Err(PlacementMiss::Doubtful(at, doubt)),
             Some(_) | None => done,
         };
     };
-    let (how, (old, new)) = read.map_err(|doubt| Miss::Doubtful(0, doubt))?;
+    let (how, (old, new)) = read.map_err(|doubt| PlacementMiss::Doubtful(0, doubt))?;
     Ok(match replace::replace(text, &old, &new, false)? {
-        Replaced::Already => Replaced::Already,
-        Replaced::New(whole, landed) => {
-            Replaced::New(whole, landed.into_iter().map(|(at, _)| (at, Pass::Read(how))).collect())
+        ReplaceOutcome::Already => ReplaceOutcome::Already,
+        ReplaceOutcome::New(whole, landed) => {
+            ReplaceOutcome::New(whole, landed.into_iter().map(|(at, _)| (at, MatchPass::Read(how))).collect())
         }
     })
 }
 
 /// Returns true if a miss is not about the text itself, such as several possible places: no repair can decide that.
-fn is_open(miss: &Miss) -> bool {
-    !matches!(miss, Miss::Absent | Miss::Doubtful(..))
+fn is_open(miss: &PlacementMiss) -> bool {
+    !matches!(miss, PlacementMiss::Absent | PlacementMiss::Doubtful(..))
 }
 
-fn is_sure(done: &Replaced) -> bool {
+fn is_sure(done: &ReplaceOutcome) -> bool {
     match done {
-        Replaced::Already => true,
-        Replaced::New(_, landed) => landed.iter().all(|(_, pass)| *pass <= Pass::Trailing),
+        ReplaceOutcome::Already => true,
+        ReplaceOutcome::New(_, landed) => landed.iter().all(|(_, pass)| *pass <= MatchPass::Trailing),
     }
 }
 
 /// Returns the repairs that treat each line by itself.
-fn plain(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Read> {
-    let numbers = numbers::reads(text, hunks).into_iter().map(|read| (Reading::Numbers, read));
-    let escapes = escapes::reads(hunks).into_iter().map(|read| (Reading::Escapes, read));
-    let entities = entities::reads(text, hunks).into_iter().map(|read| (Reading::Entities, read));
+fn plain(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<RepairedHunks> {
+    let numbers = numbers::reads(text, hunks).into_iter().map(|read| (RepairKind::Numbers, read));
+    let escapes = escapes::reads(hunks).into_iter().map(|read| (RepairKind::Escapes, read));
+    let entities = entities::reads(text, hunks).into_iter().map(|read| (RepairKind::Entities, read));
     numbers.chain(escapes).chain(entities).collect()
 }
 
 /// Returns true if every hunk matches exactly or is already applied.
-fn fits(text: &Text<'_>, hunks: &[Hunk]) -> bool {
-    let sure = |placed: &Placed| match placed {
-        Placed::Here(pass, _) => *pass <= Pass::Trailing,
-        Placed::Already(_) => true,
+fn fits(text: &DecodedText<'_>, hunks: &[Hunk]) -> bool {
+    let sure = |placed: &HunkPlacement| match placed {
+        HunkPlacement::Here(pass, _) => *pass <= MatchPass::Trailing,
+        HunkPlacement::Already(_) => true,
     };
     place(text, hunks).is_ok_and(|placed| placed.iter().all(sure))
 }
@@ -146,13 +146,13 @@ fn fits(text: &Text<'_>, hunks: &[Hunk]) -> bool {
 /// Returns true if more than empty lines change. For empty lines alone, place and completion are unclear.
 fn changes(hunk: &Hunk) -> bool {
     hunk.lines.iter().any(|line| match line {
-        Line::Keep(_) => false,
-        Line::Drop(text) | Line::Add(text) => !text.trim().is_empty(),
+        HunkLine::Keep(_) => false,
+        HunkLine::Drop(text) | HunkLine::Add(text) => !text.trim().is_empty(),
     })
 }
 
 /// Returns the only repair. An error if two repairs differ.
-fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<Result<(Reading, T), String>> {
+fn only<T: PartialEq>(mut reads: impl Iterator<Item = (RepairKind, T)>) -> Option<Result<(RepairKind, T), String>> {
     let first = reads.next()?;
     let other = reads.find(|(_, read)| *read != first.1);
     Some(match other {
@@ -162,11 +162,11 @@ fn only<T: PartialEq>(mut reads: impl Iterator<Item = (Reading, T)>) -> Option<R
 }
 
 /// Returns the position of a line that the hunk writes with escapes or entities, if its added lines have them too.
-fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
+fn encoded(text: &DecodedText<'_>, hunk: &Hunk) -> Option<(usize, String)> {
     let decoders: [fn(&str) -> String; 2] = [entities::decoded, escapes::unquoted];
     decoders.into_iter().find_map(|decode| {
         let is_encoded = |line: &str| decode(line) != line;
-        let adds = hunk.lines.iter().any(|line| matches!(line, Line::Add(text) if is_encoded(text)));
+        let adds = hunk.lines.iter().any(|line| matches!(line, HunkLine::Add(text) if is_encoded(text)));
         let at = |line: &str| {
             let stands = |as_is: &str| {
                 let mut places = text.index().places(as_is).iter().copied();
@@ -182,11 +182,11 @@ fn encoded(text: &Text<'_>, hunk: &Hunk) -> Option<(usize, String)> {
 
 /// Applies `read` to each line of the hunk; `None` if it fails for one of them.
 fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
-    let line = |line: &Line| {
+    let line = |line: &HunkLine| {
         Some(match line {
-            Line::Keep(text) => Line::Keep(read(text)?),
-            Line::Drop(text) => Line::Drop(read(text)?),
-            Line::Add(text) => Line::Add(read(text)?),
+            HunkLine::Keep(text) => HunkLine::Keep(read(text)?),
+            HunkLine::Drop(text) => HunkLine::Drop(read(text)?),
+            HunkLine::Add(text) => HunkLine::Add(read(text)?),
         })
     };
     Some(Hunk { lines: hunk.lines.iter().map(line).collect::<Option<_>>()?, ..hunk.clone() })
@@ -195,8 +195,8 @@ fn each(hunk: &Hunk, read: impl Fn(&str) -> Option<String>) -> Option<Hunk> {
 /// Returns the added lines.
 fn added(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
     hunks.iter().flat_map(|hunk| &hunk.lines).filter_map(|line| match line {
-        Line::Add(text) => Some(text.as_str()),
-        Line::Keep(_) | Line::Drop(_) => None,
+        HunkLine::Add(text) => Some(text.as_str()),
+        HunkLine::Keep(_) | HunkLine::Drop(_) => None,
     })
 }
 
@@ -206,6 +206,6 @@ fn old(hunks: &[Hunk]) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the indentations that the file uses.
-fn depths<'a>(text: &'a Text<'_>) -> HashSet<&'a str> {
+fn depths<'a>(text: &'a DecodedText<'_>) -> HashSet<&'a str> {
     text.iter().filter(|line| !line.trim().is_empty()).map(indent).collect()
 }

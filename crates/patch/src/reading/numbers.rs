@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::edit::{Hunk, Line};
+use crate::edit::{Hunk, HunkLine};
 use crate::matching::indent;
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// Separators between a number and its line. The first two do not occur in code.
 const BETWEEN: &[&str] = &["\t", "→", ": ", ":", " | ", "| ", "|"];
@@ -14,7 +14,7 @@ const DIGITS: usize = 7;
 const AROUND: usize = 5;
 
 /// Returns the hunks without line numbers, for each separator that fits.
-pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
+pub(super) fn reads(text: &DecodedText<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
     let one = |hunk: &Hunk, between: &str| match stripped(hunk, between)? {
         (read, Some(start)) => (!strays(text, &read, start) && is_deep(text, &read)).then_some(read),
         (read, None) => Some(read),
@@ -27,7 +27,7 @@ pub(super) fn reads(text: &Text<'_>, hunks: &[Hunk]) -> Vec<Vec<Hunk>> {
 }
 
 /// A line that begins with its number.
-struct Numbered<'a> {
+struct NumberedLine<'a> {
     /// The width of the number, with the blanks before it.
     width: usize,
     padded: bool,
@@ -35,7 +35,7 @@ struct Numbered<'a> {
     rest: &'a str,
 }
 
-fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
+fn numbered<'a>(line: &'a str, between: &str) -> Option<NumberedLine<'a>> {
     let digits = line.trim_start_matches(' ');
     let blanks = line.len() - digits.len();
     let length = digits.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(digits.len());
@@ -44,19 +44,19 @@ fn numbered<'a>(line: &'a str, between: &str) -> Option<Numbered<'a>> {
     // An empty line may have lost its trailing blank.
     let rest =
         after.strip_prefix(between).or((after == between.trim_end() && !after.is_empty()).then_some(""))?;
-    Some(Numbered { width: blanks + length, padded: blanks > 0, number, rest })
+    Some(NumberedLine { width: blanks + length, padded: blanks > 0, number, rest })
 }
 
 /// Returns true if all added lines have an indentation that the file uses. A line without a number may be indented
 /// otherwise than one with a number.
-fn is_deep(text: &Text<'_>, hunk: &Hunk) -> bool {
+fn is_deep(text: &DecodedText<'_>, hunk: &Hunk) -> bool {
     let known = super::depths(text);
     let mut adds = super::added(std::slice::from_ref(hunk)).filter(|line| !line.trim().is_empty());
     adds.all(|line| known.contains(indent(line)))
 }
 
 /// Returns true if the old lines are not at their numbers, but some of them stand near there: that may be the place.
-fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
+fn strays(text: &DecodedText<'_>, hunk: &Hunk, start: usize) -> bool {
     let olds: Vec<&str> = hunk.old().collect();
     let first = start.saturating_sub(1);
     let stands = |at: usize| {
@@ -81,12 +81,12 @@ fn strays(text: &Text<'_>, hunk: &Hunk, start: usize) -> bool {
 fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
     let olds: Vec<&str> = hunk.old().collect();
     let is_blank = |line: &str| line.trim().is_empty();
-    let found: Vec<(usize, Numbered<'_>)> =
+    let found: Vec<(usize, NumberedLine<'_>)> =
         olds.iter().enumerate().filter_map(|(at, line)| Some((at, numbered(line, between)?))).collect();
     let Some((at, first)) = found.first() else { return Some((hunk.clone(), None)) };
     let start = first.number.checked_sub(*at)?;
     let padded = found.iter().any(|(_, line)| line.padded);
-    let styled = |line: &Numbered<'_>| !padded || line.width == first.width;
+    let styled = |line: &NumberedLine<'_>| !padded || line.width == first.width;
     let runs = found.iter().all(|(at, line)| line.number == start + at && styled(line));
     // The file's own lines may be numbered.
     let twice = found.iter().any(|(_, line)| numbered(line.rest, between).is_some());
@@ -96,17 +96,17 @@ fn stripped(hunk: &Hunk, between: &str) -> Option<(Hunk, Option<usize>)> {
         return None;
     }
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).filter(|line| !is_blank(line)).collect();
-    let marked: Vec<Numbered<'_>> = adds.iter().filter_map(|line| numbered(line, between)).collect();
+    let marked: Vec<NumberedLine<'_>> = adds.iter().filter_map(|line| numbered(line, between)).collect();
     let last = start + olds.len() + adds.len();
     let fits = marked.iter().all(|line| styled(line) && (start..=last).contains(&line.number));
     if !fits || !marked.is_empty() && marked.len() < adds.len() && !rare {
         return None;
     }
     let bare = |line: &str| numbered(line, between).map_or(line, |line| line.rest).to_owned();
-    let line = |line: &Line| match line {
-        Line::Keep(text) => Line::Keep(bare(text)),
-        Line::Drop(text) => Line::Drop(bare(text)),
-        Line::Add(text) => Line::Add(bare(text)),
+    let line = |line: &HunkLine| match line {
+        HunkLine::Keep(text) => HunkLine::Keep(bare(text)),
+        HunkLine::Drop(text) => HunkLine::Drop(bare(text)),
+        HunkLine::Add(text) => HunkLine::Add(bare(text)),
     };
     Some((Hunk { lines: hunk.lines.iter().map(line).collect(), ..hunk.clone() }, Some(start)))
 }

@@ -89,9 +89,9 @@ pub(crate) fn left_out<'a>(content: &'a str, before: &[u8]) -> Option<&'a str> {
         let is_body = above.ends_with(':') && line == "...";
         let counts = match says(line) {
             None => false,
-            Some(Says::Surely) => true,
-            Some(Says::Perhaps) if is_body => lines * 2 < was,
-            Some(Says::Perhaps) => lines < was || are_gone(&new, *at, &before),
+            Some(ElisionCertainty::Surely) => true,
+            Some(ElisionCertainty::Perhaps) if is_body => lines * 2 < was,
+            Some(ElisionCertainty::Perhaps) => lines < was || are_gone(&new, *at, &before),
         };
         counts && !before.contains(line)
     });
@@ -113,12 +113,12 @@ fn are_gone(new: &[&str], at: usize, before: &str) -> bool {
 
 /// The certainty that a line is an elision.
 #[derive(Debug, PartialEq, Eq)]
-enum Says {
+enum ElisionCertainty {
     Surely,
     Perhaps,
 }
 
-fn says(line: &str) -> Option<Says> {
+fn says(line: &str) -> Option<ElisionCertainty> {
     let dots = line.contains("...") || line.contains('…');
     let signed = SIGNS.iter().any(|sign| line.starts_with(sign));
     if line.chars().count() > LONGEST || !signed && !line.starts_with("...") && !line.starts_with('…') {
@@ -126,7 +126,7 @@ fn says(line: &str) -> Option<Says> {
     }
     let told = line.trim_matches(|sign: char| !sign.is_alphanumeric()).to_lowercase();
     if dots && WITH_DOTS.iter().any(|words| told.contains(words)) {
-        return Some(Says::Surely);
+        return Some(ElisionCertainty::Surely);
     }
     let mut bare = line;
     // ends: each round takes a sign off
@@ -135,7 +135,7 @@ fn says(line: &str) -> Option<Says> {
     }
     // Only dots, more than a sentence has.
     let all_dots = dots && bare.trim_matches(CLOSES).is_empty();
-    (all_dots || are_of_it(&told)).then_some(Says::Perhaps)
+    (all_dots || are_of_it(&told)).then_some(ElisionCertainty::Perhaps)
 }
 
 /// Returns true if the words say only that something is unchanged.

@@ -2,25 +2,25 @@
 
 use std::collections::HashSet;
 
-use crate::edit::{Hunk, Line};
+use crate::edit::{Hunk, HunkLine};
 use crate::matching::{indent, is_in};
-use crate::text::Text;
+use crate::text::DecodedText;
 
 /// Lines of at least this similarity may be the old and new version of one line.
 const ALIKE: f64 = 0.5;
 
 /// Returns the hunks with the file's context lines, if each context line stands in the file as it is or with one more
 /// space.
-pub(super) fn read(text: &Text<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+pub(super) fn read(text: &DecodedText<'_>, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
     let read: Option<Vec<Hunk>> = hunks.iter().map(|hunk| resolved(text, hunk)).collect();
     read.filter(|read| read != hunks)
 }
 
-fn resolved(text: &Text<'_>, hunk: &Hunk) -> Option<Hunk> {
+fn resolved(text: &DecodedText<'_>, hunk: &Hunk) -> Option<Hunk> {
     if hunk.old().next().is_none() || hunk.unsigned.is_empty() && is_in(text, hunk) {
         return Some(hunk.clone());
     }
-    let olds: Vec<Old<'_>> = olds(hunk);
+    let olds: Vec<PrefixedOldLine<'_>> = olds(hunk);
     let stands = |start: &usize| {
         let same = olds.iter().zip(*start..).take_while(|(old, at)| old.stands(text.line(*at))).count();
         text.effort().spend(4 * (same + 1)) && same == olds.len()
@@ -37,13 +37,13 @@ fn resolved(text: &Text<'_>, hunk: &Hunk) -> Option<Hunk> {
 }
 
 /// An old line of a hunk.
-struct Old<'a> {
+struct PrefixedOldLine<'a> {
     text: &'a str,
-    kind: Kind,
+    kind: LinePrefix,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LinePrefix {
     /// It has its sign: a removed line.
     Goes,
     /// It has no sign.
@@ -52,61 +52,61 @@ enum Kind {
     Open,
 }
 
-impl Old<'_> {
+impl PrefixedOldLine<'_> {
     fn is_signed(&self, there: &str) -> bool {
         self.text.trim_end() == there.trim_end()
     }
 
     fn stands(&self, there: &str) -> bool {
         let given =
-            self.kind == Kind::Open && there.strip_prefix(' ').is_some_and(|rest| self.is_signed(rest));
+            self.kind == LinePrefix::Open && there.strip_prefix(' ').is_some_and(|rest| self.is_signed(rest));
         self.is_signed(there) || given
     }
 }
 
-fn olds(hunk: &Hunk) -> Vec<Old<'_>> {
+fn olds(hunk: &Hunk) -> Vec<PrefixedOldLine<'_>> {
     let unsigned: HashSet<usize> = hunk.unsigned.iter().copied().collect();
     let lines = hunk.lines.iter().enumerate().filter_map(|(at, line)| match line {
-        Line::Keep(text) if unsigned.contains(&at) => Some(Old { text, kind: Kind::Unsigned }),
-        Line::Keep(text) => Some(Old { text, kind: Kind::Open }),
-        Line::Drop(text) => Some(Old { text, kind: Kind::Goes }),
-        Line::Add(_) => None,
+        HunkLine::Keep(text) if unsigned.contains(&at) => Some(PrefixedOldLine { text, kind: LinePrefix::Unsigned }),
+        HunkLine::Keep(text) => Some(PrefixedOldLine { text, kind: LinePrefix::Open }),
+        HunkLine::Drop(text) => Some(PrefixedOldLine { text, kind: LinePrefix::Goes }),
+        HunkLine::Add(_) => None,
     });
     lines.collect()
 }
 
 /// Returns the repaired hunk if its old lines stand from `start` on; `None` if another meaning is possible.
-fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<Hunk> {
+fn told(text: &DecodedText<'_>, hunk: &Hunk, olds: &[PrefixedOldLine<'_>], start: usize) -> Option<Hunk> {
     let adds: Vec<&str> = super::added(std::slice::from_ref(hunk)).collect();
     // A line of the file that begins with `+` would be taken for an added line.
     let comes: HashSet<&str> = adds.iter().copied().collect();
     if text.iter().any(|there| there.strip_prefix('+').is_some_and(|there| comes.contains(there))) {
         return None;
     }
-    let telling = |old: &Old<'_>| !old.text.trim().is_empty();
-    let signed = |kind: Kind| {
+    let telling = |old: &PrefixedOldLine<'_>| !old.text.trim().is_empty();
+    let signed = |kind: LinePrefix| {
         let mut of_kind = olds.iter().zip(start..).filter(|(old, _)| old.kind == kind && telling(old));
         // A line without indentation proves nothing about the others.
-        let says = |line: &str| kind == Kind::Unsigned || line.starts_with([' ', '\t']);
+        let says = |line: &str| kind == LinePrefix::Unsigned || line.starts_with([' ', '\t']);
         of_kind.any(|(old, at)| says(text.line(at)) && old.is_signed(text.line(at)))
     };
     let open =
-        |(old, at): (&Old<'_>, usize)| old.kind == Kind::Open && telling(old) && old.is_signed(text.line(at));
+        |(old, at): (&PrefixedOldLine<'_>, usize)| old.kind == LinePrefix::Open && telling(old) && old.is_signed(text.line(at));
     if !hunk.unsigned.is_empty() && olds.iter().zip(start..).any(open) && is_torn(hunk) {
         return None;
     }
-    let sure = signed(Kind::Unsigned) || signed(Kind::Goes) || signed(Kind::Open);
+    let sure = signed(LinePrefix::Unsigned) || signed(LinePrefix::Goes) || signed(LinePrefix::Open);
     if !sure && !is_deep(text, &adds) {
         return None;
     }
     let mut there = start..;
-    let line = |line: &Line| match line {
-        Line::Keep(_) => Line::Keep(text.line(there.next().unwrap_or(start)).to_owned()),
-        Line::Drop(gone) => {
+    let line = |line: &HunkLine| match line {
+        HunkLine::Keep(_) => HunkLine::Keep(text.line(there.next().unwrap_or(start)).to_owned()),
+        HunkLine::Drop(gone) => {
             there.next();
-            Line::Drop(gone.clone())
+            HunkLine::Drop(gone.clone())
         }
-        Line::Add(_) => line.clone(),
+        HunkLine::Add(_) => line.clone(),
     };
     let lines = hunk.lines.iter().map(line).collect();
     Some(Hunk { lines, unsigned: Vec::new(), ..hunk.clone() })
@@ -114,7 +114,7 @@ fn told(text: &Text<'_>, hunk: &Hunk, olds: &[Old<'_>], start: usize) -> Option<
 
 /// Returns true if all added lines have an indentation that the file uses, and one would not with another space. Then
 /// only context lines lack theirs.
-fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
+fn is_deep(text: &DecodedText<'_>, adds: &[&str]) -> bool {
     let known = super::depths(text);
     let mut adds = adds.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).peekable();
     let some = adds.peek().is_some();
@@ -128,15 +128,15 @@ fn is_deep(text: &Text<'_>, adds: &[&str]) -> bool {
 
 /// Returns true if a line without a sign resembles an added line beside it, and nothing is removed: it may lack a `-`.
 fn is_torn(hunk: &Hunk) -> bool {
-    let goes = hunk.lines.iter().any(|line| matches!(line, Line::Drop(_)));
+    let goes = hunk.lines.iter().any(|line| matches!(line, HunkLine::Drop(_)));
     let beside = |at: usize| {
-        let before = hunk.lines[..at].iter().rev().take_while(|line| matches!(line, Line::Add(_)));
-        let after = hunk.lines[at + 1..].iter().take_while(|line| matches!(line, Line::Add(_)));
-        before.chain(after).filter_map(|line| if let Line::Add(text) = line { Some(text) } else { None })
+        let before = hunk.lines[..at].iter().rev().take_while(|line| matches!(line, HunkLine::Add(_)));
+        let after = hunk.lines[at + 1..].iter().take_while(|line| matches!(line, HunkLine::Add(_)));
+        before.chain(after).filter_map(|line| if let HunkLine::Add(text) = line { Some(text) } else { None })
     };
     let resembles = |at: &usize| match &hunk.lines[*at] {
-        Line::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > ALIKE),
-        Line::Drop(_) | Line::Add(_) => false,
+        HunkLine::Keep(text) => beside(*at).any(|add| strsim::sorensen_dice(text.trim(), add.trim()) > ALIKE),
+        HunkLine::Drop(_) | HunkLine::Add(_) => false,
     };
     !goes && hunk.unsigned.iter().any(resembles)
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use toolgate_patch::{self, Disk};
-use toolgate_patch::{Put, Step, Tree};
+use toolgate_patch::{self, DiskTree};
+use toolgate_patch::{NewFile, CommitStep, FileTree};
 
 /// A tree of directories (without bytes) and files, with their modes.
-pub(crate) type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, u32)>;
+pub(crate) type TreeListing = BTreeMap<PathBuf, (Option<Vec<u8>>, u32)>;
 
 /// The job of a child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Job {
+pub(crate) enum ChildJob {
     /// Few files: one thread, the same calls every time.
     Few,
     /// Enough files that threads are started.
@@ -23,11 +23,11 @@ pub(crate) enum Job {
     Recover,
 }
 
-pub(crate) struct Ground {
+pub(crate) struct CrashTree {
     temp: TempDir,
 }
 
-impl Ground {
+impl CrashTree {
     /// Creates the tree in memory if possible, since syncing is not tested here.
     pub(crate) fn new() -> Self {
         let shm = Path::new("/dev/shm");
@@ -59,8 +59,8 @@ impl Ground {
     }
 
     /// Returns the current content of the tree.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let mut all = Snapshot::new();
+    pub(crate) fn snapshot(&self) -> TreeListing {
+        let mut all = TreeListing::new();
         let mut dirs = vec![self.root()];
         while let Some(dir) = dirs.pop() {
             for entry in fs::read_dir(dir).unwrap() {
@@ -82,7 +82,7 @@ impl Ground {
         entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("lock")).collect()
     }
 
-    pub(crate) fn command(&self, job: Job) -> Command {
+    pub(crate) fn command(&self, job: ChildJob) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env("CRASH_CHILD", format!("{job:?}")).arg(self.temp.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -92,21 +92,21 @@ impl Ground {
 
 const MANY: usize = 8;
 
-fn put(tree: &Disk, path: &str, like: Option<&str>) -> Step {
+fn put(tree: &DiskTree, path: &str, like: Option<&str>) -> CommitStep {
     let found = tree.look(path).unwrap().file.map(|file| file.stamp);
-    let put = Put {
+    let put = NewFile {
         bytes: format!("new {path}\n").into_bytes().into(),
         executable: None,
         like: like.map(str::to_owned),
     };
-    Step { path: path.to_owned(), found, put: Some(put) }
+    CommitStep { path: path.to_owned(), found, put: Some(put) }
 }
 
-fn delete(tree: &Disk, path: &str) -> Step {
-    Step { put: None, ..put(tree, path, None) }
+fn delete(tree: &DiskTree, path: &str) -> CommitStep {
+    CommitStep { put: None, ..put(tree, path, None) }
 }
 
-fn steps(tree: &Disk, job: Job) -> Vec<Step> {
+fn steps(tree: &DiskTree, job: ChildJob) -> Vec<CommitStep> {
     let few = || {
         vec![
             put(tree, "changed", Some("changed")),
@@ -118,12 +118,12 @@ fn steps(tree: &Disk, job: Job) -> Vec<Step> {
         ]
     };
     match job {
-        Job::Few => few(),
-        Job::Many => {
+        ChildJob::Few => few(),
+        ChildJob::Many => {
             let many = (0..MANY).map(|at| put(tree, &format!("sub/{at}"), None));
             few().into_iter().chain(many).collect()
         }
-        Job::Recover => Vec::new(),
+        ChildJob::Recover => Vec::new(),
     }
 }
 
@@ -131,13 +131,13 @@ fn steps(tree: &Disk, job: Job) -> Vec<Step> {
 pub(crate) fn child(job: &str) -> ! {
     let base = PathBuf::from(std::env::args_os().nth(1).unwrap());
     let (root, records) = (base.join("tree"), base.join("records"));
-    let job = [Job::Few, Job::Many, Job::Recover].into_iter().find(|one| format!("{one:?}") == job).unwrap();
-    let tree = Disk::at(&root).unwrap();
+    let job = [ChildJob::Few, ChildJob::Many, ChildJob::Recover].into_iter().find(|one| format!("{one:?}") == job).unwrap();
+    let tree = DiskTree::at(&root).unwrap();
     let steps = steps(&tree, job);
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP).unwrap();
     let done = match job {
-        Job::Recover => toolgate_patch::recover(&records).is_ok(),
-        Job::Few | Job::Many => tree.commit(&steps, &records).is_ok(),
+        ChildJob::Recover => toolgate_patch::recover(&records).is_ok(),
+        ChildJob::Few | ChildJob::Many => tree.commit(&steps, &records).is_ok(),
     };
     std::process::exit(if done { 0 } else { 3 })
 }

@@ -9,7 +9,7 @@ use libc::{c_int, c_long, pid_t, user_regs_struct};
 
 /// The instructions for a traced program. Calls are counted from 1, starting when it stops itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Orders {
+pub(crate) struct TraceOrders {
     /// The call before which the program is killed.
     pub(crate) kill_at: Option<usize>,
     /// The call that fails, if it can, and its error.
@@ -57,7 +57,7 @@ pub(crate) const FALLIBLE: &[c_long] = &[
 
 /// The result of a traced run.
 #[derive(Debug)]
-pub(crate) struct Story {
+pub(crate) struct TraceOutcome {
     /// The exit code; `None` if the program was killed.
     pub(crate) code: Option<c_int>,
     /// The numbers of its calls, in order.
@@ -65,14 +65,14 @@ pub(crate) struct Story {
 }
 
 /// A traced program, which is killed on drop.
-struct Traced {
+struct TracedProgram {
     child: Child,
     /// The threads inside a call, with the error that the call is to return.
     inside: HashMap<pid_t, Option<c_int>>,
     known: HashSet<pid_t>,
 }
 
-impl Drop for Traced {
+impl Drop for TracedProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -80,7 +80,7 @@ impl Drop for Traced {
 }
 
 /// Runs `command`, which stops itself with SIGSTOP at the point from which calls are counted.
-pub(crate) fn run(command: &mut Command, orders: Orders) -> Story {
+pub(crate) fn run(command: &mut Command, orders: TraceOrders) -> TraceOutcome {
     let begin = || {
         // SAFETY: a system call without pointers; the parent is this very thread.
         unsafe { ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
@@ -89,7 +89,7 @@ pub(crate) fn run(command: &mut Command, orders: Orders) -> Story {
     // SAFETY: `begin` makes one system call and nothing else.
     let child = unsafe { command.pre_exec(begin) }.spawn().unwrap();
     let main = pid_t::try_from(child.id()).unwrap();
-    let mut traced = Traced { child, inside: HashMap::new(), known: HashSet::from([main]) };
+    let mut traced = TracedProgram { child, inside: HashMap::new(), known: HashSet::from([main]) };
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACECLONE;
     assert_eq!(wait(main), (main, Ok(libc::SIGTRAP)));
     // SAFETY: `main` is stopped and traced by this thread.
@@ -107,8 +107,8 @@ pub(crate) fn run(command: &mut Command, orders: Orders) -> Story {
     traced.follow(main, orders)
 }
 
-impl Traced {
-    fn follow(&mut self, main: pid_t, orders: Orders) -> Story {
+impl TracedProgram {
+    fn follow(&mut self, main: pid_t, orders: TraceOrders) -> TraceOutcome {
         const CALL: c_int = libc::SIGTRAP | 0x80;
         let mut calls = Vec::new();
         // ends: the program ends, by itself or killed
@@ -116,7 +116,7 @@ impl Traced {
             match wait(-1) {
                 (pid, Err(status)) if pid == main => {
                     let code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-                    return Story { code, calls };
+                    return TraceOutcome { code, calls };
                 }
                 (_, Err(_)) => {}
                 (pid, Ok(CALL)) => {
@@ -134,7 +134,7 @@ impl Traced {
         }
     }
 
-    fn call(&mut self, pid: pid_t, orders: Orders, calls: &mut Vec<c_long>) {
+    fn call(&mut self, pid: pid_t, orders: TraceOrders, calls: &mut Vec<c_long>) {
         let mut regs = registers(pid);
         if let Some(answer) = self.inside.remove(&pid) {
             if let Some(errno) = answer {

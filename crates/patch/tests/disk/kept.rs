@@ -5,9 +5,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
-use toolgate_patch::{Milestone, Put, Step, Tree};
+use toolgate_patch::{CommitMilestone, NewFile, CommitStep, FileTree};
 
-use super::{Ground, delete, is_root, put};
+use super::{DiskFixture, delete, is_root, put};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -38,7 +38,7 @@ fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn modes_are_kept_but_for_special_bits() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     for (before, after) in
         [(0o644, 0o644), (0o755, 0o755), (0o600, 0o600), (0o664, 0o664), (0o4755, 0o755), (0o2755, 0o755)]
     {
@@ -52,7 +52,7 @@ fn modes_are_kept_but_for_special_bits() {
 
 #[test]
 fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     for name in ["file", "moved"] {
         set_mode(&ground.write(name, "old"), 0o444);
     }
@@ -61,8 +61,8 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
     assert_eq!(ground.disk().check(&steps).unwrap_err().what, what);
     assert_eq!(ground.commit(&steps).unwrap_err().what, what);
     assert_eq!(ground.names(), ["in", "in/file", "in/moved", "out", "out/secret"]);
-    let moved = Put { bytes: b"old".to_vec().into(), executable: None, like: Some("moved".to_owned()) };
-    let moved = Step { path: "to".to_owned(), found: None, put: Some(moved) };
+    let moved = NewFile { bytes: b"old".to_vec().into(), executable: None, like: Some("moved".to_owned()) };
+    let moved = CommitStep { path: "to".to_owned(), found: None, put: Some(moved) };
     ground
         .commit(&[delete("file", ground.stamp("file")), delete("moved", ground.stamp("moved")), moved])
         .unwrap();
@@ -71,14 +71,14 @@ fn what_nobody_may_write_is_moved_and_deleted_but_not_changed() {
 
 #[test]
 fn each_file_is_told_of_when_it_is_written_and_when_it_is_there() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("b", "old");
     let steps = [put("c", None, "new"), delete("b", ground.stamp("b")), put("a", None, "new")];
     let mut told = Vec::new();
-    let mut tell = |milestone: Milestone<'_>| {
+    let mut tell = |milestone: CommitMilestone<'_>| {
         told.push(match milestone {
-            Milestone::Written(step) => format!("{} written", step.path),
-            Milestone::Placed(step) => format!("{} placed", step.path),
+            CommitMilestone::Written(step) => format!("{} written", step.path),
+            CommitMilestone::Placed(step) => format!("{} placed", step.path),
         });
     };
     ground.disk().commit_with(&steps, &ground.records(), &mut tell).unwrap();
@@ -87,7 +87,7 @@ fn each_file_is_told_of_when_it_is_written_and_when_it_is_there() {
 
 #[test]
 fn a_patch_can_say_what_can_be_run() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let path = ground.write("file", "old");
     set_mode(&path, 0o640);
     for (executable, after) in [(Some(true), 0o750), (None, 0o750), (Some(false), 0o640)] {
@@ -107,7 +107,7 @@ fn a_patch_can_say_what_can_be_run() {
 
 #[test]
 fn access_lists_and_attributes_are_kept() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let path = ground.write("file", "old");
     let list = access_list();
     let set = |name, value: &[u8]| rustix::fs::setxattr(&path, name, value, XattrFlags::empty());
@@ -122,7 +122,7 @@ fn access_lists_and_attributes_are_kept() {
 
 #[test]
 fn a_default_access_list_does_not_open_an_old_file() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let path = ground.write("file", "old");
     set_mode(&path, 0o600);
     let set = rustix::fs::setxattr(
@@ -139,7 +139,7 @@ fn a_default_access_list_does_not_open_an_old_file() {
 
 #[test]
 fn owners_are_kept_if_the_user_may() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let path = ground.write("file", "old");
     if is_root() {
         chown(&path, Some(1234), Some(4321)).unwrap();
@@ -153,12 +153,12 @@ fn owners_are_kept_if_the_user_may() {
 
 #[test]
 fn a_move_takes_its_attributes_along() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     set_mode(&ground.write("from", "old"), 0o711);
-    let moved = Put { bytes: b"new".to_vec().into(), executable: None, like: Some("from".to_owned()) };
+    let moved = NewFile { bytes: b"new".to_vec().into(), executable: None, like: Some("from".to_owned()) };
     let steps = [
         delete("from", ground.stamp("from")),
-        Step { path: "deep/to".to_owned(), found: None, put: Some(moved) },
+        CommitStep { path: "deep/to".to_owned(), found: None, put: Some(moved) },
     ];
     ground.commit(&steps).unwrap();
     assert_eq!(mode(&ground.path("deep/to")), 0o711);
@@ -167,7 +167,7 @@ fn a_move_takes_its_attributes_along() {
 
 #[test]
 fn a_file_changed_meanwhile_stops_all() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     for name in ["a", "b", "c"] {
         ground.write(name, "old");
     }
@@ -191,10 +191,10 @@ fn a_file_changed_meanwhile_stops_all() {
         },
     ];
     for change in changes {
-        let steps: Vec<Step> = steps.iter().cloned().map(|step| refreshed(&ground, step)).collect();
+        let steps: Vec<CommitStep> = steps.iter().cloned().map(|step| refreshed(&ground, step)).collect();
         let mut told = Vec::new();
         let refusal = ground.disk().commit_with(&steps, &ground.records(), &mut |milestone| {
-            let Milestone::Placed(step) = milestone else { return };
+            let CommitMilestone::Placed(step) = milestone else { return };
             told.push(step.path.clone());
             if step.path == "b" {
                 change(&ground.path("c"));
@@ -215,13 +215,13 @@ fn a_file_changed_meanwhile_stops_all() {
     }
 }
 
-fn refreshed(ground: &Ground, step: Step) -> Step {
-    Step { found: ground.stamp(&step.path), ..step }
+fn refreshed(ground: &DiskFixture, step: CommitStep) -> CommitStep {
+    CommitStep { found: ground.stamp(&step.path), ..step }
 }
 
 #[test]
 fn a_stale_stamp_stops_all() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("a", "old");
     ground.write("b", "old");
     let steps = [put("a", ground.stamp("a"), "new"), put("b", ground.stamp("b"), "new")];

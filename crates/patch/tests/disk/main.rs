@@ -16,15 +16,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use toolgate_patch::Disk;
-use toolgate_patch::{Put, Refusal, Stamp, Step, Tree};
+use toolgate_patch::DiskTree;
+use toolgate_patch::{NewFile, FileRefusal, FileVersion, CommitStep, FileTree};
 
 /// A tree, a file outside of it, and a directory for records.
-struct Ground {
+struct DiskFixture {
     temp: TempDir,
 }
 
-impl Ground {
+impl DiskFixture {
     fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
@@ -60,8 +60,8 @@ impl Ground {
         self.base().join("records")
     }
 
-    fn disk(&self) -> Disk {
-        Disk::at(&self.path("")).unwrap()
+    fn disk(&self) -> DiskTree {
+        DiskTree::at(&self.path("")).unwrap()
     }
 
     fn write(&self, below: &str, text: &str) -> PathBuf {
@@ -75,11 +75,11 @@ impl Ground {
         fs::read_to_string(self.path(below)).unwrap()
     }
 
-    fn stamp(&self, below: &str) -> Option<Stamp> {
+    fn stamp(&self, below: &str) -> Option<FileVersion> {
         self.disk().look(below).unwrap().file.map(|file| file.stamp)
     }
 
-    fn commit(&self, steps: &[Step]) -> Result<(), Refusal> {
+    fn commit(&self, steps: &[CommitStep]) -> Result<(), FileRefusal> {
         self.disk().commit(steps, &self.records())
     }
 
@@ -107,13 +107,13 @@ impl Ground {
     }
 }
 
-fn put(path: &str, found: Option<Stamp>, text: &str) -> Step {
-    let put = Put { bytes: Vec::from(text).into(), executable: None, like: None };
-    Step { path: path.to_owned(), found, put: Some(put) }
+fn put(path: &str, found: Option<FileVersion>, text: &str) -> CommitStep {
+    let put = NewFile { bytes: Vec::from(text).into(), executable: None, like: None };
+    CommitStep { path: path.to_owned(), found, put: Some(put) }
 }
 
-fn delete(path: &str, found: Option<Stamp>) -> Step {
-    Step { path: path.to_owned(), found, put: None }
+fn delete(path: &str, found: Option<FileVersion>) -> CommitStep {
+    CommitStep { path: path.to_owned(), found, put: None }
 }
 
 fn is_root() -> bool {

@@ -5,29 +5,29 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
-use toolgate_patch::{Memory, Put, Stamp, Step, Tree};
+use toolgate_patch::{MemoryTree, NewFile, FileVersion, CommitStep, FileTree};
 
-use super::Ground;
+use super::DiskFixture;
 
 /// No name is a directory of another.
 const NAMES: [&str; 7] = ["a", "b", "c.txt", "d/x", "d/y", "e/f/x", "e/g"];
 
 /// An edit to a file; `None` deletes it.
-type Deed = Option<(Vec<u8>, Option<bool>, Option<usize>)>;
+type ModelEdit = Option<(Vec<u8>, Option<bool>, Option<usize>)>;
 
-fn deeds() -> impl Strategy<Value = BTreeMap<usize, Deed>> {
+fn deeds() -> impl Strategy<Value = BTreeMap<usize, ModelEdit>> {
     let put = (any::<[u8; 3]>().prop_map(Vec::from), any::<Option<bool>>(), prop::option::of(0..NAMES.len()));
     prop::collection::btree_map(0..NAMES.len(), prop::option::weighted(0.7, put), 1..NAMES.len())
 }
 
-fn tree() -> impl Strategy<Value = Memory> {
+fn tree() -> impl Strategy<Value = MemoryTree> {
     let file = (prop::collection::vec(any::<u8>(), 0..20), any::<bool>());
-    prop::collection::btree_map(0..NAMES.len(), file, 0..NAMES.len()).prop_map(|files| Memory {
+    prop::collection::btree_map(0..NAMES.len(), file, 0..NAMES.len()).prop_map(|files| MemoryTree {
         files: files.into_iter().map(|(at, file)| (NAMES[at].to_owned(), (file.0.into(), file.1))).collect(),
     })
 }
 
-fn lay(ground: &Ground, memory: &Memory) {
+fn lay(ground: &DiskFixture, memory: &MemoryTree) {
     for (name, (bytes, executable)) in &memory.files {
         let path = ground.write(name, "");
         fs::write(&path, &**bytes).unwrap();
@@ -36,22 +36,22 @@ fn lay(ground: &Ground, memory: &Memory) {
     }
 }
 
-fn found(ground: &Ground) -> Memory {
+fn found(ground: &DiskFixture) -> MemoryTree {
     let disk = ground.disk();
     let files = NAMES.iter().filter_map(|name| {
         let file = disk.look(name).unwrap().file?;
         Some(((*name).to_owned(), (file.bytes, file.executable)))
     });
-    Memory { files: files.collect() }
+    MemoryTree { files: files.collect() }
 }
 
-fn steps(ground: &Ground, deeds: &BTreeMap<usize, Deed>) -> Vec<Step> {
-    let step = |(at, deed): (&usize, &Deed)| Step {
+fn steps(ground: &DiskFixture, deeds: &BTreeMap<usize, ModelEdit>) -> Vec<CommitStep> {
+    let step = |(at, deed): (&usize, &ModelEdit)| CommitStep {
         path: NAMES[*at].to_owned(),
         found: ground.stamp(NAMES[*at]),
         put: deed.clone().map(|(bytes, executable, like)| {
             let like = like.map(|like| NAMES[like].to_owned());
-            Put { bytes: bytes.into(), executable, like }
+            NewFile { bytes: bytes.into(), executable, like }
         }),
     };
     deeds.iter().map(step).collect()
@@ -62,7 +62,7 @@ proptest! {
 
     #[test]
     fn a_commit_does_what_it_does_in_memory(memory in tree(), deeds in deeds()) {
-        let ground = Ground::quick();
+        let ground = DiskFixture::quick();
         lay(&ground, &memory);
         let steps = steps(&ground, &deeds);
         let mut model = memory;
@@ -74,13 +74,13 @@ proptest! {
 
     #[test]
     fn a_stale_stamp_changes_nothing(memory in tree(), deeds in deeds(), stale in any::<prop::sample::Index>()) {
-        let ground = Ground::quick();
+        let ground = DiskFixture::quick();
         lay(&ground, &memory);
         let mut steps = steps(&ground, &deeds);
         let stale = stale.index(steps.len());
         steps[stale].found = match steps[stale].found {
-            Some(stamp) => Some(Stamp { ctime: stamp.ctime + 1, ..stamp }),
-            None => Some(Stamp::default()),
+            Some(stamp) => Some(FileVersion { ctime: stamp.ctime + 1, ..stamp }),
+            None => Some(FileVersion::default()),
         };
         let before = ground.names();
         prop_assert!(ground.commit(&steps).is_err());

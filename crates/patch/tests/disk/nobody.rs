@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use toolgate_patch::Tree;
+use toolgate_patch::FileTree;
 
-use super::{Ground, is_root, put};
+use super::{DiskFixture, is_root, put};
 
 const NOBODY: u32 = 65534;
 
@@ -37,7 +37,7 @@ fn what_may_not_be_written_says_so_and_stays() {
     if is_root() {
         return;
     }
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("locked/file", "old");
     ground.write("free", "old");
     let steps =
@@ -63,7 +63,7 @@ fn what_may_not_be_written_says_so_and_stays() {
 fn a_foreign_file_does_not_open_up() {
     const HERE: &str = "TOOLGATE_DISK_FOREIGN";
     if let Some(base) = std::env::var_os(HERE) {
-        let disk = toolgate_patch::Disk::at(&Path::new(&base).join("in")).unwrap();
+        let disk = toolgate_patch::DiskTree::at(&Path::new(&base).join("in")).unwrap();
         let found = disk.look("file").unwrap().file.map(|file| file.stamp);
         let done = disk.commit(&[put("file", found, "new")], &Path::new(&base).join("in/records"));
         let mode = fs::metadata(Path::new(&base).join("in/file")).unwrap().mode();
@@ -79,7 +79,7 @@ fn a_foreign_file_does_not_open_up() {
         testkit::not_run("a_foreign_file_does_not_open_up", "only root has files of two users");
         return;
     }
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let file = ground.write("file", "old");
     fs::set_permissions(ground.base(), fs::Permissions::from_mode(0o755)).unwrap();
     chown(ground.path(""), Some(NOBODY), Some(NOBODY)).unwrap();

@@ -5,15 +5,15 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use toolgate_patch::Tree;
-use toolgate_patch::{Access, Disk};
-use toolgate_patch::{Plan, parse};
+use toolgate_patch::FileTree;
+use toolgate_patch::{FileAccess, DiskTree};
+use toolgate_patch::{PatchPlan, parse};
 
-use super::{Ground, delete, put};
+use super::{DiskFixture, delete, put};
 
 /// Asserts that looking up and changing `path` both fail for this reason, and that nothing has changed.
 #[track_caller]
-fn refused(ground: &Ground, path: &str, why: &str) {
+fn refused(ground: &DiskFixture, path: &str, why: &str) {
     let before = ground.names();
     let looked = ground.disk().look(path).unwrap_err();
     assert!(looked.what.contains(why), "{path}: {looked}");
@@ -26,7 +26,7 @@ fn refused(ground: &Ground, path: &str, why: &str) {
 
 #[test]
 fn paths_that_lead_out_are_refused() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("dir/file", "old");
     symlink(ground.out(""), ground.path("parent")).unwrap();
     symlink(ground.out("secret"), ground.path("leaf")).unwrap();
@@ -67,7 +67,7 @@ fn paths_that_lead_out_are_refused() {
 #[cfg(target_os = "linux")]
 fn only_regular_files_are_touched() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     mknodat(CWD, ground.path("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(ground.path("socket")).unwrap();
     symlink("fifo", ground.path("link")).unwrap();
@@ -83,7 +83,7 @@ fn only_regular_files_are_touched() {
 
 #[test]
 fn a_link_inside_is_followed_and_stays() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("dir/file", "old");
     symlink("dir/file", ground.path("link")).unwrap();
     symlink(ground.path("dir"), ground.path("parent")).unwrap();
@@ -101,11 +101,11 @@ fn a_link_inside_is_followed_and_stays() {
 
 #[test]
 fn a_link_that_is_deleted_is_not_what_it_leads_to() {
-    let plan = |ground: &Ground, body: &str| {
+    let plan = |ground: &DiskFixture, body: &str| {
         let patch = parse(&format!("*** Begin Patch\n{body}*** End Patch\n")).unwrap();
-        Plan::of(&patch, &ground.disk())
+        PatchPlan::of(&patch, &ground.disk())
     };
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("a", "old\n");
     symlink("a", ground.path("l")).unwrap();
     let again = plan(&ground, "*** Delete File: l\n*** Add File: l\n+new\n").unwrap_err().to_string();
@@ -119,7 +119,7 @@ fn a_link_that_is_deleted_is_not_what_it_leads_to() {
 
 #[test]
 fn dots_after_a_link_or_nothing_are_refused() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("a/b/x", "x");
     ground.write("f", "x");
     symlink("a/b", ground.path("l")).unwrap();
@@ -133,20 +133,20 @@ fn dots_after_a_link_or_nothing_are_refused() {
 
 #[test]
 fn an_absolute_path_inside_is_a_path() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let path = ground.write("dir/file", "old");
     symlink(ground.path(""), ground.base().join("alias")).unwrap();
     let path = path.to_str().unwrap();
     ground.commit(&[put(path, ground.stamp(path), "new")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
-    let alias = Disk::at(&ground.base().join("alias")).unwrap();
+    let alias = DiskTree::at(&ground.base().join("alias")).unwrap();
     let spelled = ground.base().join("alias/dir/file");
     assert_eq!(alias.look(spelled.to_str().unwrap()).unwrap().real, ground.path("dir/file"));
 }
 
 #[test]
 fn hard_links_are_broken_only_knowingly() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("file", "old");
     fs::hard_link(ground.path("file"), ground.path("twin")).unwrap();
     let step = [put("file", ground.stamp("file"), "new")];
@@ -162,7 +162,7 @@ fn hard_links_are_broken_only_knowingly() {
 
 #[test]
 fn large_files_are_refused_at_once() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     fs::File::create(ground.path("sparse")).unwrap().set_len(1 << 40).unwrap();
     let refusal = ground.disk().look("sparse").unwrap_err();
     assert!(refusal.what.contains("bytes"), "{refusal}");
@@ -170,7 +170,7 @@ fn large_files_are_refused_at_once() {
 
 #[test]
 fn one_file_under_two_spellings_is_refused() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("dir/file", "old");
     symlink("dir", ground.path("alias")).unwrap();
     symlink("dir/file", ground.path("link")).unwrap();
@@ -196,18 +196,18 @@ fn one_file_under_two_spellings_is_refused() {
 
 #[test]
 fn a_judge_sees_real_paths_and_replaces_the_root() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     ground.write("dir/file", "old");
     symlink(ground.path("dir"), ground.path("link")).unwrap();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, allowed, secret) = (Arc::clone(&asked), ground.out("allowed"), ground.path("dir/secret"));
-    let disk = ground.disk().judged_by(Arc::new(move |path: &Path, access: Access| {
+    let disk = ground.disk().judged_by(Arc::new(move |path: &Path, access: FileAccess| {
         seen.lock().unwrap().push((path.to_owned(), access));
-        let no = path == secret || (access == Access::Write && path.ends_with("out/secret"));
+        let no = path == secret || (access == FileAccess::Write && path.ends_with("out/secret"));
         if no { Err(format!("{} is not for you", path.display())) } else { Ok(()) }
     }));
     disk.look("link/file").unwrap();
-    assert_eq!(asked.lock().unwrap().as_slice(), [(ground.path("dir/file"), Access::Read)]);
+    assert_eq!(asked.lock().unwrap().as_slice(), [(ground.path("dir/file"), FileAccess::Read)]);
     assert_eq!(disk.look("link/secret").unwrap_err().what.split(" is ").nth(1), Some("not for you"));
     disk.commit(&[put(allowed.to_str().unwrap(), None, "new")], &ground.records()).unwrap();
     assert_eq!(fs::read_to_string(allowed).unwrap(), "new");

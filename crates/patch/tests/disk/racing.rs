@@ -7,17 +7,17 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use toolgate_patch::Disk;
-use toolgate_patch::Tree;
+use toolgate_patch::DiskTree;
+use toolgate_patch::FileTree;
 
-use super::{Ground, delete, put};
+use super::{DiskFixture, delete, put};
 
 const ROUNDS: usize = 10_000;
 
 /// Stops the other thread on drop, even after a panic.
-struct End<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for End<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -26,7 +26,7 @@ impl Drop for End<'_> {
 /// Another thread keeps exchanging `dir` with a symlink to the outside.
 #[test]
 fn a_parent_swapped_for_a_link_lets_nothing_out() {
-    let ground = Ground::quick();
+    let ground = DiskFixture::quick();
     ground.write("dir/file", "old");
     fs::write(ground.out("file"), "outer").unwrap();
     symlink(ground.out(""), ground.path("link")).unwrap();
@@ -40,7 +40,7 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
                 renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        let _end = End(&done);
+        let _end = StopOnDrop(&done);
         for round in 0..ROUNDS {
             let Ok(spot) = disk.look("dir/file") else { continue };
             let found = spot.file.map(|file| file.stamp);
@@ -65,7 +65,7 @@ fn a_parent_swapped_for_a_link_lets_nothing_out() {
 /// Another thread keeps exchanging the file with a symlink to the outside.
 #[test]
 fn a_file_swapped_for_a_link_lets_nothing_out() {
-    let ground = Ground::quick();
+    let ground = DiskFixture::quick();
     ground.write("file", "old");
     symlink(ground.out("secret"), ground.path("link")).unwrap();
     let (file, link) = (ground.path("file"), ground.path("link"));
@@ -77,7 +77,7 @@ fn a_file_swapped_for_a_link_lets_nothing_out() {
                 let _ = renameat_with(CWD, &file, CWD, &link, RenameFlags::EXCHANGE);
             }
         });
-        let _end = End(&done);
+        let _end = StopOnDrop(&done);
         for round in 0..ROUNDS {
             let Ok(spot) = disk.look("file") else { continue };
             let Some(file) = spot.file else { continue };
@@ -102,7 +102,7 @@ const COUNT: usize = 200;
 #[test]
 fn worker() {
     let Some(base) = std::env::var_os(WORKER).map(std::path::PathBuf::from) else { return };
-    let disk = Disk::at(&base.join("in")).unwrap();
+    let disk = DiskTree::at(&base.join("in")).unwrap();
     let mut added = 0;
     // ends: a worker that loses the race tries again, and one of them always wins
     while added < COUNT {
@@ -122,7 +122,7 @@ fn worker() {
 
 #[test]
 fn two_processes_never_mix() {
-    let ground = Ground::quick();
+    let ground = DiskFixture::quick();
     ground.write("one", "0");
     ground.write("two", "0");
     let start = || {

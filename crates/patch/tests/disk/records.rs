@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use toolgate_patch::{Outcome, recover};
+use toolgate_patch::{RecoveryOutcome, recover};
 
-use super::{Ground, is_root, put};
+use super::{DiskFixture, is_root, put};
 
 const ID: &str = "0123456789abcdef";
 
@@ -15,7 +15,7 @@ fn temp(at: usize) -> String {
 }
 
 /// Returns the record of a commit of `dir/file` that was staged and committed, but not finished.
-fn crashed(ground: &Ground) -> serde_json::Value {
+fn crashed(ground: &DiskFixture) -> serde_json::Value {
     ground.write("dir/file", "old");
     ground.write(&format!("dir/{}", temp(0)), "new");
     let (dir, file) =
@@ -33,37 +33,37 @@ fn crashed(ground: &Ground) -> serde_json::Value {
     })
 }
 
-fn leave(ground: &Ground, record: &serde_json::Value) {
+fn leave(ground: &DiskFixture, record: &serde_json::Value) {
     let _ = fs::create_dir(ground.records());
     fs::set_permissions(ground.records(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(ground.records().join(format!("{ID}.json")), record.to_string()).unwrap();
 }
 
 #[track_caller]
-fn left(ground: &Ground, why: &str) {
+fn left(ground: &DiskFixture, why: &str) {
     let recovered = recover(&ground.records()).unwrap();
     let [one] = &recovered[..] else { panic!("{recovered:?}") };
-    let Outcome::Left(said) = &one.outcome else { panic!("{one:?}") };
+    let RecoveryOutcome::Left(said) = &one.outcome else { panic!("{one:?}") };
     assert!(said.contains(why), "{said}");
     assert!(ground.records().join(format!("{ID}.json")).exists());
 }
 
-fn outcome(ground: &Ground) -> Outcome {
+fn outcome(ground: &DiskFixture) -> RecoveryOutcome {
     recover(&ground.records()).unwrap().remove(0).outcome
 }
 
 #[test]
 fn what_was_committed_is_finished() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
-    assert_eq!(outcome(&ground), Outcome::Forward);
+    assert_eq!(outcome(&ground), RecoveryOutcome::Forward);
     assert_eq!(ground.read("dir/file"), "new");
     assert_eq!(ground.names(), ["in", "in/dir", "in/dir/file", "out", "out/secret"]);
 }
 
 #[test]
 fn a_record_of_which_nothing_reached_the_disk_never_began() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     for hollow in [Vec::new(), vec![0; 512]] {
         leave(&ground, &serde_json::Value::Null);
         fs::write(ground.records().join(format!("{ID}.json")), hollow).unwrap();
@@ -74,7 +74,7 @@ fn a_record_of_which_nothing_reached_the_disk_never_began() {
 
 #[test]
 fn the_next_commit_recovers_first() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     ground.commit(&[put("other", None, "")]).unwrap();
     assert_eq!(ground.read("dir/file"), "new");
@@ -83,17 +83,17 @@ fn the_next_commit_recovers_first() {
 
 #[test]
 fn what_somebody_changed_since_is_taken_back() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     ground.write("dir/file", "theirs");
-    assert_eq!(outcome(&ground), Outcome::Back);
+    assert_eq!(outcome(&ground), RecoveryOutcome::Back);
     assert_eq!(ground.read("dir/file"), "theirs");
     ground.names();
 }
 
 #[test]
 fn a_directory_that_became_a_link_is_not_entered() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     fs::rename(ground.path("dir"), ground.out("dir")).unwrap();
     symlink(ground.out("dir"), ground.path("dir")).unwrap();
@@ -103,7 +103,7 @@ fn a_directory_that_became_a_link_is_not_entered() {
 
 #[test]
 fn another_directory_is_not_touched() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     fs::rename(ground.path("dir"), ground.path("away")).unwrap();
     ground.write("dir/file", "other");
@@ -114,28 +114,28 @@ fn another_directory_is_not_touched() {
 
 #[test]
 fn another_file_under_the_temporary_name_is_not_touched() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     let path = ground.path("dir").join(temp(0));
     fs::write(ground.out("bait"), "bait").unwrap();
     fs::rename(ground.out("bait"), &path).unwrap();
     // It may be a foreign file that an exchange moved away, so its record is kept.
-    assert!(matches!(outcome(&ground), Outcome::Left(_)));
+    assert!(matches!(outcome(&ground), RecoveryOutcome::Left(_)));
     assert_eq!((ground.read("dir/file"), fs::read_to_string(path).unwrap()), ("old".into(), "bait".into()));
 }
 
 #[test]
 fn a_directory_that_is_gone_takes_its_record_along() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     leave(&ground, &crashed(&ground));
     fs::remove_dir_all(ground.path("dir")).unwrap();
-    assert_eq!(outcome(&ground), Outcome::Back);
+    assert_eq!(outcome(&ground), RecoveryOutcome::Back);
     assert_eq!(recover(&ground.records()).unwrap(), []);
 }
 
 #[test]
 fn records_that_are_not_ours_are_left() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     let good = crashed(&ground);
     let spoil = |at: &str, value: serde_json::Value| {
         let mut bad = good.clone();
@@ -174,7 +174,7 @@ fn records_that_are_not_ours_are_left() {
 
 #[test]
 fn records_must_be_private() {
-    let ground = Ground::new();
+    let ground = DiskFixture::new();
     fs::create_dir(ground.records()).unwrap();
     fs::set_permissions(ground.records(), fs::Permissions::from_mode(0o755)).unwrap();
     let refusal = ground.commit(&[put("file", None, "")]).unwrap_err();

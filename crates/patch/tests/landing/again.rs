@@ -1,7 +1,7 @@
 //! A completely applied patch is not applied again, although one hunk alone would fit elsewhere.
 
 use super::{apply, envelope, replace, unified, update};
-use toolgate_patch::{Memory, Plan, parse};
+use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
 const DONE: &str = "  f is as the patch wants it already";
 
@@ -161,8 +161,8 @@ fn empty_lines_do_not_hide_that_it_is_done() {
 
 /// Applies a patch to a file. Returns the result, and the report of applying the patch once more.
 fn twice(file: &str, patch: &str) -> (String, String) {
-    let tree = Memory::of([("f", file)]);
-    let plan = Plan::of(&parse(patch).unwrap(), &tree).unwrap();
+    let tree = MemoryTree::of([("f", file)]);
+    let plan = PatchPlan::of(&parse(patch).unwrap(), &tree).unwrap();
     let [change] = plan.changes.as_slice() else { panic!("{} changes", plan.changes.len()) };
     let made = String::from_utf8(change.after.as_ref().unwrap().bytes.to_vec()).unwrap();
     let told = apply([("f", made.as_str())], patch);

@@ -1,7 +1,7 @@
 //! An applied patch is reported as such and changes nothing, in every format.
 
 use super::{apply, envelope, replace, tell, unified, update};
-use toolgate_patch::Memory;
+use toolgate_patch::MemoryTree;
 
 #[test]
 fn a_hunk_that_was_applied_is_done() {
@@ -125,7 +125,7 @@ fn a_diff_that_was_applied_is_done() {
 #[test]
 fn a_mode_that_is_set_is_done() {
     let patch = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n";
-    let mut tree = Memory::of([("f", "x\n")]);
+    let mut tree = MemoryTree::of([("f", "x\n")]);
     insta::assert_snapshot!(tell(&tree, patch), @"
     M f
     (can be run)

@@ -1,7 +1,7 @@
 //! Whole files: written, deleted, moved, copied, made executable; and several files at once, all or none.
 
 use super::{apply, envelope, tell};
-use toolgate_patch::Memory;
+use toolgate_patch::MemoryTree;
 
 #[test]
 fn a_file_is_added() {
@@ -49,7 +49,7 @@ fn what_only_passed_through_a_name_comes_from_where_it_was() {
 
 #[test]
 fn a_file_that_is_written_over_can_still_be_run() {
-    let tree = Memory { files: [("f".to_owned(), (b"old\n".to_vec().into(), true))].into() };
+    let tree = MemoryTree { files: [("f".to_owned(), (b"old\n".to_vec().into(), true))].into() };
     insta::assert_snapshot!(tell(&tree, &envelope("*** Add File: f\n+new\n")), @"
     M f
       all of it was replaced

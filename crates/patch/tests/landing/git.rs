@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_patch::{Action, Disk, Edit, Hunk, Line, Memory, Patch, Plan, Target, parse};
+use toolgate_patch::{EditAction, DiskTree, FileEdit, Hunk, HunkLine, MemoryTree, ParsedPatch, PatchPlan, UpdateTarget, parse};
 
 use super::{committed, envelope};
 
@@ -38,42 +38,42 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn tree() -> impl Strategy<Value = Memory> {
+fn tree() -> impl Strategy<Value = MemoryTree> {
     let file = (bytes().prop_map(Arc::new), any::<bool>());
-    btree_map(select(NAMES).prop_map(str::to_owned), file, 1..8).prop_map(|files| Memory { files })
+    btree_map(select(NAMES).prop_map(str::to_owned), file, 1..8).prop_map(|files| MemoryTree { files })
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> impl Strategy<Value = EditAction> {
     let name = || select(NAMES).prop_map(str::to_owned);
     let content = || bytes().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let target = prop_oneof![
-        2 => Just(Target::Same),
-        2 => name().prop_map(Target::Moved),
-        1 => name().prop_map(Target::Renamed),
-        2 => name().prop_map(Target::Copied),
+        2 => Just(UpdateTarget::Same),
+        2 => name().prop_map(UpdateTarget::Moved),
+        1 => name().prop_map(UpdateTarget::Renamed),
+        2 => name().prop_map(UpdateTarget::Copied),
     ];
     let hunk = (0..14_usize, vec("[a-c]{0,2}", 0..3)).prop_map(|(nth, adds)| {
-        let lines = [Line::Drop(format!("line {nth}"))].into_iter().chain(adds.into_iter().map(Line::Add));
+        let lines = [HunkLine::Drop(format!("line {nth}"))].into_iter().chain(adds.into_iter().map(HunkLine::Add));
         Hunk { lines: lines.collect(), ..Hunk::default() }
     });
     prop_oneof![
         (content(), any::<Option<bool>>())
-            .prop_map(|(content, executable)| Action::Write { content, executable }),
-        Just(Action::Delete { hunks: Vec::new() }),
+            .prop_map(|(content, executable)| EditAction::Write { content, executable }),
+        Just(EditAction::Delete { hunks: Vec::new() }),
         (vec(hunk, 0..2), target, any::<Option<bool>>())
-            .prop_map(|(hunks, target, executable)| Action::Update { hunks, target, executable }),
+            .prop_map(|(hunks, target, executable)| EditAction::Update { hunks, target, executable }),
     ]
 }
 
 /// Generates a patch for `tree`, mostly of existing files.
-fn patch(tree: &Memory) -> impl Strategy<Value = Patch> + use<> {
+fn patch(tree: &MemoryTree) -> impl Strategy<Value = ParsedPatch> + use<> {
     let there: Vec<String> = tree.files.keys().cloned().collect();
     let path = prop_oneof![4 => select(there), 1 => select(NAMES).prop_map(str::to_owned)];
-    let edit = (path, action()).prop_map(|(path, action)| Edit { path, line: 1, action, blobs: None });
-    vec(edit, 1..5).prop_map(|edits| Patch { edits })
+    let edit = (path, action()).prop_map(|(path, action)| FileEdit { path, line: 1, action, blobs: None });
+    vec(edit, 1..5).prop_map(|edits| ParsedPatch { edits })
 }
 
-fn write(tree: &Memory, root: &Path) {
+fn write(tree: &MemoryTree, root: &Path) {
     for (name, (bytes, executable)) in &tree.files {
         let path = root.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -83,7 +83,7 @@ fn write(tree: &Memory, root: &Path) {
     }
 }
 
-fn read(root: &Path, dir: &Path, tree: &mut Memory) {
+fn read(root: &Path, dir: &Path, tree: &mut MemoryTree) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -97,13 +97,13 @@ fn read(root: &Path, dir: &Path, tree: &mut Memory) {
 }
 
 /// Applies a diff to `tree` with `git apply`. Returns the tree and git's output.
-fn git_apply(tree: &Memory, diff: &str) -> (Memory, Output) {
+fn git_apply(tree: &MemoryTree, diff: &str) -> (MemoryTree, Output) {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().join("root");
     std::fs::create_dir(&root).unwrap();
     write(tree, &root);
     let output = git_apply_in(&root, diff);
-    let mut after = Memory::default();
+    let mut after = MemoryTree::default();
     read(&root, &root, &mut after);
     (after, output)
 }
@@ -141,13 +141,13 @@ fn git_makes_the_same_of_what_is_behind_links() {
     let patch = envelope(
         "*** Update File: to change\n-one\n+1\n*** Delete File: to go\n*** Update File: to move\n*** Move to: new\n*** Update File: way/file\n-one\n+1\n",
     );
-    let disk = Disk::at(&roots[0]).unwrap();
-    let plan = Plan::of(&parse(&patch).unwrap(), &disk).unwrap();
+    let disk = DiskTree::at(&roots[0]).unwrap();
+    let plan = PatchPlan::of(&parse(&patch).unwrap(), &disk).unwrap();
     disk.commit(&plan.steps(), &temp.path().join("records")).unwrap();
     let output = git_apply_in(&roots[1], &plan.diff());
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), plan.diff());
     let look = |root: &Path| {
-        let mut tree = Memory::default();
+        let mut tree = MemoryTree::default();
         read(root, root, &mut tree);
         (tree, ["to change", "to go", "to move"].map(|link| root.join(link).is_symlink()))
     };
@@ -189,12 +189,12 @@ proptest! {
     fn a_diff_of_git_lands_where_it_was_made(old in repetitive(), new in repetitive(), around in 0..4_usize) {
         let diff = git_diff(&old, &new, around);
         prop_assume!(!diff.is_empty());
-        let tree = |bytes: &[u8]| Memory::of([("f", bytes)]);
+        let tree = |bytes: &[u8]| MemoryTree::of([("f", bytes)]);
         let patch = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
-        let plan = Plan::of(&patch, &tree(&old)).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let plan = PatchPlan::of(&patch, &tree(&old)).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         let after = committed(&tree(&old), &plan);
         prop_assert_eq!(&after, &tree(&new), "{}", diff);
-        let again = Plan::of(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let again = PatchPlan::of(&patch, &after).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         prop_assert!(again.changes.is_empty() && again.already == ["f"], "{}", diff);
     }
 }
@@ -206,7 +206,7 @@ proptest! {
     fn git_makes_the_same_of_a_plans_diff(
         (tree, patch) in tree().prop_flat_map(|tree| (Just(tree.clone()), patch(&tree)))
     ) {
-        let Ok(plan) = Plan::of(&patch, &tree) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::of(&patch, &tree) else { return Ok(()) };
         if plan.changes.is_empty() {
             return Ok(());
         }
@@ -220,7 +220,7 @@ proptest! {
         prop_assert!(output.status.success(), "{}\n{}", said, diff);
         prop_assert_eq!(&after, &expected, "git does otherwise:\n{}", diff);
         let ours = parse(&diff).map_err(|syntax| TestCaseError::fail(format!("{syntax}\n{diff}")))?;
-        let ours = Plan::of(&ours, &tree).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
+        let ours = PatchPlan::of(&ours, &tree).map_err(|failure| TestCaseError::fail(format!("{failure}\n{diff}")))?;
         prop_assert_eq!(committed(&tree, &ours), expected, "we do otherwise:\n{}", diff);
     }
 }

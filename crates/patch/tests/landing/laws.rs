@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_patch::{Disk, Memory, Plan, parse};
+use toolgate_patch::{DiskTree, MemoryTree, PatchPlan, parse};
 
 use super::{committed, envelope};
 
@@ -28,7 +28,7 @@ const LINES: &[&str] = &[
 
 /// A change of a file: this many lines from this one on become others.
 #[derive(Debug, Clone)]
-struct Change {
+struct RandomChange {
     at: usize,
     drops: usize,
     adds: Vec<String>,
@@ -48,13 +48,13 @@ fn file() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = RandomChange> {
     let new = prop_oneof![select(LINES).prop_map(str::to_owned), "[a-c]{1,3}"];
-    (0..30_usize, 0..4_usize, vec(new, 0..4)).prop_map(|(at, drops, adds)| Change { at, drops, adds })
+    (0..30_usize, 0..4_usize, vec(new, 0..4)).prop_map(|(at, drops, adds)| RandomChange { at, drops, adds })
 }
 
 /// Returns the hunk that makes `change` to `old`, the result, and the old lines of the hunk.
-fn hunk(old: &[String], change: &Change) -> (String, Vec<String>, Vec<String>) {
+fn hunk(old: &[String], change: &RandomChange) -> (String, Vec<String>, Vec<String>) {
     let at = change.at.min(old.len());
     let end = (at + change.drops).min(old.len());
     let (from, until) = (at.saturating_sub(CONTEXT), (end + CONTEXT).min(old.len()));
@@ -81,8 +81,8 @@ fn update(body: &str) -> String {
     envelope(&format!("*** Update File: f\n{body}"))
 }
 
-fn tree(content: &str) -> Memory {
-    Memory::of([("f", content), ("g", "other\n")])
+fn tree(content: &str) -> MemoryTree {
+    MemoryTree::of([("f", content), ("g", "other\n")])
 }
 
 /// Returns the files on disk below the root of `tree`.
@@ -104,7 +104,7 @@ proptest! {
             return Ok(());
         }
         let before = tree(&text(&old));
-        match Plan::of(&parse(&update(&body)).unwrap(), &before) {
+        match PatchPlan::of(&parse(&update(&body)).unwrap(), &before) {
             Ok(plan) if plan.changes.is_empty() => {
                 // Only if its new lines stand there.
                 let kept: Vec<String> = body.lines().filter(|line| line.starts_with([' ', '+'])).map(|line| line[1..].to_owned()).collect();
@@ -129,9 +129,9 @@ proptest! {
         }
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = Plan::of(&patch, &before) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
         let after = committed(&before, &plan);
-        if let Ok(again) = Plan::of(&patch, &after) {
+        if let Ok(again) = PatchPlan::of(&patch, &after) {
             prop_assert!(again.changes.is_empty(), "\n{}\nthen\n{}", plan.diff(), again.diff());
         }
     }
@@ -141,7 +141,7 @@ proptest! {
         let body: String = changes.iter().map(|change| hunk(&old, change).0).collect();
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = Plan::of(&patch, &before) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
         prop_assert!(plan.steps().iter().all(|step| patch.paths().any(|path| path == step.path)));
         prop_assert_eq!(&committed(&before, &plan).files["g"], &before.files["g"]);
     }
@@ -151,12 +151,12 @@ proptest! {
         let body: String = changes.iter().map(|change| hunk(&old, change).0).collect();
         let Ok(patch) = parse(&update(&body)) else { return Ok(()) };
         let before = tree(&text(&old));
-        let Ok(plan) = Plan::of(&patch, &before) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::of(&patch, &before) else { return Ok(()) };
         if plan.changes.is_empty() {
             return Ok(());
         }
         let diff = parse(&plan.diff()).map_err(|syntax| TestCaseError::fail(syntax.to_string()))?;
-        let same = Plan::of(&diff, &before).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
+        let same = PatchPlan::of(&diff, &before).map_err(|failure| TestCaseError::fail(failure.to_string()))?;
         prop_assert_eq!(committed(&before, &same), committed(&before, &plan), "{}", plan.diff());
     }
 
@@ -171,7 +171,7 @@ proptest! {
         let before = tree(&text(&old));
         for patch in [pieces.join("\n"), envelope(&(pieces.join("\n") + "\n")), format!("--- a/f\n+++ b/f\n{}", pieces.join("\n"))] {
             if let Ok(patch) = parse(&patch)
-                && let Ok(plan) = Plan::of(&patch, &before)
+                && let Ok(plan) = PatchPlan::of(&patch, &before)
             {
                 let _ = (plan.to_string(), plan.diff(), plan.steps());
             }
@@ -209,8 +209,8 @@ proptest! {
         let to = if moved { "*** Move to: h\n" } else { "" };
         let patch = parse(&update(&format!("{to}{}", hunk(&old, &change).0)));
         let Ok(patch) = patch else { return Ok(()) };
-        let disk = Disk::at(&root).unwrap();
-        match (Plan::of(&patch, &disk), Plan::of(&patch, &memory)) {
+        let disk = DiskTree::at(&root).unwrap();
+        match (PatchPlan::of(&patch, &disk), PatchPlan::of(&patch, &memory)) {
             (Ok(real), Ok(model)) => {
                 disk.commit(&real.steps(), &temp.path().join("records")).unwrap();
                 let model = committed(&memory, &model).files.into_iter().map(|(name, (bytes, _))| (name, bytes.to_vec()));

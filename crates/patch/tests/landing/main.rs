@@ -36,7 +36,7 @@ mod unified;
 
 use std::fmt::Write;
 
-use toolgate_patch::{Memory, Plan, parse};
+use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
 /// Applies the hunks in `body` to a file called `f`.
 fn update(file: impl AsRef<[u8]>, body: &str) -> String {
@@ -60,15 +60,15 @@ fn envelope(body: &str) -> String {
 
 /// Applies `patch` to `files` and returns the report.
 fn apply<'a, B: AsRef<[u8]>>(files: impl IntoIterator<Item = (&'a str, B)>, patch: &str) -> String {
-    tell(&Memory::of(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
+    tell(&MemoryTree::of(files.into_iter().map(|(name, bytes)| (name, bytes.as_ref().to_vec()))), patch)
 }
 
-fn tell(tree: &Memory, patch: &str) -> String {
+fn tell(tree: &MemoryTree, patch: &str) -> String {
     let parsed = match parse(patch) {
         Ok(parsed) => parsed,
         Err(syntax) => return format!("not a patch: {syntax}"),
     };
-    let plan = match Plan::of(&parsed, tree) {
+    let plan = match PatchPlan::of(&parsed, tree) {
         Ok(plan) => plan,
         Err(failure) => return marked(&failure.to_string()),
     };
@@ -84,21 +84,21 @@ fn tell(tree: &Memory, patch: &str) -> String {
         }
         out.push_str(&shown(bytes));
     }
-    if let Ok(again) = Plan::of(&parsed, &after)
+    if let Ok(again) = PatchPlan::of(&parsed, &after)
         && !again.changes.is_empty()
     {
         out.push_str("\nWRONG: applied twice, it changes more");
     }
     let diff = plan.diff();
     let same =
-        parse(&diff).is_ok_and(|diff| Plan::of(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
+        parse(&diff).is_ok_and(|diff| PatchPlan::of(&diff, tree).map(|plan| committed(tree, &plan)) == Ok(after));
     if !(same || plan.changes.is_empty() || diff.contains("Binary files")) {
         let _ = write!(out, "\nWRONG: its diff does otherwise\n{}", marked(&diff));
     }
     out
 }
 
-fn committed(tree: &Memory, plan: &Plan) -> Memory {
+fn committed(tree: &MemoryTree, plan: &PatchPlan) -> MemoryTree {
     let mut after = tree.clone();
     after.commit(&plan.steps());
     after

@@ -1,11 +1,11 @@
 //! The format of a plan's diff. The module `git` tests that git accepts it.
 
 use super::{envelope, marked};
-use toolgate_patch::{Memory, Plan, parse};
+use toolgate_patch::{MemoryTree, PatchPlan, parse};
 
 fn shown(files: &[(&str, &[u8])], patch: &str) -> String {
-    let tree = Memory::of(files.iter().map(|(name, bytes)| (*name, bytes.to_vec())));
-    marked(&Plan::of(&parse(patch).unwrap(), &tree).unwrap().diff()).replace('\u{feff}', "<BOM>")
+    let tree = MemoryTree::of(files.iter().map(|(name, bytes)| (*name, bytes.to_vec())));
+    marked(&PatchPlan::of(&parse(patch).unwrap(), &tree).unwrap().diff()).replace('\u{feff}', "<BOM>")
 }
 
 fn update(file: &[u8], body: &str) -> String {

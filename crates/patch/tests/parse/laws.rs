@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
-use toolgate_patch::{Format, parse, parse_as};
+use toolgate_patch::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
+use toolgate_patch::{PatchTextFormat, parse, parse_as};
 
 /// Fragments of patches, including invalid ones.
 const PIECES: &[&str] = &[
@@ -78,9 +78,9 @@ fn path() -> impl Strategy<Value = String> {
     "[a-z]{1,5}(/[a-z .]{0,4}[a-z]){0,2}"
 }
 
-fn lines() -> impl Strategy<Value = Vec<Line>> {
+fn lines() -> impl Strategy<Value = Vec<HunkLine>> {
     let line =
-        prop_oneof![text().prop_map(Line::Keep), text().prop_map(Line::Drop), text().prop_map(Line::Add)];
+        prop_oneof![text().prop_map(HunkLine::Keep), text().prop_map(HunkLine::Drop), text().prop_map(HunkLine::Add)];
     vec(line, 1..6)
 }
 
@@ -93,13 +93,13 @@ fn hunk() -> impl Strategy<Value = Hunk> {
     })
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> impl Strategy<Value = EditAction> {
     let content = vec(text(), 0..5).prop_map(|lines| lines.iter().map(|line| format!("{line}\n")).collect());
-    let target = prop_oneof![Just(Target::Same), path().prop_map(Target::Moved)];
+    let target = prop_oneof![Just(UpdateTarget::Same), path().prop_map(UpdateTarget::Moved)];
     prop_oneof![
-        content.prop_map(|content| Action::Write { content, executable: None }),
-        Just(Action::Delete { hunks: Vec::new() }),
-        (vec(hunk(), 1..4), target).prop_map(|(hunks, target)| Action::Update {
+        content.prop_map(|content| EditAction::Write { content, executable: None }),
+        Just(EditAction::Delete { hunks: Vec::new() }),
+        (vec(hunk(), 1..4), target).prop_map(|(hunks, target)| EditAction::Update {
             hunks,
             target,
             executable: None
@@ -107,29 +107,29 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-fn patch() -> impl Strategy<Value = Patch> {
-    let edit = (path(), action()).prop_map(|(path, action)| Edit { path, line: 0, action, blobs: None });
-    vec(edit, 1..4).prop_map(|edits| Patch { edits })
+fn patch() -> impl Strategy<Value = ParsedPatch> {
+    let edit = (path(), action()).prop_map(|(path, action)| FileEdit { path, line: 0, action, blobs: None });
+    vec(edit, 1..4).prop_map(|edits| ParsedPatch { edits })
 }
 
 /// Prints the patch as a strict envelope.
-fn envelope(patch: &Patch) -> String {
+fn envelope(patch: &ParsedPatch) -> String {
     let mut out = "*** Begin Patch\n".to_owned();
-    for Edit { path, action, .. } in &patch.edits {
+    for FileEdit { path, action, .. } in &patch.edits {
         match action {
-            Action::Write { content, .. } | Action::Create { content, .. } => {
+            EditAction::Write { content, .. } | EditAction::Create { content, .. } => {
                 out += &format!("*** Add File: {path}\n");
                 content.lines().for_each(|line| out += &format!("+{line}\n"));
             }
-            Action::Delete { .. } => out += &format!("*** Delete File: {path}\n"),
-            Action::Update { hunks, target, .. } => {
+            EditAction::Delete { .. } => out += &format!("*** Delete File: {path}\n"),
+            EditAction::Update { hunks, target, .. } => {
                 out += &format!("*** Update File: {path}\n");
-                if let Target::Moved(to) = target {
+                if let UpdateTarget::Moved(to) = target {
                     out += &format!("*** Move to: {to}\n");
                 }
                 hunks.iter().for_each(|hunk| places(&mut out, hunk));
             }
-            Action::Replace { .. } => unreachable!("no envelope says that"),
+            EditAction::Replace { .. } => unreachable!("no envelope says that"),
         }
     }
     out + "*** End Patch\n"
@@ -149,18 +149,18 @@ fn places(out: &mut String, hunk: &Hunk) {
 fn body(out: &mut String, hunk: &Hunk) {
     for line in &hunk.lines {
         *out += &match line {
-            Line::Keep(text) => format!(" {text}\n"),
-            Line::Drop(text) => format!("-{text}\n"),
-            Line::Add(text) => format!("+{text}\n"),
+            HunkLine::Keep(text) => format!(" {text}\n"),
+            HunkLine::Drop(text) => format!("-{text}\n"),
+            HunkLine::Add(text) => format!("+{text}\n"),
         };
     }
 }
 
 /// Prints the updates of the patch as git would.
-fn diff(patch: &Patch) -> String {
+fn diff(patch: &ParsedPatch) -> String {
     let mut out = String::new();
-    for Edit { path, action, .. } in &patch.edits {
-        let Action::Update { hunks, .. } = action else { continue };
+    for FileEdit { path, action, .. } in &patch.edits {
+        let EditAction::Update { hunks, .. } = action else { continue };
         out += &format!("diff --git a/{path} b/{path}\n--- a/{path}\t\n+++ b/{path}\t\n");
         for hunk in hunks {
             let (old, new) = (hunk.old().count(), hunk.new_lines().count());
@@ -172,10 +172,10 @@ fn diff(patch: &Patch) -> String {
 }
 
 /// Removes line numbers, which depend on the printed text.
-fn bare(mut patch: Patch) -> Patch {
+fn bare(mut patch: ParsedPatch) -> ParsedPatch {
     for edit in &mut patch.edits {
         edit.line = 0;
-        if let Action::Update { hunks, .. } = &mut edit.action {
+        if let EditAction::Update { hunks, .. } = &mut edit.action {
             hunks.iter_mut().for_each(|hunk| (hunk.line, hunk.at, hunk.new_at) = (0, None, None));
         }
     }
@@ -183,12 +183,12 @@ fn bare(mut patch: Patch) -> Patch {
 }
 
 /// Returns the updates alone, reduced to what a diff can express.
-fn updates(patch: &Patch) -> Patch {
+fn updates(patch: &ParsedPatch) -> ParsedPatch {
     let mut patch = bare(patch.clone());
-    patch.edits.retain(|edit| matches!(edit.action, Action::Update { .. }));
+    patch.edits.retain(|edit| matches!(edit.action, EditAction::Update { .. }));
     for edit in &mut patch.edits {
-        let Action::Update { hunks, target, .. } = &mut edit.action else { continue };
-        *target = Target::Same;
+        let EditAction::Update { hunks, target, .. } = &mut edit.action else { continue };
+        *target = UpdateTarget::Same;
         for hunk in hunks {
             hunk.headers.truncate(1);
             hunk.at_end = false;
@@ -203,7 +203,7 @@ proptest! {
     #[test]
     fn no_text_is_too_strange(text in prop_oneof![".*", "(?s).{0,200}", pieces()]) {
         let _ = parse(&text);
-        for format in Format::ALL {
+        for format in PatchTextFormat::ALL {
             let _ = parse_as(format, &text);
         }
     }

@@ -13,8 +13,8 @@ mod unified_faults;
 
 use std::fmt::Write;
 
-use toolgate_patch::{Action, Edit, Hunk, Line, Patch, Target};
-use toolgate_patch::{Format, parse, parse_as};
+use toolgate_patch::{EditAction, FileEdit, Hunk, HunkLine, ParsedPatch, UpdateTarget};
+use toolgate_patch::{PatchTextFormat, parse, parse_as};
 
 /// Parses a text and returns the edits, or the error message.
 fn tell(text: &str) -> String {
@@ -25,7 +25,7 @@ fn tell(text: &str) -> String {
 }
 
 /// Parses a text in one format and returns the edits, or the error message.
-fn tell_as(format: Format, text: &str) -> String {
+fn tell_as(format: PatchTextFormat, text: &str) -> String {
     match parse_as(format, text) {
         Ok(patch) => print(&patch),
         Err(wrong) => wrong.to_string(),
@@ -37,34 +37,34 @@ fn update(lines: &str) -> String {
     tell(&format!("*** Begin Patch\n*** Update File: f\n{lines}*** End Patch\n"))
 }
 
-fn print(patch: &Patch) -> String {
+fn print(patch: &ParsedPatch) -> String {
     patch.edits.iter().map(edit).collect()
 }
 
-fn edit(edit: &Edit) -> String {
+fn edit(edit: &FileEdit) -> String {
     let run = |executable: &Option<bool>| match executable {
         Some(true) => " +x",
         Some(false) => " -x",
         None => "",
     };
-    let Edit { path, line, action, .. } = edit;
+    let FileEdit { path, line, action, .. } = edit;
     match action {
-        Action::Write { content, executable } => {
+        EditAction::Write { content, executable } => {
             format!("{line}: write {path}{} {content:?}\n", run(executable))
         }
-        Action::Create { content, executable } => {
+        EditAction::Create { content, executable } => {
             format!("{line}: create {path}{} {content:?}\n", run(executable))
         }
-        Action::Delete { hunks } => format!("{line}: delete {path}\n{}", all(hunks)),
-        Action::Update { hunks, target, executable } => {
+        EditAction::Delete { hunks } => format!("{line}: delete {path}\n{}", all(hunks)),
+        EditAction::Update { hunks, target, executable } => {
             let target = match target {
-                Target::Same => String::new(),
-                Target::Moved(to) | Target::Renamed(to) => format!(" moved to {to}"),
-                Target::Copied(to) => format!(" copied to {to}"),
+                UpdateTarget::Same => String::new(),
+                UpdateTarget::Moved(to) | UpdateTarget::Renamed(to) => format!(" moved to {to}"),
+                UpdateTarget::Copied(to) => format!(" copied to {to}"),
             };
             format!("{line}: update {path}{target}{}\n{}", run(executable), all(hunks))
         }
-        Action::Replace { old, new, all } => {
+        EditAction::Replace { old, new, all } => {
             format!("{line}: replace {path} {old:?} by {new:?}{}\n", if *all { " everywhere" } else { "" })
         }
     }
@@ -80,10 +80,10 @@ fn all(hunks: &[Hunk]) -> String {
         flags.iter().filter(|(on, _)| *on).for_each(|(_, name)| out.push_str(name));
         for (at, line) in hunk.lines.iter().enumerate() {
             let (sign, text) = match line {
-                Line::Keep(text) if hunk.unsigned.contains(&at) => ('?', text),
-                Line::Keep(text) => (' ', text),
-                Line::Drop(text) => ('-', text),
-                Line::Add(text) => ('+', text),
+                HunkLine::Keep(text) if hunk.unsigned.contains(&at) => ('?', text),
+                HunkLine::Keep(text) => (' ', text),
+                HunkLine::Drop(text) => ('-', text),
+                HunkLine::Add(text) => ('+', text),
             };
             write!(out, " [{sign}{text}]").unwrap();
         }

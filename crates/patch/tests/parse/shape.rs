@@ -2,7 +2,7 @@
 
 use crate::{tell, tell_as};
 use insta::assert_snapshot;
-use toolgate_patch::{Format, Syntax, parse};
+use toolgate_patch::{PatchTextFormat, PatchSyntaxError, parse};
 
 const ENVELOPE: &str = "*** Begin Patch\n*** Delete File: a\n*** End Patch\n";
 const UNIFIED: &str = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n";
@@ -12,14 +12,14 @@ const FILES: &str = r#"{"files": [{"path": "f", "content": "x"}]}"#;
 #[test]
 fn each_shape_is_known() {
     let texts = [ENVELOPE, UNIFIED, REPLACE, FILES];
-    for (text, format) in texts.into_iter().zip(Format::ALL) {
+    for (text, format) in texts.into_iter().zip(PatchTextFormat::ALL) {
         assert_eq!(tell(text), tell_as(format, text), "{format}");
         assert_eq!(
             tell(&format!("```\n{text}\n```\n")).lines().count(),
             tell(text).lines().count(),
             "{format}"
         );
-        for other in Format::ALL.into_iter().filter(|other| *other != format) {
+        for other in PatchTextFormat::ALL.into_iter().filter(|other| *other != format) {
             assert!(
                 tell_as(other, text).starts_with("line 1: "),
                 "{format} as {other}: {}",
@@ -31,12 +31,12 @@ fn each_shape_is_known() {
 
 #[test]
 fn another_format_than_asked_for_is_refused() {
-    assert_snapshot!(tell_as(Format::Replace, ENVELOPE), @"line 1: the patch is to be `replace` and looks like `envelope`; write it as it is asked for, or ask for the other format");
-    assert_snapshot!(tell_as(Format::Files, REPLACE), @"line 1: the patch is to be `files` and looks like `replace`; write it as it is asked for, or ask for the other format");
-    assert_snapshot!(tell_as(Format::Envelope, FILES), @"line 1: the patch is to be `envelope` and looks like `files`; write it as it is asked for, or ask for the other format");
-    assert_snapshot!(tell_as(Format::Envelope, UNIFIED), @"line 1: the patch begins with `--- a/f`; put `*** Begin Patch` on the first line and say nothing before it");
-    assert_snapshot!(tell_as(Format::Unified, ENVELOPE), @"line 1: the diff names no file; name the file with `--- a/path` and `+++ b/path`");
-    assert_snapshot!(tell_as(Format::Envelope, r#"{"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}"#), @"2: delete a");
+    assert_snapshot!(tell_as(PatchTextFormat::Replace, ENVELOPE), @"line 1: the patch is to be `replace` and looks like `envelope`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(PatchTextFormat::Files, REPLACE), @"line 1: the patch is to be `files` and looks like `replace`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(PatchTextFormat::Envelope, FILES), @"line 1: the patch is to be `envelope` and looks like `files`; write it as it is asked for, or ask for the other format");
+    assert_snapshot!(tell_as(PatchTextFormat::Envelope, UNIFIED), @"line 1: the patch begins with `--- a/f`; put `*** Begin Patch` on the first line and say nothing before it");
+    assert_snapshot!(tell_as(PatchTextFormat::Unified, ENVELOPE), @"line 1: the diff names no file; name the file with `--- a/path` and `+++ b/path`");
+    assert_snapshot!(tell_as(PatchTextFormat::Envelope, r#"{"input": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}"#), @"2: delete a");
 }
 
 #[test]
@@ -51,16 +51,16 @@ fn no_patch_at_all_is_said() {
 
 #[test]
 fn formats_have_names() {
-    for format in Format::ALL {
+    for format in PatchTextFormat::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
-    assert_snapshot!("diff".parse::<Format>().unwrap_err(), @"`diff` is no format; take envelope, unified, replace or files");
+    assert_snapshot!("diff".parse::<PatchTextFormat>().unwrap_err(), @"`diff` is no format; take envelope, unified, replace or files");
 }
 
 #[test]
 fn a_text_that_is_too_long_is_refused() {
     let long = format!("*** Begin Patch\n*** Add File: a\n+{}\n*** End Patch\n", "x".repeat(64 << 20));
-    let Syntax { line, what, hint } = parse(&long).unwrap_err();
+    let PatchSyntaxError { line, what, hint } = parse(&long).unwrap_err();
     assert_eq!(line, 1);
     assert_snapshot!(format!("{what}; {hint}"), @"the patch has 67108912 bytes, and 67108864 can be read; send it in several parts");
 }

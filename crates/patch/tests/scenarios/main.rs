@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use toolgate_patch::{Disk, Plan, parse};
+use toolgate_patch::{DiskTree, PatchPlan, parse};
 
 /// Files by name; a name that ends with `/` is a directory.
-type Files = &'static [(&'static str, &'static str)];
+type ScenarioFiles = &'static [(&'static str, &'static str)];
 
 /// A scenario: its topic, the patch, and the tree before and after.
-struct Scenario {
+struct PatchScenario {
     name: &'static str,
     patch: &'static str,
-    before: Files,
-    after: Files,
+    before: ScenarioFiles,
+    after: ScenarioFiles,
 }
 
-impl Scenario {
+impl PatchScenario {
     /// Parses, plans and commits the patch as the tool does. Returns true if it was applied.
     fn run(&self) -> bool {
         let temp = tempfile::tempdir().unwrap();
@@ -51,9 +51,9 @@ impl Scenario {
 }
 
 fn apply(root: &Path, patch: &str, records: &Path) -> bool {
-    let disk = Disk::at(root).unwrap();
+    let disk = DiskTree::at(root).unwrap();
     let Ok(patch) = parse(patch) else { return false };
-    let Ok(plan) = Plan::of(&patch, &disk) else { return false };
+    let Ok(plan) = PatchPlan::of(&patch, &disk) else { return false };
     disk.commit(&plan.steps(), records).is_ok()
 }
 

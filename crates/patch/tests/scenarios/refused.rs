@@ -1,11 +1,11 @@
 //! Scenarios that must leave the tree unchanged.
 
-use super::{Files, Scenario};
+use super::{ScenarioFiles, PatchScenario};
 
-const KEPT: Files = &[("a.txt", "one\ntwo\n")];
+const KEPT: ScenarioFiles = &[("a.txt", "one\ntwo\n")];
 
 /// Patches and trees, with the peer's numbers.
-const ROWS: &[(&str, &str, Files)] = &[
+const ROWS: &[(&str, &str, ScenarioFiles)] = &[
     ("005 an empty patch", "*** Begin Patch\n*** End Patch\n", KEPT),
     (
         "006 lines that are not there",
@@ -43,6 +43,6 @@ const ROWS: &[(&str, &str, Files)] = &[
 #[test]
 fn nothing_changes() {
     for (name, patch, tree) in ROWS {
-        assert!(!Scenario { name, patch, before: tree, after: tree }.run(), "{name}");
+        assert!(!PatchScenario { name, patch, before: tree, after: tree }.run(), "{name}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
-use patch::{Content, diff};
+use patch::{FileContent, diff};
 
 use super::TurnDiff;
 use super::seen::{Changed, File, Reach};
@@ -50,9 +50,9 @@ fn read_since(was: &File, is: &File) -> File {
 }
 
 impl File {
-    fn content(&self) -> Option<Content> {
+    fn content(&self) -> Option<FileContent> {
         let executable = self.stat.executable && !self.is_link();
-        Some(Content { bytes: self.bytes.as_ref()?.to_vec().into(), executable })
+        Some(FileContent { bytes: self.bytes.as_ref()?.to_vec().into(), executable })
     }
 }
 

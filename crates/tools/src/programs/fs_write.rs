@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use patch::{Put, Step};
+use patch::{NewFile, CommitStep};
 use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,8 +52,8 @@ impl ToolHandler for FsWrite {
                 return Ok(ToolOutput::failure(format!("`{}` is there already", args.path)));
             }
             let size = bytes.len();
-            let put = Some(Put { bytes: Arc::new(bytes), executable: None, like: None });
-            let step = Step { path: real.clone(), found, put };
+            let put = Some(NewFile { bytes: Arc::new(bytes), executable: None, like: None });
+            let step = CommitStep { path: real.clone(), found, put };
             if let Some(why) = lays_out_git(std::slice::from_ref(&step), &permit, &place.cwd) {
                 return Ok(ToolOutput::failure(why));
             }

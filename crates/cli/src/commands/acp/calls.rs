@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use toolgate::patch::{self, Action, Patch};
+use toolgate::patch::{self, EditAction, ParsedPatch};
 use toolgate::{Item, Place, ToolCall, ToolOutput, ToolPayload};
 
 use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, fenced};
@@ -86,7 +86,7 @@ pub(super) fn kind(call: &ToolCall) -> ToolCallKind {
 /// Returns `ToolCallKind::Delete` for a patch that only deletes files, else `ToolCallKind::Edit`.
 fn edit(call: &ToolCall) -> ToolCallKind {
     let takes_away =
-        |patch: &Patch| patch.edits.iter().all(|edit| matches!(edit.action, Action::Delete { .. }));
+        |patch: &ParsedPatch| patch.edits.iter().all(|edit| matches!(edit.action, EditAction::Delete { .. }));
     match patch::parse(&call.payload.arguments()) {
         Ok(patch) if takes_away(&patch) => ToolCallKind::Delete,
         Ok(_) | Err(_) => ToolCallKind::Edit,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use toolgate::fs::{ConfinedFs, FsError, FileKind};
-use toolgate::patch::{self, Change, Content, Memory, Plan};
+use toolgate::patch::{self, FileChange, FileContent, MemoryTree, PatchPlan};
 use toolgate::{Gate, Intent, Place, PlannedCall, Verdict};
 
 use super::protocol::EditorFileDiff;
@@ -43,7 +43,7 @@ impl PatchPreview {
                 FileBefore::Unknown => return None,
             }
         }
-        let plan = Plan::of(&patch, &Memory::of(files)).ok()?;
+        let plan = PatchPlan::of(&patch, &MemoryTree::of(files)).ok()?;
         let diffs = plan.changes.iter().map(|change| diff(change, call.place));
         let diffs: Vec<EditorFileDiff> = diffs.collect::<Option<_>>()?;
         let bytes: usize = diffs.iter().map(|diff| diff.new_text.len()).sum();
@@ -55,8 +55,8 @@ fn located(place: &Place, path: &str) -> Option<PathBuf> {
     place.path("input", path).ok()
 }
 
-fn diff(change: &Change, place: &Place) -> Option<EditorFileDiff> {
-    let text = |content: &Content| String::from_utf8(content.bytes.to_vec()).ok();
+fn diff(change: &FileChange, place: &Place) -> Option<EditorFileDiff> {
+    let text = |content: &FileContent| String::from_utf8(content.bytes.to_vec()).ok();
     let old_text = change.before.as_ref().map(text).map_or(Some(None), |text| text.map(Some))?;
     let new_text = change.after.as_ref().map_or_else(|| Some(String::new()), text)?;
     Some(EditorFileDiff { path: located(place, &change.path)?, old_text, new_text })

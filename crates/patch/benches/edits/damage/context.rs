@@ -1,7 +1,7 @@
 //! Damage: context that differs from the file, because the file was edited or the patch is careless.
 
-use crate::chance::Chance;
-use crate::draft::{Cell, Draft, Ending, Goal, Part, Said, Sign, There, indent};
+use crate::chance::CaseRandom;
+use crate::draft::{DraftLine, CaseDraft, DraftLineEnd, CaseGoal, DraftHunk, PatchLine, LineSign, LinePresence, indent};
 use crate::evidence::plain;
 
 /// Words for reworded lines.
@@ -21,13 +21,13 @@ const LINES: &[&str] = &[
 
 /// The share of a line that is reworded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Much {
+enum RewordAmount {
     Word,
     Half,
 }
 
 /// Rewords a line, if it has words.
-fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
+fn reword(line: &str, much: RewordAmount, chance: &mut CaseRandom) -> Option<String> {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     let mut pieces: Vec<String> = Vec::new();
     for char in line.chars() {
@@ -38,8 +38,8 @@ fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
     }
     let words: Vec<usize> = (0..pieces.len()).filter(|at| pieces[*at].len() > 2).collect();
     let changes = match much {
-        Much::Word => 1,
-        Much::Half => words.len().div_ceil(2),
+        RewordAmount::Word => 1,
+        RewordAmount::Half => words.len().div_ceil(2),
     };
     for _ in 0..changes {
         let at = chance.of_these(&words)?;
@@ -54,40 +54,40 @@ fn reword(line: &str, much: Much, chance: &mut Chance) -> Option<String> {
 }
 
 /// Picks a hunk and one of its context lines.
-fn context_line(draft: &Draft, chance: &mut Chance) -> Option<(usize, usize)> {
+fn context_line(draft: &CaseDraft, chance: &mut CaseRandom) -> Option<(usize, usize)> {
     let part = chance.below(draft.parts.len());
-    Some((part, chance.of_these(&draft.parts[part].telling(Sign::Keep))?))
+    Some((part, chance.of_these(&draft.parts[part].telling(LineSign::Keep))?))
 }
 
 /// Returns true if the line at `at` is the only neighbour of added lines.
-fn is_only_neighbour(part: &Part, at: usize) -> bool {
-    let is_add = |at: usize| part.lines.get(at).is_some_and(|said| said.sign == Sign::Add);
-    let after = is_add(at + 1) && part.lines[at + 1..].iter().all(|said| said.sign == Sign::Add);
-    let before = at > 0 && is_add(at - 1) && part.lines[..at].iter().all(|said| said.sign == Sign::Add);
+fn is_only_neighbour(part: &DraftHunk, at: usize) -> bool {
+    let is_add = |at: usize| part.lines.get(at).is_some_and(|said| said.sign == LineSign::Add);
+    let after = is_add(at + 1) && part.lines[at + 1..].iter().all(|said| said.sign == LineSign::Add);
+    let before = at > 0 && is_add(at - 1) && part.lines[..at].iter().all(|said| said.sign == LineSign::Add);
     after || before
 }
 
-fn how_much(chance: &mut Chance) -> Much {
-    if chance.once_in(5) { Much::Half } else { Much::Word }
+fn how_much(chance: &mut CaseRandom) -> RewordAmount {
+    if chance.once_in(5) { RewordAmount::Half } else { RewordAmount::Word }
 }
 
 /// Edits a context line in the file.
-pub(crate) fn edited(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn edited(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
-    draft.doubt |= much == Much::Half && is_only_neighbour(&draft.parts[part], at);
+    draft.doubt |= much == RewordAmount::Half && is_only_neighbour(&draft.parts[part], at);
     let Some(id) = draft.parts[part].lines[at].cell else { return false };
-    let Some(cell) = draft.cell_mut(id).filter(|cell| cell.there == There::Both) else { return false };
+    let Some(cell) = draft.cell_mut(id).filter(|cell| cell.there == LinePresence::Both) else { return false };
     let Some(text) = reword(&cell.text, much, chance) else { return false };
     cell.text = text;
     true
 }
 
 /// Rewords a context line of the patch.
-pub(crate) fn stale(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn stale(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let much = how_much(chance);
-    draft.doubt |= much == Much::Half && is_only_neighbour(&draft.parts[part], at);
+    draft.doubt |= much == RewordAmount::Half && is_only_neighbour(&draft.parts[part], at);
     let said = &mut draft.parts[part].lines[at];
     let Some(text) = reword(&said.text, much, chance) else { return false };
     said.text = text;
@@ -95,26 +95,26 @@ pub(crate) fn stale(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Rewords a removed line of the patch, so that it is unclear whether the file's line is to be removed.
-pub(crate) fn stale_drop(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn stale_drop(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
-    let Some(at) = chance.of_these(&part.telling(Sign::Drop)) else { return false };
+    let Some(at) = chance.of_these(&part.telling(LineSign::Drop)) else { return false };
     let much = how_much(chance);
     let Some(text) = reword(&part.lines[at].text, much, chance) else { return false };
     if part.lines.iter().any(|said| plain(&said.text) == plain(&text)) {
         return false;
     }
     part.lines[at].text = text;
-    draft.goal = Goal::Refused;
+    draft.goal = CaseGoal::Refused;
     true
 }
 
 /// Inserts lines among the context in the file.
-pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn inserted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &draft.parts[part];
-    let old: Vec<usize> = (0..part.lines.len()).filter(|at| part.lines[*at].sign != Sign::Add).collect();
-    let is_keep = |at: usize| part.lines[at].sign == Sign::Keep;
+    let old: Vec<usize> = (0..part.lines.len()).filter(|at| part.lines[*at].sign != LineSign::Add).collect();
+    let is_keep = |at: usize| part.lines[at].sign == LineSign::Keep;
     let gaps: Vec<(usize, usize)> = old
         .windows(2)
         .map(|pair| (pair[0], pair[1]))
@@ -126,32 +126,32 @@ pub(crate) fn inserted(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some(id) = part.lines[below].cell else { return false };
     let Some(at) = draft.cells.iter().position(|cell| cell.id == id) else { return false };
     let blanks = indent(&draft.cells[at].text).to_owned();
-    let ending = if draft.cells[at].ending == Ending::Windows { Ending::Windows } else { Ending::Unix };
+    let ending = if draft.cells[at].ending == DraftLineEnd::Windows { DraftLineEnd::Windows } else { DraftLineEnd::Unix };
     for _ in 0..=usize::from(chance.once_in(3)) {
         let text = blanks.clone() + chance.of_these(LINES).unwrap_or("x();");
-        draft.cells.insert(at, Cell { id: draft.fresh(), text, there: There::Both, ending });
+        draft.cells.insert(at, DraftLine { id: draft.fresh(), text, there: LinePresence::Both, ending });
     }
     draft.doubt |= doubt;
     true
 }
 
 /// Deletes a context line from the file.
-pub(crate) fn deleted(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn deleted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     draft.doubt |= is_only_neighbour(&draft.parts[part], at);
     let id = draft.parts[part].lines[at].cell;
     let before = draft.cells.len();
-    draft.cells.retain(|cell| Some(cell.id) != id || cell.there != There::Both);
+    draft.cells.retain(|cell| Some(cell.id) != id || cell.there != LinePresence::Both);
     draft.cells.len() < before
 }
 
 /// Reduces the context to at most one line on at least one side.
-pub(crate) fn truncated(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn truncated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let sides = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (1, 3), (3, 1), (0, 0)];
     let (above, below) = chance.of_these(&sides).unwrap_or((1, 1));
     let mut changed = false;
     for part in &mut draft.parts {
-        let is_change = |said: &Said| said.sign != Sign::Keep;
+        let is_change = |said: &PatchLine| said.sign != LineSign::Keep;
         let first = part.lines.iter().position(is_change).unwrap_or(0);
         let last = part.lines.iter().rposition(is_change).unwrap_or(0);
         let (start, end) = (first.saturating_sub(above), (last + 1 + below).min(part.lines.len()));
@@ -165,7 +165,7 @@ pub(crate) fn truncated(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Truncates a context line.
-pub(crate) fn cut_off(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn cut_off(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let Some((part, at)) = context_line(draft, chance) else { return false };
     let said = &mut draft.parts[part].lines[at];
     let depth = indent(&said.text).len();
@@ -181,13 +181,13 @@ pub(crate) fn cut_off(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Replaces context lines by `...`.
-pub(crate) fn elided(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn elided(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for at in 0..part.lines.len() {
         match runs.last_mut() {
-            _ if part.lines[at].sign != Sign::Keep => {}
+            _ if part.lines[at].sign != LineSign::Keep => {}
             Some((_, end)) if *end == at => *end += 1,
             _ => runs.push((at, at + 1)),
         }
@@ -201,6 +201,6 @@ pub(crate) fn elided(draft: &mut Draft, chance: &mut Chance) -> bool {
     let Some((start, end)) = chance.of_these(&runs) else { return false };
     let mark = chance.of_these(&["...", "// ...", "…"]).unwrap_or("...");
     let text = indent(&part.lines[start].text).to_owned() + mark;
-    part.lines.splice(start..end, [Said { sign: Sign::Keep, text, cell: None }]);
+    part.lines.splice(start..end, [PatchLine { sign: LineSign::Keep, text, cell: None }]);
     true
 }

@@ -1,18 +1,18 @@
 //! Damage: indentation that differs from the file's.
 
-use crate::chance::Chance;
-use crate::draft::{Draft, Part, Said, Sign, indent};
+use crate::chance::CaseRandom;
+use crate::draft::{CaseDraft, DraftHunk, PatchLine, LineSign, indent};
 
-fn is_blank(said: &Said) -> bool {
+fn is_blank(said: &PatchLine) -> bool {
     said.text.trim().is_empty()
 }
 
-fn lines(draft: &mut Draft) -> impl Iterator<Item = &mut Said> {
+fn lines(draft: &mut CaseDraft) -> impl Iterator<Item = &mut PatchLine> {
     draft.parts.iter_mut().flat_map(|part| &mut part.lines).filter(|said| !is_blank(said))
 }
 
 /// Indents every line of the patch too much or too little, by the same amount.
-pub(crate) fn shifted(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn shifted(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let tabs = lines(draft).filter(|said| said.text.starts_with('\t')).count();
     let spaces = lines(draft).filter(|said| said.text.starts_with(' ')).count();
     let by = if tabs > spaces { "\t".to_owned() } else { " ".repeat(1 << chance.below(4)) };
@@ -28,10 +28,10 @@ pub(crate) fn shifted(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Indents one context line too much or too little.
-pub(crate) fn one_line(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn one_line(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let part = &mut draft.parts[part];
-    let Some(at) = chance.of_these(&part.telling(Sign::Keep)) else { return false };
+    let Some(at) = chance.of_these(&part.telling(LineSign::Keep)) else { return false };
     let text = &part.lines[at].text;
     let by = 1 << chance.below(3);
     let text = match chance.once_in(2) {
@@ -46,7 +46,7 @@ pub(crate) fn one_line(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Indents the patch with tabs for a file with spaces.
-pub(crate) fn tabs(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn tabs(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let width = if chance.once_in(4) { 2 } else { 4 };
     if lines(draft).any(|said| indent(&said.text).contains('\t')) {
         return false;
@@ -60,17 +60,17 @@ pub(crate) fn tabs(draft: &mut Draft, chance: &mut Chance) -> bool {
     }
     // Without an old line as evidence, the tabs of an added line may be meant literally.
     let lines = || draft.parts.iter().flat_map(|part| &part.lines).filter(|said| said.text.starts_with('\t'));
-    let shown = lines().any(|said| said.sign != Sign::Add);
+    let shown = lines().any(|said| said.sign != LineSign::Add);
     changed > 0 && shown
 }
 
 /// Indents the patch with spaces for a file with tabs.
-pub(crate) fn spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let width = chance.of_these(&[2, 4, 4, 8]).unwrap_or(4);
-    let tabbed = |said: &Said| said.text.starts_with('\t');
-    let pure = |said: &Said| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
+    let tabbed = |said: &PatchLine| said.text.starts_with('\t');
+    let pure = |said: &PatchLine| tabbed(said) && indent(&said.text).bytes().all(|byte| byte == b'\t');
     // Only a line indented purely with tabs shows the width of a tab.
-    if !draft.parts.iter().flat_map(Part::old).any(pure) {
+    if !draft.parts.iter().flat_map(DraftHunk::old).any(pure) {
         return false;
     }
     let (mut doubt, mut changed) = (false, 0);
@@ -81,7 +81,7 @@ pub(crate) fn spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
             let rest = blanks.len() - tabs;
             // The file's own spaces could not be told from converted tabs.
             if rest >= width || blanks[tabs..].contains('\t') {
-                if said.sign == Sign::Add {
+                if said.sign == LineSign::Add {
                     return false;
                 }
                 doubt = true;

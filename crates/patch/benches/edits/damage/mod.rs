@@ -8,37 +8,37 @@ mod order;
 mod places;
 mod spelling;
 
-use crate::chance::Chance;
-use crate::draft::{Draft, Format, Goal};
+use crate::chance::CaseRandom;
+use crate::draft::{CaseDraft, DraftFormat, CaseGoal};
 
 /// Applies the damage to a case. Returns false if the case offers no opportunity for it.
-type Harm = fn(&mut Draft, &mut Chance) -> bool;
+type DamageFn = fn(&mut CaseDraft, &mut CaseRandom) -> bool;
 
 /// A kind of damage.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct DamageKind {
     pub(crate) name: &'static str,
-    pub(crate) formats: &'static [Format],
-    pub(crate) harm: Harm,
+    pub(crate) formats: &'static [DraftFormat],
+    pub(crate) harm: DamageFn,
     /// The relative number of its cases.
     pub(crate) share: usize,
 }
 
-const ALL: &[Format] = &[Format::Envelope, Format::Unified, Format::Replace];
-const HUNKS: &[Format] = &[Format::Envelope, Format::Unified];
-const ENVELOPE: &[Format] = &[Format::Envelope];
-const UNIFIED: &[Format] = &[Format::Unified];
+const ALL: &[DraftFormat] = &[DraftFormat::Envelope, DraftFormat::Unified, DraftFormat::Replace];
+const HUNKS: &[DraftFormat] = &[DraftFormat::Envelope, DraftFormat::Unified];
+const ENVELOPE: &[DraftFormat] = &[DraftFormat::Envelope];
+const UNIFIED: &[DraftFormat] = &[DraftFormat::Unified];
 
 /// The name of the kind without damage.
 pub(crate) const NONE: &str = "none";
 
-const fn kind(name: &'static str, formats: &'static [Format], harm: Harm) -> Kind {
-    Kind { name, formats, harm, share: 1 }
+const fn kind(name: &'static str, formats: &'static [DraftFormat], harm: DamageFn) -> DamageKind {
+    DamageKind { name, formats, harm, share: 1 }
 }
 
 /// All kinds.
-pub(crate) const KINDS: &[Kind] = &[
-    Kind { share: 4, ..kind(NONE, ALL, |_, _| true) },
+pub(crate) const KINDS: &[DamageKind] = &[
+    DamageKind { share: 4, ..kind(NONE, ALL, |_, _| true) },
     kind("indent: all lines shifted", ALL, indent::shifted),
     kind("indent: one context line", ALL, indent::one_line),
     kind("indent: tabs for spaces", ALL, indent::tabs),
@@ -81,13 +81,13 @@ pub(crate) const KINDS: &[Kind] = &[
     kind("hunks: second as if first were applied", HUNKS, order::second_after_first),
     kind("hunks: second repeats lines of first", HUNKS, order::second_before_first),
     kind("hunks: first is applied already", HUNKS, order::partly_applied),
-    Kind { share: 2, ..kind("two damages at once", ALL, two) },
-    Kind { share: 2, ..kind("already applied", ALL, order::applied) },
-    Kind { share: 2, ..kind("a line to remove is not in the file", ALL, context::stale_drop) },
+    DamageKind { share: 2, ..kind("two damages at once", ALL, two) },
+    DamageKind { share: 2, ..kind("already applied", ALL, order::applied) },
+    DamageKind { share: 2, ..kind("a line to remove is not in the file", ALL, context::stale_drop) },
 ];
 
 /// Kinds that can be combined.
-const MIXABLE: &[Harm] = &[
+const MIXABLE: &[DamageFn] = &[
     indent::shifted,
     indent::one_line,
     blanks::dropped,
@@ -109,9 +109,9 @@ const MIXABLE: &[Harm] = &[
     endings::tight,
 ];
 
-fn two(draft: &mut Draft, chance: &mut Chance) -> bool {
+fn two(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let first = chance.below(MIXABLE.len());
     let second = (first + 1 + chance.below(MIXABLE.len() - 1)) % MIXABLE.len();
     let done = MIXABLE[first](draft, chance) && MIXABLE[second](draft, chance);
-    done && draft.goal == Goal::Lands
+    done && draft.goal == CaseGoal::Lands
 }

@@ -1,13 +1,13 @@
 //! Damage: hunks that depend on each other, and patches that were already applied.
 
-use crate::chance::Chance;
-use crate::draft::{Draft, Format, Goal, Numbers, Part, Said, Sign, There};
+use crate::chance::CaseRandom;
+use crate::draft::{CaseDraft, DraftFormat, CaseGoal, HunkNumbers, DraftHunk, PatchLine, LineSign, LinePresence};
 
 /// The number of context lines of the second of two hunks.
 const AROUND: usize = 3;
 
 /// Changes the order of the hunks.
-pub(crate) fn shuffled(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn shuffled(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let count = draft.parts.len();
     if count < 2 {
         return false;
@@ -19,42 +19,42 @@ pub(crate) fn shuffled(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Gives a second hunk the new lines of the first as context.
-pub(crate) fn second_after_first(draft: &mut Draft, _: &mut Chance) -> bool {
-    split(draft, Sign::Drop)
+pub(crate) fn second_after_first(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+    split(draft, LineSign::Drop)
 }
 
 /// Gives a second hunk the removed lines of the first as context.
-pub(crate) fn second_before_first(draft: &mut Draft, _: &mut Chance) -> bool {
-    split(draft, Sign::Add)
+pub(crate) fn second_before_first(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
+    split(draft, LineSign::Add)
 }
 
 /// Splits a hunk in two. The second has those lines of the first as context whose sign is not `without`.
-fn split(draft: &mut Draft, without: Sign) -> bool {
+fn split(draft: &mut CaseDraft, without: LineSign) -> bool {
     let Some((at, start)) =
         (0..draft.parts.len()).find_map(|at| Some((at, seam(&draft.parts[at], without)?)))
     else {
         return false;
     };
     let part = draft.parts[at].clone();
-    let run = part.lines[..start].iter().rev().take_while(|said| said.sign == Sign::Keep).count();
+    let run = part.lines[..start].iter().rev().take_while(|said| said.sign == LineSign::Keep).count();
     let first = part.lines[..start].to_vec();
-    let before: Vec<Said> = part.lines[..start]
+    let before: Vec<PatchLine> = part.lines[..start]
         .iter()
         .filter(|said| said.sign != without)
-        .map(|said| Said { sign: Sign::Keep, ..said.clone() })
+        .map(|said| PatchLine { sign: LineSign::Keep, ..said.clone() })
         .collect();
     let shared = before.len().saturating_sub(AROUND.max(run + 1));
-    let second: Vec<Said> =
+    let second: Vec<PatchLine> =
         before[shared..].iter().cloned().chain(part.lines[start..].iter().cloned()).collect();
-    let numbers = if draft.manner.format == Format::Unified { Numbers::Missing } else { Numbers::Right };
-    draft.parts[at] = Part { lines: first, ..part.clone() };
-    draft.parts.insert(at + 1, Part { lines: second, numbers, ..part });
+    let numbers = if draft.manner.format == DraftFormat::Unified { HunkNumbers::Missing } else { HunkNumbers::Right };
+    draft.parts[at] = DraftHunk { lines: first, ..part.clone() };
+    draft.parts.insert(at + 1, DraftHunk { lines: second, numbers, ..part });
     true
 }
 
 /// Returns the start of a hunk's second change, if the first is near and has lines whose sign is not `without`.
-fn seam(part: &Part, without: Sign) -> Option<usize> {
-    let is_keep = |at: &usize| part.lines[*at].sign == Sign::Keep;
+fn seam(part: &DraftHunk, without: LineSign) -> Option<usize> {
+    let is_keep = |at: &usize| part.lines[*at].sign == LineSign::Keep;
     let first = (0..part.lines.len()).find(|at| !is_keep(at))?;
     let run = (first..part.lines.len()).find(is_keep)?;
     let second = (run..part.lines.len()).find(|at| !is_keep(at))?;
@@ -63,24 +63,24 @@ fn seam(part: &Part, without: Sign) -> Option<usize> {
 }
 
 /// Applies a hunk to the file.
-fn apply(draft: &mut Draft, part: usize) {
+fn apply(draft: &mut CaseDraft, part: usize) {
     let lines = draft.parts[part].lines.clone();
     for said in lines {
         match (said.sign, said.cell) {
-            (Sign::Drop, Some(id)) => draft.cells.retain(|cell| cell.id != id),
-            (Sign::Add, Some(id)) => {
+            (LineSign::Drop, Some(id)) => draft.cells.retain(|cell| cell.id != id),
+            (LineSign::Add, Some(id)) => {
                 if let Some(cell) = draft.cell_mut(id) {
-                    cell.there = There::Both;
+                    cell.there = LinePresence::Both;
                 }
             }
-            (Sign::Keep, _) | (_, None) => {}
+            (LineSign::Keep, _) | (_, None) => {}
         }
     }
     draft.parts[part].done = true;
 }
 
 /// Applies the first of several hunks beforehand.
-pub(crate) fn partly_applied(draft: &mut Draft, _: &mut Chance) -> bool {
+pub(crate) fn partly_applied(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     if draft.parts.len() < 2 {
         return false;
     }
@@ -89,10 +89,10 @@ pub(crate) fn partly_applied(draft: &mut Draft, _: &mut Chance) -> bool {
 }
 
 /// Applies the whole patch beforehand.
-pub(crate) fn applied(draft: &mut Draft, _: &mut Chance) -> bool {
+pub(crate) fn applied(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     for part in 0..draft.parts.len() {
         apply(draft, part);
     }
-    draft.goal = Goal::Already;
+    draft.goal = CaseGoal::Already;
     true
 }

@@ -1,7 +1,7 @@
 //! Damage to the location of a hunk: wrong headers and line numbers, and duplicated lines.
 
-use crate::chance::Chance;
-use crate::draft::{Cell, Draft, Format, Numbers, There, indent, is_telling};
+use crate::chance::CaseRandom;
+use crate::draft::{DraftLine, CaseDraft, DraftFormat, HunkNumbers, LinePresence, indent, is_telling};
 use crate::evidence::block_end;
 use crate::headers::{as_git, as_model};
 use crate::patches::enclosing;
@@ -19,7 +19,7 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// Uses a header that is not in the file.
-pub(crate) fn unknown_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn unknown_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let header = chance.of_these(UNKNOWN).unwrap_or("fn nobody() {");
     for part in &mut draft.parts {
         part.headers = vec![header.to_owned()];
@@ -28,8 +28,8 @@ pub(crate) fn unknown_header(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Swaps or drops letters of the header.
-pub(crate) fn misspelt_header(draft: &mut Draft, chance: &mut Chance) -> bool {
-    if draft.manner.format != Format::Envelope {
+pub(crate) fn misspelt_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+    if draft.manner.format != DraftFormat::Envelope {
         return false;
     }
     let at = chance.below(draft.parts.len());
@@ -55,7 +55,7 @@ pub(crate) fn misspelt_header(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Uses the header of another block in the file.
-pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn other_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let at = chance.below(draft.parts.len());
     let part = &draft.parts[at];
     let rows = draft.rows();
@@ -75,19 +75,19 @@ pub(crate) fn other_header(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Uses the nearest definition above as git writes it. Its block may have ended.
-pub(crate) fn git_header(draft: &mut Draft, _: &mut Chance) -> bool {
+pub(crate) fn git_header(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_git(draft, part)).collect();
     give(draft, headers)
 }
 
 /// Uses the nearest definition above as models write it.
-pub(crate) fn model_header(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn model_header(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let headers: Vec<Option<String>> = draft.parts.iter().map(|part| as_model(draft, part, chance)).collect();
     give(draft, headers)
 }
 
 /// Sets the header of each hunk. Returns false if there is none at all.
-fn give(draft: &mut Draft, headers: Vec<Option<String>>) -> bool {
+fn give(draft: &mut CaseDraft, headers: Vec<Option<String>>) -> bool {
     let some = headers.iter().any(Option::is_some);
     for (part, header) in draft.parts.iter_mut().zip(headers) {
         part.headers = header.into_iter().collect();
@@ -96,7 +96,7 @@ fn give(draft: &mut Draft, headers: Vec<Option<String>>) -> bool {
 }
 
 /// Duplicates a hunk's lines further down, and uses the nearest definition above as its header.
-pub(crate) fn duplicated_below(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn duplicated_below(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let Some(header) = as_model(draft, &draft.parts[part], chance) else { return false };
     let Some(region) = region(draft, part) else { return false };
@@ -111,55 +111,55 @@ pub(crate) fn duplicated_below(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Makes the line numbers wrong.
-pub(crate) fn wrong_numbers(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn wrong_numbers(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let drift = 1 + chance.below(60).cast_signed();
     let drift = if chance.once_in(2) { -drift } else { drift };
     let same = chance.once_in(2);
     for part in &mut draft.parts {
-        part.numbers = Numbers::Off(if same { drift } else { 1 + chance.below(300).cast_signed() });
+        part.numbers = HunkNumbers::Off(if same { drift } else { 1 + chance.below(300).cast_signed() });
     }
     true
 }
 
 /// Makes the line counts wrong.
-pub(crate) fn wrong_counts(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn wrong_counts(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     for part in &mut draft.parts {
-        part.numbers = Numbers::Miscounted(1 + chance.below(4));
+        part.numbers = HunkNumbers::Miscounted(1 + chance.below(4));
     }
     true
 }
 
 /// Removes the line numbers.
-pub(crate) fn no_numbers(draft: &mut Draft, _: &mut Chance) -> bool {
+pub(crate) fn no_numbers(draft: &mut CaseDraft, _: &mut CaseRandom) -> bool {
     for part in &mut draft.parts {
-        part.numbers = Numbers::Missing;
+        part.numbers = HunkNumbers::Missing;
     }
     true
 }
 
 /// Returns the first and last row that a hunk names.
-fn region(draft: &Draft, part: usize) -> Option<(usize, usize)> {
+fn region(draft: &CaseDraft, part: usize) -> Option<(usize, usize)> {
     let mut rows = draft.parts[part].old().filter_map(|said| draft.row(said.cell?));
     let first = rows.next()?;
     Some((first, rows.last().unwrap_or(first)))
 }
 
 /// Copies the rows from `first` to `last` before the row at `to`. `edit` may change the first line of the copy.
-fn copy(draft: &mut Draft, (first, last): (usize, usize), to: usize, edit: impl Fn(&str) -> String) {
+fn copy(draft: &mut CaseDraft, (first, last): (usize, usize), to: usize, edit: impl Fn(&str) -> String) {
     let fresh = draft.fresh();
     let rows = draft.rows();
     let copied = rows[first..=last].iter().enumerate().map(|(at, cell)| {
         let text = if at == 0 { edit(&cell.text) } else { cell.text.clone() };
-        Cell { id: fresh + at, text, there: There::Both, ending: cell.ending }
+        DraftLine { id: fresh + at, text, there: LinePresence::Both, ending: cell.ending }
     });
-    let copied: Vec<Cell> = copied.collect();
+    let copied: Vec<DraftLine> = copied.collect();
     let before = rows.get(to).map(|cell| cell.id);
     let at = draft.cells.iter().position(|cell| Some(cell.id) == before).unwrap_or(draft.cells.len());
     draft.cells.splice(at..at, copied);
 }
 
 /// Returns the rows that are far enough from every hunk.
-fn far(draft: &Draft) -> Vec<usize> {
+fn far(draft: &CaseDraft) -> Vec<usize> {
     let regions: Vec<(usize, usize)> =
         (0..draft.parts.len()).filter_map(|part| region(draft, part)).collect();
     let is_far = |at: &usize| regions.iter().all(|(first, last)| at + APART <= *first || *at > last + APART);
@@ -167,19 +167,19 @@ fn far(draft: &Draft) -> Vec<usize> {
 }
 
 /// Duplicates a hunk's lines in the file.
-pub(crate) fn duplicated(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn duplicated(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some(to)) = (region(draft, part), chance.of_these(&far(draft))) else { return false };
     draft.parts[part].headers.clear();
     if chance.once_in(2) {
-        draft.parts[part].numbers = Numbers::Missing;
+        draft.parts[part].numbers = HunkNumbers::Missing;
     }
     copy(draft, region, to, str::to_owned);
     true
 }
 
 /// Returns the row and text of a hunk's header, if only one line has that text.
-fn head(draft: &Draft, part: usize) -> Option<(usize, String)> {
+fn head(draft: &CaseDraft, part: usize) -> Option<(usize, String)> {
     let header = enclosing(draft, &draft.parts[part]).into_iter().next()?;
     let rows = draft.rows();
     let mut places = (0..rows.len()).filter(|at| rows[*at].text.trim() == header.trim());
@@ -188,7 +188,7 @@ fn head(draft: &Draft, part: usize) -> Option<(usize, String)> {
 }
 
 /// Duplicates a hunk's lines in the file so that only one copy is below its header.
-pub(crate) fn duplicated_headed(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn duplicated_headed(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {
         return false;
@@ -205,7 +205,7 @@ pub(crate) fn duplicated_headed(draft: &mut Draft, chance: &mut Chance) -> bool 
 }
 
 /// Duplicates the function that contains a hunk, under another name.
-pub(crate) fn twin(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn twin(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let part = chance.below(draft.parts.len());
     let (Some(region), Some((place, header))) = (region(draft, part), head(draft, part)) else {
         return false;

@@ -1,7 +1,7 @@
 //! Damage to typography: quotes, dashes, spaces and trailing whitespace that differ from the file's.
 
-use crate::chance::Chance;
-use crate::draft::{Draft, Said, Sign};
+use crate::chance::CaseRandom;
+use crate::draft::{CaseDraft, PatchLine, LineSign};
 
 /// Replaces quotes, and dashes if `dashes`, by typographic ones.
 fn printed(line: &str, dashes: bool) -> String {
@@ -25,20 +25,20 @@ fn printed(line: &str, dashes: bool) -> String {
 }
 
 /// Makes the quotes and dashes of old lines typographic.
-pub(crate) fn quotes_in_old(draft: &mut Draft, chance: &mut Chance) -> bool {
-    set(draft, chance, |said| said.sign != Sign::Add)
+pub(crate) fn quotes_in_old(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
+    set(draft, chance, |said| said.sign != LineSign::Add)
 }
 
 /// Makes the quotes and dashes of all lines typographic.
-pub(crate) fn quotes(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn quotes(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     if !set(draft, chance, |_| true) {
         return false;
     }
     // Without an old line as evidence, the typography of an added line may be meant literally.
-    let odd = |said: &Said| said.text.chars().filter(|char| !char.is_ascii()).map(family).collect::<Vec<_>>();
+    let odd = |said: &PatchLine| said.text.chars().filter(|char| !char.is_ascii()).map(family).collect::<Vec<_>>();
     let lines = || draft.parts.iter().flat_map(|part| &part.lines);
-    let shown: Vec<char> = lines().filter(|said| said.sign != Sign::Add).flat_map(odd).collect();
-    lines().filter(|said| said.sign == Sign::Add).flat_map(odd).all(|char| shown.contains(&char))
+    let shown: Vec<char> = lines().filter(|said| said.sign != LineSign::Add).flat_map(odd).collect();
+    lines().filter(|said| said.sign == LineSign::Add).flat_map(odd).all(|char| shown.contains(&char))
 }
 
 fn family(char: char) -> char {
@@ -49,7 +49,7 @@ fn family(char: char) -> char {
     }
 }
 
-fn set(draft: &mut Draft, chance: &mut Chance, which: impl Fn(&Said) -> bool) -> bool {
+fn set(draft: &mut CaseDraft, chance: &mut CaseRandom, which: impl Fn(&PatchLine) -> bool) -> bool {
     let lines = || draft.parts.iter().flat_map(|part| &part.lines);
     if lines().any(|said| !said.text.is_ascii()) {
         return false;
@@ -58,17 +58,17 @@ fn set(draft: &mut Draft, chance: &mut Chance, which: impl Fn(&Said) -> bool) ->
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines).filter(|said| which(said)) {
         let text = printed(&said.text, dashes);
-        changed |= said.sign != Sign::Add && text != said.text;
+        changed |= said.sign != LineSign::Add && text != said.text;
         said.text = text;
     }
     changed
 }
 
 /// Makes spaces in old lines no-break spaces.
-pub(crate) fn hard_spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn hard_spaces(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
-        if said.sign != Sign::Add && said.text.contains(' ') && !chance.once_in(3) {
+        if said.sign != LineSign::Add && said.text.contains(' ') && !chance.once_in(3) {
             let depth = crate::draft::indent(&said.text).len();
             let (blanks, rest) = said.text.split_at(depth);
             let rest = rest.replace(' ', "\u{a0}");
@@ -80,10 +80,10 @@ pub(crate) fn hard_spaces(draft: &mut Draft, chance: &mut Chance) -> bool {
 }
 
 /// Adds trailing whitespace to lines of the patch.
-pub(crate) fn trailing_in_patch(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn trailing_in_patch(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let mut changed = false;
     for said in draft.parts.iter_mut().flat_map(|part| &mut part.lines) {
-        if said.sign != Sign::Add && chance.once_in(2) {
+        if said.sign != LineSign::Add && chance.once_in(2) {
             said.text.push_str(if chance.once_in(3) { "\t" } else { "  " });
             changed = true;
         }
@@ -92,12 +92,12 @@ pub(crate) fn trailing_in_patch(draft: &mut Draft, chance: &mut Chance) -> bool 
 }
 
 /// Adds trailing whitespace to lines of the file.
-pub(crate) fn trailing_in_file(draft: &mut Draft, chance: &mut Chance) -> bool {
+pub(crate) fn trailing_in_file(draft: &mut CaseDraft, chance: &mut CaseRandom) -> bool {
     let ids: Vec<usize> = draft
         .parts
         .iter()
         .flat_map(|part| &part.lines)
-        .filter(|said| said.sign != Sign::Add)
+        .filter(|said| said.sign != LineSign::Add)
         .filter_map(|said| said.cell)
         .filter(|_| chance.once_in(2))
         .collect();

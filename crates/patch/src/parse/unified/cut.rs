@@ -1,10 +1,10 @@
 //! Detects a truncated diff: one that ends before its last hunk does.
 
-use super::hunks::Found;
-use crate::edit::Line;
-use crate::parse::Syntax;
-use crate::parse::lines::Lines;
-use crate::parse::wrapper::Source;
+use super::hunks::ParsedHunk;
+use crate::edit::HunkLine;
+use crate::parse::PatchSyntaxError;
+use crate::parse::lines::SourceLines;
+use crate::parse::wrapper::PatchSource;
 
 /// Context lines after the last change, as programs write them. A hunk with this many is complete, whatever its counts.
 const CONTEXT: usize = 3;
@@ -14,15 +14,15 @@ const MUCH: usize = 4;
 
 /// The announced and actual line counts of all hunks of a diff.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct DiffLineCounts {
     /// True if all hunks before the last have the announced number of lines.
     right: bool,
     others: usize,
-    last: Option<Count>,
+    last: Option<HunkLineCount>,
 }
 
 /// The line counts of one hunk.
-struct Count {
+struct HunkLineCount {
     said: Option<(usize, usize)>,
     has: (usize, usize),
     /// The number of context lines after the last change; `None` if nothing changes.
@@ -32,27 +32,27 @@ struct Count {
     end: usize,
 }
 
-impl Counts {
+impl DiffLineCounts {
     /// Adds the next hunk.
-    pub(super) fn add(&mut self, found: &Found) {
-        if let Some(before) = self.last.replace(Count::of(found)) {
+    pub(super) fn add(&mut self, found: &ParsedHunk) {
+        if let Some(before) = self.last.replace(HunkLineCount::of(found)) {
             self.right = before.said == Some(before.has) && (self.right || self.others == 0);
             self.others += 1;
         }
     }
 
     /// Rejects a diff whose last hunk ends the text with too few lines, unless it is merely miscounted.
-    pub(super) fn check(&self, lines: &Lines<'_>, source: &Source<'_>) -> Result<(), Syntax> {
+    pub(super) fn check(&self, lines: &SourceLines<'_>, source: &PatchSource<'_>) -> Result<(), PatchSyntaxError> {
         match &self.last {
             Some(last) if last.end > lines.last() && self.is_cut(last, source) => {
                 let hint = "the last hunk has fewer lines than its `@@` says; send all of it, or count again";
-                Err(Syntax::cut_off(lines.number(lines.last()), hint))
+                Err(PatchSyntaxError::cut_off(lines.number(lines.last()), hint))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    fn is_cut(&self, last: &Count, source: &Source<'_>) -> bool {
+    fn is_cut(&self, last: &HunkLineCount, source: &PatchSource<'_>) -> bool {
         let Some((old, new)) = last.said else { return false };
         let lost = (old.saturating_sub(last.has.0), new.saturating_sub(last.has.1));
         let Some(after) = last.after else { return lost != (0, 0) };
@@ -69,20 +69,20 @@ impl Counts {
 }
 
 /// Returns true if a hunk has the announced number of old lines, or of new lines.
-fn is_right(count: &Count) -> bool {
+fn is_right(count: &HunkLineCount) -> bool {
     count.said.is_some_and(|said| said.0 == count.has.0 || said.1 == count.has.1)
 }
 
-impl Count {
-    fn of(found: &Found) -> Self {
+impl HunkLineCount {
+    fn of(found: &ParsedHunk) -> Self {
         let hunk = &found.hunk;
-        let stays = |line: &&Line| matches!(line, Line::Keep(_));
+        let stays = |line: &&HunkLine| matches!(line, HunkLine::Keep(_));
         let after = hunk.lines.iter().rev().take_while(stays).count();
         Self {
             said: found.said,
             has: (hunk.old().count(), hunk.new_lines().count()),
             after: (after < hunk.lines.len()).then_some(after),
-            ends_in_drop: matches!(hunk.lines.last(), Some(Line::Drop(_))),
+            ends_in_drop: matches!(hunk.lines.last(), Some(HunkLine::Drop(_))),
             end: found.body.end,
         }
     }

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::head::{is_pair, is_sure_pair};
 use super::{begins, is_between};
-use crate::edit::{Hunk, Line};
-use crate::parse::heading::{self, Heading};
-use crate::parse::lines::Lines;
-use crate::parse::{Syntax, body, clip};
+use crate::edit::{Hunk, HunkLine};
+use crate::parse::heading::{self, HunkHeading};
+use crate::parse::lines::SourceLines;
+use crate::parse::{PatchSyntaxError, body, clip};
 
 /// A hunk with the lines of the patch text that it occupies.
-pub(super) struct Found {
+pub(super) struct ParsedHunk {
     pub(super) hunk: Hunk,
     pub(super) body: Range<usize>,
     /// The numbers of old and new lines that its `@@` line announces.
@@ -20,9 +20,9 @@ pub(super) struct Found {
     returns: bool,
 }
 
-impl Found {
+impl ParsedHunk {
     /// Returns the added text, with the file's line ends as the diff gives them.
-    pub(super) fn added(&self, lines: &Lines<'_>) -> String {
+    pub(super) fn added(&self, lines: &SourceLines<'_>) -> String {
         let mut content = String::new();
         for at in self.body.clone() {
             let Some(text) = lines.get(at).and_then(|line| line.strip_prefix('+')) else { continue };
@@ -37,7 +37,7 @@ impl Found {
 }
 
 /// Parses consecutive hunks. Returns them and the line after the last.
-pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<Found>, usize), Syntax> {
+pub(super) fn read(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<(Vec<ParsedHunk>, usize), PatchSyntaxError> {
     let mut found = Vec::new();
     let mut at = start;
     // ends: each round takes a line or more
@@ -58,7 +58,7 @@ pub(super) fn read(lines: &Lines<'_>, start: usize, whole: bool) -> Result<(Vec<
 }
 
 /// Returns true if a mail signature begins here: `-- ` and the version of git.
-pub(super) fn is_signature(lines: &Lines<'_>, at: usize) -> bool {
+pub(super) fn is_signature(lines: &SourceLines<'_>, at: usize) -> bool {
     let version = |line: &str| line.starts_with(|sign: char| sign.is_ascii_digit());
     let after = lines.get(at + 2);
     matches!(lines.get(at), Some("-- " | "--"))
@@ -66,16 +66,16 @@ pub(super) fn is_signature(lines: &Lines<'_>, at: usize) -> bool {
         && after.is_none_or(|line| line.trim().is_empty() || line.starts_with("From "))
 }
 
-fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
+fn hunk(lines: &SourceLines<'_>, start: usize, whole: bool) -> Result<ParsedHunk, PatchSyntaxError> {
     let number = lines.number(start);
     let line = lines.get(start).unwrap_or_default();
     let Some(heading) = heading::read(line) else {
         if line.starts_with("@@@") {
             let hint = "compare with one file: write a diff with `@@`";
-            return Err(Syntax::new(number, "a diff against several files cannot be applied", hint));
+            return Err(PatchSyntaxError::new(number, "a diff against several files cannot be applied", hint));
         }
         let what = format!("`{}` is no `@@` line", clip(line));
-        return Err(Syntax::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
+        return Err(PatchSyntaxError::new(number, what, "write `@@ -1,2 +1,2 @@`, or `@@` alone"));
     };
     let counted = counted(lines, start + 1, &heading);
     let end = counted.unwrap_or_else(|| loose_end(lines, start + 1));
@@ -99,17 +99,17 @@ fn hunk(lines: &Lines<'_>, start: usize, whole: bool) -> Result<Found, Syntax> {
     if counted.is_none() && !whole && end > lines.last() && is_short(&hunk, &heading) {
         let hint =
             "the last hunk has fewer lines than it says and its last line does not end; send all of it";
-        return Err(Syntax::cut_off(lines.number(lines.last()), hint));
+        return Err(PatchSyntaxError::cut_off(lines.number(lines.last()), hint));
     }
     if hunk.lines.is_empty() {
-        return Err(Syntax::new(number, "no lines follow the `@@`", "write the lines that change after it"));
+        return Err(PatchSyntaxError::new(number, "no lines follow the `@@`", "write the lines that change after it"));
     }
     let said = heading.old.zip(heading.new).map(|((_, old), (_, new))| (old, new));
-    Ok(Found { hunk, body: start + 1..end, said, returns })
+    Ok(ParsedHunk { hunk, body: start + 1..end, said, returns })
 }
 
 /// Returns the end of the hunk by its own counts; `None` if they are wrong.
-fn counted(lines: &Lines<'_>, start: usize, heading: &Heading<'_>) -> Option<usize> {
+fn counted(lines: &SourceLines<'_>, start: usize, heading: &HunkHeading<'_>) -> Option<usize> {
     let ((_, mut old), (_, mut new)) = (heading.old?, heading.new?);
     let mut at = start;
     // ends: each round takes a line
@@ -139,7 +139,7 @@ fn counted(lines: &Lines<'_>, start: usize, heading: &Heading<'_>) -> Option<usi
 }
 
 /// Returns the end of the hunk by its lines. Trailing empty lines are separators.
-fn open_end(lines: &Lines<'_>, start: usize) -> usize {
+fn open_end(lines: &SourceLines<'_>, start: usize) -> usize {
     let line = |at: usize| lines.get(at).unwrap_or_default();
     let end =
         (start..lines.len()).find(|at| !line(*at).is_empty() && !is_body(lines, *at)).unwrap_or(lines.len());
@@ -147,7 +147,7 @@ fn open_end(lines: &Lines<'_>, start: usize) -> usize {
 }
 
 /// Returns the end of the hunk by its lines, and includes lines without a sign as far as they can be nothing else.
-fn loose_end(lines: &Lines<'_>, start: usize) -> usize {
+fn loose_end(lines: &SourceLines<'_>, start: usize) -> usize {
     let end = open_end(lines, start);
     let next = (end..lines.len()).find(|at| !lines.is_blank(*at));
     if next.is_none_or(|next| is_outside(lines, next)) {
@@ -158,22 +158,22 @@ fn loose_end(lines: &Lines<'_>, start: usize) -> usize {
 }
 
 /// Returns true if a line ends a hunk: it begins another hunk or file, or may stand between files.
-fn is_outside(lines: &Lines<'_>, at: usize) -> bool {
+fn is_outside(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     line.starts_with("@@") || begins(lines, at) || is_signature(lines, at) || is_between(line)
 }
 
 /// Returns true if a line can only belong to a hunk.
-fn is_body(lines: &Lines<'_>, at: usize) -> bool {
+fn is_body(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     let sign = line.starts_with([' ', '+', '-']) || line.starts_with("\\ ");
     sign && !is_pair(lines, at) && !is_signature(lines, at)
 }
 
 /// Returns true if the hunk has no more lines than announced.
-fn is_short(hunk: &Hunk, heading: &Heading<'_>) -> bool {
+fn is_short(hunk: &Hunk, heading: &HunkHeading<'_>) -> bool {
     let (Some((_, old)), Some((_, new))) = (heading.old, heading.new) else { return false };
-    let has_old = hunk.lines.iter().filter(|line| !matches!(line, Line::Add(_))).count();
-    let has_new = hunk.lines.iter().filter(|line| !matches!(line, Line::Drop(_))).count();
+    let has_old = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Add(_))).count();
+    let has_new = hunk.lines.iter().filter(|line| !matches!(line, HunkLine::Drop(_))).count();
     has_old <= old && has_new <= new
 }

@@ -5,20 +5,20 @@ mod head;
 mod hunks;
 mod name;
 
-use super::lines::Lines;
-use super::wrapper::Source;
-use super::{Syntax, clip, path};
-use crate::edit::{Action, Edit, Line, Patch, Target};
-use head::{Head, Kind};
-use hunks::Found;
+use super::lines::SourceLines;
+use super::wrapper::PatchSource;
+use super::{PatchSyntaxError, clip, path};
+use crate::edit::{EditAction, FileEdit, HunkLine, ParsedPatch, UpdateTarget};
+use head::{DiffFileHead, DiffFileKind};
+use hunks::ParsedHunk;
 
 /// The shortest abbreviation of a hash that git writes.
 const LEAST_HASH: usize = 7;
 
 /// Parses a diff of one or more files. Skips text before the first file, such as a mail's head.
-pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
-    let lines = Lines::of(source);
-    let (mut edits, mut counts) = (Vec::new(), cut::Counts::default());
+pub(super) fn parse(source: &PatchSource<'_>) -> Result<ParsedPatch, PatchSyntaxError> {
+    let lines = SourceLines::of(source);
+    let (mut edits, mut counts) = (Vec::new(), cut::DiffLineCounts::default());
     let mut at = preamble(&lines, 0)?;
     // ends: each round takes the lines of a file
     while at < lines.len() {
@@ -31,20 +31,20 @@ pub(super) fn parse(source: &Source<'_>) -> Result<Patch, Syntax> {
     }
     if edits.is_empty() {
         let hint = "name the file with `--- a/path` and `+++ b/path`";
-        return Err(Syntax::new(source.first, "the diff names no file", hint));
+        return Err(PatchSyntaxError::new(source.first, "the diff names no file", hint));
     }
     counts.check(&lines, source)?;
-    Ok(Patch { edits })
+    Ok(ParsedPatch { edits })
 }
 
 /// Returns true if a file's part begins at this line.
-pub(super) fn begins(lines: &Lines<'_>, at: usize) -> bool {
+pub(super) fn begins(lines: &SourceLines<'_>, at: usize) -> bool {
     let line = lines.get(at).unwrap_or_default();
     head::is_git(line) || head::is_pair(lines, at)
 }
 
 /// Returns the first line at or after `at` that begins a file's part, or the end of the text.
-fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
+fn preamble(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let (mut at, mut in_words) = (at, false);
     // ends: each round takes a line
     while at < lines.len() && !begins(lines, at) {
@@ -61,11 +61,11 @@ fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
         }
         if line.starts_with("@@") {
             let hint = "write `--- a/path` and `+++ b/path` before it";
-            return Err(Syntax::new(lines.number(at), "a hunk stands before any file's name", hint));
+            return Err(PatchSyntaxError::new(lines.number(at), "a hunk stands before any file's name", hint));
         }
         if line.starts_with("--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with("+++ ")) {
             let hint = "write `@@` and the lines that change directly after `+++`";
-            return Err(Syntax::new(lines.number(at), "a file is named and no hunk follows", hint));
+            return Err(PatchSyntaxError::new(lines.number(at), "a file is named and no hunk follows", hint));
         }
         refuse_binary(line, lines.number(at))?;
         at += 1;
@@ -74,7 +74,7 @@ fn preamble(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
 }
 
 /// Returns the line after svn's property changes, if they begin here.
-fn properties(lines: &Lines<'_>, at: usize) -> Option<usize> {
+fn properties(lines: &SourceLines<'_>, at: usize) -> Option<usize> {
     let starts = |at: usize, start: &str| lines.get(at).is_some_and(|line| line.starts_with(start));
     // svn names a file even if only its properties change.
     let is_named = starts(at, "--- ") && starts(at + 1, "+++ ");
@@ -87,7 +87,7 @@ fn properties(lines: &Lines<'_>, at: usize) -> Option<usize> {
 }
 
 /// Skips the lines that may stand after a file's part.
-fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
+fn between(lines: &SourceLines<'_>, at: usize) -> Result<usize, PatchSyntaxError> {
     let mut at = at;
     // ends: each round takes a line
     while at < lines.len() && !begins(lines, at) {
@@ -108,7 +108,7 @@ fn between(lines: &Lines<'_>, at: usize) -> Result<usize, Syntax> {
             let what = format!("`{}` is no part of a diff", clip(line));
             let hint =
                 "begin the lines of a hunk with ` `, `+` or `-`, a hunk with `@@`, a file with `--- a/path`";
-            return Err(Syntax::new(lines.number(at), what, hint));
+            return Err(PatchSyntaxError::new(lines.number(at), what, hint));
         }
         at += 1;
     }
@@ -138,23 +138,23 @@ fn is_commit(line: &str) -> bool {
 }
 
 /// Rejects a binary diff, which does not contain the change.
-fn refuse_binary(line: &str, number: usize) -> Result<(), Syntax> {
+fn refuse_binary(line: &str, number: usize) -> Result<(), PatchSyntaxError> {
     let differ =
         (line.starts_with("Binary files ") || line.starts_with("Files ")) && line.ends_with(" differ");
     if differ || line.starts_with("GIT binary patch") {
         let hint = "write the file another way, for example with a command";
-        return Err(Syntax::new(number, "a binary file cannot be patched", hint));
+        return Err(PatchSyntaxError::new(number, "a binary file cannot be patched", hint));
     }
     Ok(())
 }
 
 /// Creates the edit from the part of one file.
-fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Syntax> {
+fn edit(lines: &SourceLines<'_>, head: &DiffFileHead, found: Vec<ParsedHunk>) -> Result<FileEdit, PatchSyntaxError> {
     let names = name::settle(head)?;
-    let created = head.kind == Kind::New || names.old.is_none() || head.is_from_nothing(&found);
-    let gone = head.kind == Kind::Gone || names.new.is_none() || head.is_to_nothing(&found);
+    let created = head.kind == DiffFileKind::New || names.old.is_none() || head.is_from_nothing(&found);
+    let gone = head.kind == DiffFileKind::Gone || names.new.is_none() || head.is_to_nothing(&found);
     let (old, new) = (names.old.clone(), names.new.clone());
-    let wrong = |what: &str, hint: &str| Err(Syntax::new(head.line, what, hint));
+    let wrong = |what: &str, hint: &str| Err(PatchSyntaxError::new(head.line, what, hint));
     let (path, action) = match (created, gone) {
         (true, true) => {
             return wrong("the file is neither there before nor after", "name it in `---` or in `+++`");
@@ -163,48 +163,48 @@ fn edit(lines: &Lines<'_>, head: &Head, found: Vec<Found>) -> Result<Edit, Synta
         (false, true) => (old.or(new), delete(found)?),
         (false, false) => {
             let target = match (head.kind, names.new) {
-                (Kind::Moved, Some(to)) => Target::Renamed(path::checked(&to, head.line)?),
-                (Kind::Copied, Some(to)) => Target::Copied(path::checked(&to, head.line)?),
-                (Kind::Change | Kind::New | Kind::Gone | Kind::Moved | Kind::Copied, _) => Target::Same,
+                (DiffFileKind::Moved, Some(to)) => UpdateTarget::Renamed(path::checked(&to, head.line)?),
+                (DiffFileKind::Copied, Some(to)) => UpdateTarget::Copied(path::checked(&to, head.line)?),
+                (DiffFileKind::Change | DiffFileKind::New | DiffFileKind::Gone | DiffFileKind::Moved | DiffFileKind::Copied, _) => UpdateTarget::Same,
             };
-            if found.is_empty() && target == Target::Same && head.executable.is_none() {
+            if found.is_empty() && target == UpdateTarget::Same && head.executable.is_none() {
                 return wrong(
                     "nothing changes in this file",
                     "write a hunk that begins with `@@`, or leave it out",
                 );
             }
             let hunks = found.into_iter().map(|found| found.hunk).collect();
-            (old.or(new), Action::Update { hunks, target, executable: head.executable })
+            (old.or(new), EditAction::Update { hunks, target, executable: head.executable })
         }
     };
     let path = path::checked(&path.unwrap_or_default(), head.line)?;
-    Ok(Edit { path, line: head.line, action, blobs: head.blobs.clone() })
+    Ok(FileEdit { path, line: head.line, action, blobs: head.blobs.clone() })
 }
 
-fn create(lines: &Lines<'_>, head: &Head, found: &[Found]) -> Result<Action, Syntax> {
+fn create(lines: &SourceLines<'_>, head: &DiffFileHead, found: &[ParsedHunk]) -> Result<EditAction, PatchSyntaxError> {
     if let Some(second) = found.get(1) {
         let hint = "write all of its lines in one hunk";
-        return Err(Syntax::new(second.hunk.line, "a new file has a second hunk", hint));
+        return Err(PatchSyntaxError::new(second.hunk.line, "a new file has a second hunk", hint));
     }
     let mut content = String::new();
     if let Some(only) = found.first() {
         // Empty lines at the end are separators, whatever the counts say.
-        let blank = |line: &&Line| matches!(line, Line::Keep(text) if text.is_empty());
+        let blank = |line: &&HunkLine| matches!(line, HunkLine::Keep(text) if text.is_empty());
         let apart = only.hunk.lines.iter().rev().take_while(blank).count();
         if only.hunk.old().count() > apart {
             let what = "a new file has lines that stay or go";
-            return Err(Syntax::new(only.hunk.line, what, "begin every line of a new file with `+`"));
+            return Err(PatchSyntaxError::new(only.hunk.line, what, "begin every line of a new file with `+`"));
         }
         content = only.added(lines);
     }
-    Ok(Action::Create { content, executable: head.executable })
+    Ok(EditAction::Create { content, executable: head.executable })
 }
 
-fn delete(found: Vec<Found>) -> Result<Action, Syntax> {
-    let keeps = |found: &&Found| found.hunk.lines.iter().any(|line| !matches!(line, Line::Drop(_)));
+fn delete(found: Vec<ParsedHunk>) -> Result<EditAction, PatchSyntaxError> {
+    let keeps = |found: &&ParsedHunk| found.hunk.lines.iter().any(|line| !matches!(line, HunkLine::Drop(_)));
     if let Some(found) = found.iter().find(keeps) {
         let what = "a file that is deleted has lines that stay or come";
-        return Err(Syntax::new(found.hunk.line, what, "begin every line of a deleted file with `-`"));
+        return Err(PatchSyntaxError::new(found.hunk.line, what, "begin every line of a deleted file with `-`"));
     }
-    Ok(Action::Delete { hunks: found.into_iter().map(|found| found.hunk).collect() })
+    Ok(EditAction::Delete { hunks: found.into_iter().map(|found| found.hunk).collect() })
 }

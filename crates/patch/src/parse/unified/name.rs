@@ -1,7 +1,7 @@
 //! Parses the file names in a diff: quoted or not, with prefixes or without.
 
-use super::head::{Head, Kind};
-use crate::parse::{Syntax, clip};
+use super::head::{DiffFileHead, DiffFileKind};
+use crate::parse::{PatchSyntaxError, clip};
 
 /// Prefix letters that git puts before a name: `a/` and `b/`, or letters for the two sides.
 const PREFIXES: &[u8] = b"abciow12";
@@ -12,23 +12,23 @@ const KEPT: &[&str] = &[".orig", ".old", ".bak", "~"];
 const MADE: &[&str] = &[".new"];
 
 /// The names of the file before and after; `None` if it does not exist.
-pub(super) struct Names {
+pub(super) struct DiffNames {
     pub(super) old: Option<String>,
     pub(super) new: Option<String>,
 }
 
 /// Determines the file that a part is about.
-pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
+pub(super) fn settle(head: &DiffFileHead) -> Result<DiffNames, PatchSyntaxError> {
     if let (Some(old), Some(new)) = &head.moved {
-        return Ok(Names { old: Some(old.clone()), new: Some(new.clone()) });
+        return Ok(DiffNames { old: Some(old.clone()), new: Some(new.clone()) });
     }
     let hint = "write the same path after `--- a/` and `+++ b/`, or add `rename from` and `rename to` lines";
-    if matches!(head.kind, Kind::Moved | Kind::Copied) || head.moved != (None, None) {
-        return Err(Syntax::new(head.line, "half of the names of a rename or copy is missing", hint));
+    if matches!(head.kind, DiffFileKind::Moved | DiffFileKind::Copied) || head.moved != (None, None) {
+        return Err(PatchSyntaxError::new(head.line, "half of the names of a rename or copy is missing", hint));
     }
     let known = head.git.as_ref().and_then(|(old, new)| same(old, new));
     let two = |old: &str, new: &str| {
-        Syntax::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
+        PatchSyntaxError::new(head.line, format!("`{}` and `{}` are two files", clip(old), clip(new)), hint)
     };
     // `diff --git` must name the same file.
     let agreed = |name: &str, bare: &str| match &known {
@@ -36,18 +36,18 @@ pub(super) fn settle(head: &Head) -> Result<Names, Syntax> {
         Some(known) if [name, bare, rest(name)].contains(&known.as_str()) => Ok(known.clone()),
         Some(known) => Err(two(known, name)),
     };
-    let both = |name: String| Names { old: Some(name.clone()), new: Some(name) };
+    let both = |name: String| DiffNames { old: Some(name.clone()), new: Some(name) };
     let Some((old, new)) = &head.sides else {
-        let missing = || Syntax::new(head.line, "the diff does not say which file this is", hint);
+        let missing = || PatchSyntaxError::new(head.line, "the diff does not say which file this is", hint);
         return known.clone().map(both).ok_or_else(missing);
     };
     match (old.name.as_deref(), new.name.as_deref()) {
-        (None, None) => Ok(Names { old: None, new: None }),
+        (None, None) => Ok(DiffNames { old: None, new: None }),
         (None, Some(new)) => {
-            Ok(Names { old: None, new: Some(agreed(new, new.strip_prefix("b/").unwrap_or(new))?) })
+            Ok(DiffNames { old: None, new: Some(agreed(new, new.strip_prefix("b/").unwrap_or(new))?) })
         }
         (Some(old), None) => {
-            Ok(Names { old: Some(agreed(old, old.strip_prefix("a/").unwrap_or(old))?), new: None })
+            Ok(DiffNames { old: Some(agreed(old, old.strip_prefix("a/").unwrap_or(old))?), new: None })
         }
         (Some(old_name), Some(new_name)) => {
             let dated = old.dated && new.dated && known.is_none();
@@ -103,7 +103,7 @@ fn rest(name: &str) -> &str {
 }
 
 /// Splits the two names of `diff --git`. Names with spaces can be separated only if they refer to one file.
-pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>, Syntax> {
+pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>, PatchSyntaxError> {
     let text = text.trim_end();
     if text.starts_with('"') {
         let (old, rest) = quoted(text, number)?;
@@ -124,14 +124,14 @@ pub(super) fn both(text: &str, number: usize) -> Result<Option<(String, String)>
 }
 
 /// Returns a name without its quotes, if it has any.
-pub(super) fn plain(text: &str, number: usize) -> Result<String, Syntax> {
+pub(super) fn plain(text: &str, number: usize) -> Result<String, PatchSyntaxError> {
     if text.starts_with('"') { quoted(text, number).map(|(name, _)| name) } else { Ok(text.to_owned()) }
 }
 
 /// Parses a name in C quotes, and returns the rest of the text.
-fn quoted(text: &str, number: usize) -> Result<(String, &str), Syntax> {
+fn quoted(text: &str, number: usize) -> Result<(String, &str), PatchSyntaxError> {
     let wrong =
-        || Syntax::new(number, format!("the name {} is quoted wrongly", clip(text)), "write it as git does");
+        || PatchSyntaxError::new(number, format!("the name {} is quoted wrongly", clip(text)), "write it as git does");
     let bytes = text.as_bytes();
     let mut name = Vec::new();
     let mut at = 1;
@@ -152,7 +152,7 @@ fn quoted(text: &str, number: usize) -> Result<(String, &str), Syntax> {
         }
     }
     let name = String::from_utf8(name).map_err(|_| {
-        Syntax::new(number, "the name of the file is not UTF-8", "rename the file with a command first")
+        PatchSyntaxError::new(number, "the name of the file is not UTF-8", "rename the file with a command first")
     })?;
     Ok((name, text.get(at + 1..).unwrap_or_default()))
 }
