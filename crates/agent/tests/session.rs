@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Permit, Reach, Root, SandboxPolicy};
+use policy::{DenyRead, Gate, Permit, ReadScope, ReadRoot, SandboxPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ impl SessionObserver for NoticeLog {
 }
 
 fn router(directory: &Path) -> ToolRouter {
-    let reach = Reach::new(vec![Root::new(directory)], DenyRead::new(&[] as &[&str], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new(directory)], DenyRead::new(&[] as &[&str], None).unwrap());
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
     let registry = ToolRegistry::builder().tool(LongOutputTool).build().unwrap();
     ToolRouter::new(registry, gate, Place { cwd: directory.to_owned() })

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use memchr::memchr_iter;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate::rules::{Layer, Rules};
-use toolgate::shell::Word;
+use toolgate::rules::{RuleLayer, RuleSet};
+use toolgate::shell::ScriptWord;
 use toolgate::wire::{Dialect, Reading};
 use toolgate::{Cx, Intent, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
@@ -85,7 +85,7 @@ fn rules() {
         )
     };
     let text: String = (0..COUNT).map(rule).collect();
-    let read = || Rules::parse(&text, Path::new("rules.toml"), Layer::User).expect("they are right");
+    let read = || RuleSet::parse(&text, Path::new("rules.toml"), RuleLayer::User).expect("they are right");
     let timed = |work: &dyn Fn()| {
         let began = Instant::now();
         work();
@@ -94,7 +94,7 @@ fn rules() {
     let load = median((0..ROUNDS).map(|_| timed(&|| drop(black_box(read())))).collect());
     println!("| 1,000 rules read, 3,000 examples tried | {load:.2?} | (bar: 10 ms) | |");
     let rules = read();
-    let words = ["/usr/bin/program500", "push", "--all"].map(|word| Word::Literal(word.to_owned()));
+    let words = ["/usr/bin/program500", "push", "--all"].map(|word| ScriptWord::Literal(word.to_owned()));
     let ask = || {
         for _ in 0..COUNT {
             assert_eq!(black_box(rules.command(&words, false)).certain.len(), 1);

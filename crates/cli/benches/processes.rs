@@ -11,7 +11,7 @@ use exec::process::{PtySize, Stdio};
 use exec::session::{SessionOrigin, SharedProcesses, ProcessSession, SessionTable};
 use exec::shell::ShellCommands;
 use toolgate::{
-    CancellationToken, DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, InstalledShell, Spill,
+    CancellationToken, DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, InstalledShell, Spill,
     ToolCall, Toolgate, Verdict, json,
 };
 
@@ -129,7 +129,7 @@ async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
     let argv = vec!["/bin/cat".to_owned()];
     let permit = permit(&argv, &here);
     let directory = ConfinedFs::new(&permit).look(&here).expect("it may be read");
-    let shells = ShellCommands::new(InstalledShell::of_user(None), Environment::default(), []);
+    let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), []);
     let stdio = Stdio::Terminal(PtySize::default());
     let command = shells.command(argv, directory, stdio, sessions.spawner(), &permit).await;
     let (session, pump) = sessions.start(command, SessionOrigin::default(), &permit).await.expect("it starts");
@@ -139,7 +139,7 @@ async fn terminal(sessions: &SessionTable) -> Arc<ProcessSession> {
 
 fn permit(argv: &[String], here: &std::path::Path) -> Permit {
     let none = DenyRead::new::<&str>([], None).expect("nothing is denied");
-    let gate = Gate::new(Reach::new(vec![Root::new(here)], none), SandboxPolicy::FullAccess);
+    let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(here)], none), SandboxPolicy::FullAccess);
     match gate.decide("test", &Intent::run(argv.to_owned(), here)) {
         Verdict::Allow(permit) => permit,
         other => panic!("{other:?}"),

@@ -11,7 +11,7 @@ mod servers;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use toolgate::Host;
+use toolgate::HostPattern;
 use toolgate::wire::Dialect;
 
 pub(crate) use self::acp::AcpArgs;
@@ -451,7 +451,7 @@ pub(crate) struct ConfinementArgs {
     pub(crate) network: Option<NetworkMode>,
     /// Let commands reach this host, whatever the network is: `example.org`, `*.example.org:443` (repeatable)
     #[arg(long, value_name = "HOST")]
-    pub(crate) host: Vec<Host>,
+    pub(crate) host: Vec<HostPattern>,
     /// Let commands connect to this unix socket: a path, or `@` and an abstract name (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) unix_socket: Vec<String>,

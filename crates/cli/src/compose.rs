@@ -7,11 +7,11 @@ use std::time::Duration;
 use agent::WebSearchTool;
 use exec::spill::Spill;
 use toolgate::mcp::{self, McpClientDeps, McpServers};
-use toolgate::rules::{Layer, NewRule, Rules, Where, concerns_tool};
+use toolgate::rules::{RuleLayer, NewRule, RuleSet, RulePath, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
-    ApplyPatchToolType, ApprovalPolicy, Approver, AtLeast, BuildFault, Builder, CommandLimits, Confinement,
-    Environment, ModelFamily, Hook, Hosts, Inherit, CallLimits, Network, CallObserver, Pictures, RegistryFault, Rulebook,
+    ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, Builder, CommandLimits, Confinement,
+    EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, Pictures, RegistryFault, Rulebook,
     SandboxPolicy, InstalledShell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
 };
 
@@ -136,7 +136,7 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &UserDirs) -> Resul
     // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
     for own in private::tokens(dirs).into_iter().chain(private::counters(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
-        builder = builder.deny_read(Where::At(own.components().collect()).pattern());
+        builder = builder.deny_read(RulePath::At(own.components().collect()).pattern());
     }
     for root in &config.files.read_roots {
         let SourcedValue { value, source } = root;
@@ -187,10 +187,10 @@ struct UserRuleFile {
 }
 
 impl Rulebook for UserRuleFile {
-    fn save(&self, rule: &NewRule) -> Result<Rules, String> {
+    fn save(&self, rule: &NewRule) -> Result<RuleSet, String> {
         exec::rules::save(&self.file, rule).map_err(|fault| fault.to_string())?;
         // Reloads the file as the next session will read it. Rules that are loaded twice change nothing.
-        exec::rules::load(&[(Layer::User, self.file.clone())]).map_err(|fault| fault.to_string())
+        exec::rules::load(&[(RuleLayer::User, self.file.clone())]).map_err(|fault| fault.to_string())
     }
 }
 
@@ -225,11 +225,11 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
             .collect(),
         read_only: config.read_only.iter().map(|path| path.value.clone()).collect(),
         network: match config.network.value {
-            config::NetworkMode::Off => Network::Off,
-            config::NetworkMode::Loopback => Network::Loopback,
-            config::NetworkMode::On => Network::On,
+            config::NetworkMode::Off => NetworkPolicy::Off,
+            config::NetworkMode::Loopback => NetworkPolicy::Loopback,
+            config::NetworkMode::On => NetworkPolicy::On,
         },
-        hosts: Hosts {
+        hosts: HostRules {
             allow: config.hosts.iter().map(|host| host.value.clone()).collect(),
             forbid: Vec::new(),
         },
@@ -243,18 +243,18 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
             shared_memory: config.shm_mb.value.map(|mb| mb.saturating_mul(MB)),
         },
         at_most: tier(config.tier.value),
-        at_least: AtLeast(tier(config.require.value)),
+        at_least: MinimumTier(tier(config.require.value)),
         ..Confinement::default()
     }
 }
 
 /// Passes the environment, the session limit and the shell of commands to the builder.
 fn with_commands(builder: Builder, commands: &config::CommandSettings) -> Result<Builder, CliFault> {
-    let environment = Environment {
+    let environment = EnvironmentPolicy {
         inherit: match commands.inherit.value {
-            config::EnvInheritance::All => Inherit::All,
-            config::EnvInheritance::Core => Inherit::Core,
-            config::EnvInheritance::None => Inherit::None,
+            config::EnvInheritance::All => InheritScope::All,
+            config::EnvInheritance::Core => InheritScope::Core,
+            config::EnvInheritance::None => InheritScope::None,
         },
         pass: commands.pass.iter().map(|name| name.value.clone()).collect(),
         set: commands.set.iter().map(|pair| pair.value.clone()).collect(),

@@ -10,9 +10,9 @@ use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchToo
 use exec::errand::find;
 use exec::session::ProcessExit;
 use serde_json::{Map, Value, json};
-use toolgate::rules::{Decision, Layer, On, Rule};
+use toolgate::rules::{RuleDecision, RuleLayer, RuleSubject, PolicyRule};
 use toolgate::{
-    AnyTool, BoxFuture, Builder, Confinement, Environment, Hosts, Network, SandboxPolicy, ToolCall,
+    AnyTool, BoxFuture, Builder, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxPolicy, ToolCall,
     ToolError, ToolHandler, ToolSource, Toolgate, mcp,
 };
 
@@ -58,15 +58,15 @@ pub(crate) fn server_tool(config: &Config) -> Option<String> {
 }
 
 /// Returns the rule that allows searches without asking, if the user wants that. Other rules that forbid still win.
-pub(crate) fn rule(config: &Config) -> Option<Rule> {
+pub(crate) fn rule(config: &Config) -> Option<PolicyRule> {
     let SourcedValue { value: table, source } = config.tools.search.as_ref()?;
     let SettingSource::File { path, line } = source else { return None };
-    (table.approval == Some(SearchApproval::Allow)).then(|| Rule {
-        layer: Layer::User,
+    (table.approval == Some(SearchApproval::Allow)).then(|| PolicyRule {
+        layer: RuleLayer::User,
         file: path.as_path().into(),
         line: *line,
-        on: On::Tool { names: vec![WebSearchTool::NAME.to_owned()] },
-        decision: Decision::Allow,
+        on: RuleSubject::Tool { names: vec![WebSearchTool::NAME.to_owned()] },
+        decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
     })
@@ -100,13 +100,13 @@ impl SearchCommand {
         if let Some(first) = argv.first_mut() {
             *first = program.to_string_lossy().into_owned();
         }
-        let environment = Environment { pass: table.env_vars.clone(), ..Environment::default() };
+        let environment = EnvironmentPolicy { pass: table.env_vars.clone(), ..EnvironmentPolicy::default() };
         let mut env = environment.build(std::env::vars_os());
         env.insert("PWD".into(), cwd.into());
         let hosts = table.hosts.iter().filter_map(|host| host.parse().ok()).collect();
         let confinement = Confinement {
-            network: Network::Off,
-            hosts: Hosts { allow: hosts, forbid: Vec::new() },
+            network: NetworkPolicy::Off,
+            hosts: HostRules { allow: hosts, forbid: Vec::new() },
             sockets: Vec::new(),
             writable: Vec::new(),
             ..bounds.clone()

@@ -11,8 +11,8 @@ use toolgate::mcp::{
     CallApproval, OAuthConfig, OAuthClientId, HttpTransport, ServerLauncher, LaunchFault, McpClientDeps, DefinitionPins, LaunchedServer, McpServerConfig, ServerEvent, McpServers,
     TokenStore, ServerTransport, ServerObserver,
 };
-use toolgate::rules::Where;
-use toolgate::{BoxFuture, Confinement, Environment, Hosts, Network, SharedProcesses, Program, SandboxPolicy};
+use toolgate::rules::RulePath;
+use toolgate::{BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SharedProcesses, Program, SandboxPolicy};
 
 use crate::compose;
 use crate::config::{self, Config, UserDirs, ServerApproval, ServerSetting, ServerTable, SourcedValue};
@@ -119,9 +119,9 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
-        Some(config::NetworkMode::Off) => Network::Off,
-        Some(config::NetworkMode::Loopback) => Network::Loopback,
-        Some(config::NetworkMode::On) | None => Network::On,
+        Some(config::NetworkMode::Off) => NetworkPolicy::Off,
+        Some(config::NetworkMode::Loopback) => NetworkPolicy::Loopback,
+        Some(config::NetworkMode::On) | None => NetworkPolicy::On,
     };
     let sandbox = match table.sandbox {
         Some(config::SandboxMode::ReadOnly) => SandboxPolicy::ReadOnly,
@@ -130,10 +130,10 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
         Some(config::SandboxMode::DangerFullAccess) => SandboxPolicy::FullAccess,
     };
     let writable = table.writable.iter().map(PathBuf::from).collect();
-    let environment = Environment {
+    let environment = EnvironmentPolicy {
         pass: table.env_vars.clone(),
         set: table.env.clone().into_iter().collect(),
-        ..Environment::default()
+        ..EnvironmentPolicy::default()
     };
     Program {
         environment,
@@ -141,7 +141,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
         confinement: Confinement {
             network,
             writable,
-            hosts: Hosts::default(),
+            hosts: HostRules::default(),
             sockets: Vec::new(),
             ..bounds
         },
@@ -154,7 +154,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 fn kept_out(mut program: Program, config: &Config, dirs: &UserDirs) -> Program {
     // The configuration may hold credentials of other servers.
     let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
-    program.deny_read = secret.map(|path| Where::At(path.components().collect()).pattern()).collect();
+    program.deny_read = secret.map(|path| RulePath::At(path.components().collect()).pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
 }

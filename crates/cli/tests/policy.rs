@@ -15,7 +15,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::{Home, Ran};
 use testkit::Workspace;
-use toolgate::rules::{Layer, Rules};
+use toolgate::rules::{RuleLayer, RuleSet};
 
 struct PolicyFixture {
     home: Home,
@@ -291,8 +291,8 @@ fn the_page_about_rules_shows_rules() {
     let mut blocks = 0;
     for block in page.split("```toml").skip(1) {
         let (head, text) = block.split_once('\n').unwrap();
-        let layer = if head.contains("project") { Layer::Project } else { Layer::User };
-        let rules = Rules::parse(text.split("```").next().unwrap(), Path::new("/w/docs/rules.md"), layer);
+        let layer = if head.contains("project") { RuleLayer::Project } else { RuleLayer::User };
+        let rules = RuleSet::parse(text.split("```").next().unwrap(), Path::new("/w/docs/rules.md"), layer);
         assert!(!rules.unwrap_or_else(|fault| panic!("{fault}")).is_empty());
         blocks += 1;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use policy::{Cause, Denial};
+use policy::{ApprovalReason, Denial};
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, ErrorKind, GRACE, Item, Notice, ToolError, ToolOutput};
 
@@ -22,7 +22,7 @@ pub(crate) struct HookList(Vec<Arc<dyn Hook>>);
 #[derive(Debug, Default)]
 pub(crate) struct HookOutcome {
     /// The reason to ask the user, if a hook wants it.
-    pub(crate) asks: Option<Cause>,
+    pub(crate) asks: Option<ApprovalReason>,
     /// Notes for the model, added to the output.
     notes: Vec<Item>,
 }
@@ -53,7 +53,7 @@ impl HookRun<'_> {
                     HookDecision::Nothing => {}
                     HookDecision::Ask(reason) => {
                         let hook = hook.name().to_owned();
-                        heard.asks.get_or_insert(Cause::Hook { hook, reason });
+                        heard.asks.get_or_insert(ApprovalReason::Hook { hook, reason });
                     }
                     HookDecision::Deny(reason) => {
                         // The note helps the model to understand the denial.

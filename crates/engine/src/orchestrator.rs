@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy::{Cause, Gate, Permit, Question, ReviewDecision, Settled, Unasked, Verdict};
+use policy::{ApprovalReason, Gate, Permit, ApprovalQuestion, ReviewDecision, ReviewOutcome, NotAskedReason, Verdict};
 use tokio_util::sync::CancellationToken;
 use tool::{Attempt, Cx, ErrorKind, Item, ToolError, ToolOutput};
 
@@ -37,7 +37,7 @@ pub(crate) struct CallRun<'a> {
     pub(crate) tool: &'a str,
     pub(crate) attempt: &'a dyn Attempt,
     /// A hook's reason to ask the user.
-    pub(crate) asks: Option<Cause>,
+    pub(crate) asks: Option<ApprovalReason>,
     pub(crate) cx: &'a Cx,
     pub(crate) bounds: CallBounds<'a>,
 }
@@ -124,11 +124,11 @@ impl ToolOrchestrator {
             Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()], policy()),
             Verdict::Ask(question) => {
                 let by = question.why.iter().find_map(|cause| match cause {
-                    Cause::Rule { rule, .. } => Some(format!("rule {}:{}", rule.file.display(), rule.line)),
-                    Cause::Hook { hook, .. } => Some(format!("hook {hook}")),
+                    ApprovalReason::Rule { rule, .. } => Some(format!("rule {}:{}", rule.file.display(), rule.line)),
+                    ApprovalReason::Hook { hook, .. } => Some(format!("hook {hook}")),
                     _ => None,
                 });
-                let why = question.why.iter().map(Cause::for_user).collect();
+                let why = question.why.iter().map(ApprovalReason::for_user).collect();
                 ("ask", why, by.unwrap_or_else(policy))
             }
         };
@@ -136,9 +136,9 @@ impl ToolOrchestrator {
     }
 
     /// Asks the user and turns the decision into a permit or an error.
-    async fn ask(&self, mut question: Question, course: &CallRun<'_>) -> Result<Permit, ToolError> {
+    async fn ask(&self, mut question: ApprovalQuestion, course: &CallRun<'_>) -> Result<Permit, ToolError> {
         let Some(approver) = &self.approver else {
-            return Err(ToolError::Forbidden(Gate::unasked(&question, Unasked::Nobody)));
+            return Err(ToolError::Forbidden(Gate::unasked(&question, NotAskedReason::Nobody)));
         };
         let CallBounds { cancel, watch, observers, .. } = &course.bounds;
         let arrived = watch.arrived;
@@ -155,7 +155,7 @@ impl ToolOrchestrator {
             }
             let glimpse = self.gate.glimpse(&question.intent);
             question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
-            let why = question.why.iter().map(Cause::for_user).collect();
+            let why = question.why.iter().map(ApprovalReason::for_user).collect();
             observers.saw(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
             observers.saw(call, &CallEvent::Decided { decision: decision.as_str() });
@@ -163,9 +163,9 @@ impl ToolOrchestrator {
                 self.save(rule.clone(), course.cx).await;
             }
             match self.gate.settle(question, &decision) {
-                Settled::Allow(permit) => Ok(permit),
-                Settled::Denied { note } => Err(ToolError::Denied { note }),
-                Settled::Stop => {
+                ReviewOutcome::Allow(permit) => Ok(permit),
+                ReviewOutcome::Denied { note } => Err(ToolError::Denied { note }),
+                ReviewOutcome::Stop => {
                     *stopped = Some(Instant::now());
                     Err(ToolError::Stopped)
                 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use insta::assert_snapshot;
-use policy::rules::{NewRule, Rules};
+use policy::rules::{NewRule, RuleSet};
 use policy::{
-    Confinement, Denial, DenyRead, Effect, Gate, Intent, Permit, Question, Reach, ReviewDecision, Root,
+    Confinement, Denial, DenyRead, Effect, Gate, Intent, Permit, ApprovalQuestion, ReadScope, ReviewDecision, ReadRoot,
     SandboxPolicy,
 };
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ impl ToolHandler for EchoPatchTool {
     }
 }
 
-type DecisionFn = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
+type DecisionFn = Box<dyn Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync>;
 
 struct ScriptedApprover {
     answer: DecisionFn,
@@ -84,13 +84,13 @@ struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
+    fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
         Self::slow(Duration::ZERO, answer)
     }
 
     fn slow(
         thinks: Duration,
-        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+        answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Arc<Self> {
         let at_once = AtomicUsize::new(0);
         Arc::new(Self { answer: Box::new(answer), asked: Mutex::default(), thinks, at_once })
@@ -102,7 +102,7 @@ impl ScriptedApprover {
 }
 
 impl Approver for ScriptedApprover {
-    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async {
             assert_eq!(self.at_once.fetch_add(1, Ordering::SeqCst), 0, "two questions at a time");
             tokio::time::sleep(self.thinks).await;
@@ -115,7 +115,7 @@ impl Approver for ScriptedApprover {
 }
 
 fn router() -> ToolRouter {
-    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
     let tools = ToolRegistry::builder().tool(PretendShellTool).tool(EchoPatchTool).build().unwrap();
@@ -236,10 +236,10 @@ async fn stop_ends_the_turn() {
 async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
     struct RecordingRulebook(Mutex<Vec<String>>, bool);
     impl Rulebook for RecordingRulebook {
-        fn save(&self, rule: &NewRule) -> Result<Rules, String> {
+        fn save(&self, rule: &NewRule) -> Result<RuleSet, String> {
             self.0.lock().unwrap().push(rule.to_string());
             match self.1 {
-                true => Rules::parse(&rule.to_string(), "r.toml".as_ref(), policy::Layer::User)
+                true => RuleSet::parse(&rule.to_string(), "r.toml".as_ref(), policy::RuleLayer::User)
                     .map_err(|fault| fault.to_string()),
                 false => Err("the disk is full".to_owned()),
             }
@@ -249,7 +249,7 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
         let person =
             ScriptedApprover::new(|question| ReviewDecision::ApprovedWithRule(question.proposal.clone().unwrap().rule));
         let book = Arc::new(RecordingRulebook(Mutex::default(), works));
-        let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+        let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
         let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).asking(policy::ApprovalPolicy::Untrusted);
         let tools = ToolRegistry::builder().tool(PretendShellTool).build().unwrap();
         let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
@@ -297,7 +297,7 @@ async fn what_states_a_write_outside_is_asked_before_it_runs() {
             Ok(ToolOutput::text("wrote"))
         }
     }
-    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite);
     let person = ScriptedApprover::new(|question| {
         assert_eq!(question.grants.len(), 2);

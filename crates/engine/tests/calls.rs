@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadScope, ReadRoot};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -82,7 +82,7 @@ impl ToolHandler for StatedEffectTool {
 
 fn router(tools: ToolRegistryBuilder) -> ToolRouter {
     let deny = DenyRead::new(["**/.env"], None).unwrap();
-    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], deny));
+    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], deny));
     ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: "/w".into() })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use insta::assert_snapshot;
-use policy::{DenyRead, Gate, Permit, Reach, Root};
+use policy::{DenyRead, Gate, Permit, ReadScope, ReadRoot};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -55,7 +55,7 @@ where
     F: Fn(Cx) -> R + Send + Sync + 'static,
     R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {
-    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap()));
+    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap()));
     let tools = ToolRegistry::builder().tool(HaltableTool(act)).build().unwrap();
     ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
         .with_limits(CallLimits { call_timeout: LIMIT, ..CallLimits::default() })

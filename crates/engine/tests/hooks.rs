@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use policy::{DenyRead, Effect, Gate, Intent, Permit, Question, Reach, ReviewDecision, Root};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, ApprovalQuestion, ReadScope, ReviewDecision, ReadRoot};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -113,7 +113,7 @@ where
 struct FixedApprover(ReviewDecision, AtomicUsize);
 
 impl Approver for FixedApprover {
-    fn ask<'a>(&'a self, _: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, _: &'a CallId, _: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         self.1.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(self.0.clone()))
     }
@@ -132,7 +132,7 @@ impl CallObserver for WarningRecorder {
 
 /// Returns a router with one tool, and the counter of that tool's runs.
 fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
-    let gate = Gate::read_only(Reach::new(vec![Root::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
+    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new(["**/.env"], None).unwrap()));
     let runs = Arc::default();
     let acts = SlowEffectTool { effect, takes, runs: Arc::clone(&runs) };
     let tools = ToolRegistry::builder().tool(acts).build().unwrap();
@@ -311,7 +311,7 @@ impl ToolHandler for FakePatchTool {
 
 #[tokio::test]
 async fn a_patch_in_a_shell_is_heard_as_a_patch() {
-    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let tools = ToolRegistry::builder().tool(FakeShellTool).tool(FakePatchTool).build().unwrap();
     let hook = RecordingHook::before(HookDecision::Nothing);
     let router = ToolRouter::new(tools, Gate::read_only(reach), Place { cwd: "/w".into() })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use policy::{DenyRead, Gate, Permit, Reach};
+use policy::{DenyRead, Gate, Permit, ReadScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -185,7 +185,7 @@ async fn the_time_that_a_call_waits_for_another_is_told_apart() {
     const HELD: Duration = Duration::from_millis(30);
     let go = Arc::new(Notify::new());
     let registry = ToolRegistry::builder().tool(WaitingTool(Arc::clone(&go))).tool(SharedReadTool).build().unwrap();
-    let gate = Gate::read_only(Reach::new(Vec::new(), DenyRead::new([""; 0], None).unwrap()));
+    let gate = Gate::read_only(ReadScope::new(Vec::new(), DenyRead::new([""; 0], None).unwrap()));
     let router = ToolRouter::new(registry, gate, Place { cwd: "/".into() });
     let dispatch =
         |id: &str, name: &str| router.dispatch(ToolCall::function(id, name, "{}"), CancellationToken::new());

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use policy::rules::{Layer, Rules};
+use policy::rules::{RuleLayer, RuleSet};
 use policy::{
-    ApprovalPolicy, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation, Foreign, Gate, Grant,
-    Grants, Intent, MAX_CLIMBS, Machine, Network, Permit, Program, Question, Reach, ReviewDecision, Root,
-    SandboxPolicy, Trust, Typing,
+    ApprovalPolicy, CommandLine, Confinement, Denial, DenyRead, Effect, Escalation, ForeignToolCall, Gate, Grant,
+    Grants, Intent, MAX_CLIMBS, MachineLookup, NetworkPolicy, Permit, ResolvedProgram, ApprovalQuestion, ReadScope, ReviewDecision, ReadRoot,
+    SandboxPolicy, ToolTrust, ProgramInput,
 };
 use tokio_util::sync::CancellationToken;
 use tool::{
@@ -81,9 +81,9 @@ const RULES: &[&str] = &[
 
 struct StandardMachine;
 
-impl Machine for StandardMachine {
-    fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
-        Some(Program { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
+impl MachineLookup for StandardMachine {
+    fn program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
+        Some(ResolvedProgram { path: Path::new("/usr/bin").join(name), trusted: !name.contains('/') })
     }
 
     fn standing(&self, path: &Path) -> std::path::PathBuf {
@@ -105,12 +105,12 @@ fn effect(random: &mut SeededRandom) -> Effect {
         0 => Effect::Read(random.one(&["/w/a", "/etc/a"]).into()),
         1 => Effect::Write(random.one(&["/w/a", "/out/a", "/out/closed/a", "/proc/a"]).into()),
         2 => Effect::Network(random.one(&["a.example:443", "closed.example:443", "no host"]).into()),
-        3 => Effect::Type(Typing { into: "sh".into(), text: "x".into(), confined: random.chance(50) }),
-        4 => Effect::Foreign(Foreign {
+        3 => Effect::Type(ProgramInput { into: "sh".into(), text: "x".into(), confined: random.chance(50) }),
+        4 => Effect::Foreign(ForeignToolCall {
             server: "s".into(),
             tool: "t".into(),
             definition: random.one(&["1", "2"]).into(),
-            trust: random.one(&[Trust::Unknown, Trust::ReadOnly, Trust::Trusted, Trust::Changed]),
+            trust: random.one(&[ToolTrust::Unknown, ToolTrust::ReadOnly, ToolTrust::Trusted, ToolTrust::Changed]),
         }),
         _ => Effect::Exec(CommandLine { argv, cwd: "/w".into(), terminal: random.chance(20) }),
     }
@@ -128,7 +128,7 @@ fn denial(random: &mut SeededRandom) -> Denial {
         0 => Denial::MayNotReach { name: "/run/x.sock".into() },
         1 => {
             let target = random.one(&["a.example:443", "closed.example:443", "192.0.2.1:80", "no host"]);
-            Denial::MayNotConnect { target: target.into(), network: Network::Loopback }
+            Denial::MayNotConnect { target: target.into(), network: NetworkPolicy::Loopback }
         }
         2 => Denial::DenyRead { path: "/w/.env".into(), rule: "**/.env".into() },
         _ => Denial::MayNotWrite { path: path.into(), roots: vec!["/w".into()] },
@@ -212,7 +212,7 @@ impl Attempt for FuzzAttempt {
 struct RandomApprover(Arc<FuzzWorld>);
 
 impl Approver for RandomApprover {
-    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         assert!(!question.why.is_empty());
         let decision = decision(&mut self.0.random.lock().unwrap());
         self.0.seen.lock().unwrap().asked.push((question.grants.clone(), decision.clone()));
@@ -245,11 +245,11 @@ impl FuzzSession {
         let text: String = rules.iter().map(|rule| format!("[[rule]]\n{rule}\n")).collect();
         let confinement =
             Confinement { writable: vec!["/w".into()], home: Some("/w".into()), ..Confinement::default() };
-        let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+        let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
         let gate = Gate::new(reach, sandbox)
             .confined_to(confinement)
             .asking(approval)
-            .ruled_by(Rules::parse(&text, Path::new("/rules.toml"), Layer::User).unwrap())
+            .ruled_by(RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap())
             .on(Arc::new(StandardMachine));
         let registry = ToolRegistry::builder().any(Arc::new(FuzzTool(Arc::clone(world)))).build().unwrap();
         let mut router = ToolRouter::new(registry, gate, Place { cwd: "/w".into() });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use policy::{Confinement, HostFile, Machine, Program};
+use policy::{Confinement, HostFile, MachineLookup, ResolvedProgram};
 use rustix::fs::{Access, FileType, Stat, access, stat};
 
 use crate::fs::real;
@@ -121,7 +121,7 @@ impl ThisMachine {
         file && directory && !self.changes(path) && !path.starts_with(cwd)
     }
 
-    fn found(&self, path: &Path, cwd: &Path, moves: bool) -> Option<Program> {
+    fn found(&self, path: &Path, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
         let meta = stat(path).ok()?;
         let runs = FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile
             && access(path, Access::EXEC_OK).is_ok();
@@ -130,7 +130,7 @@ impl ThisMachine {
         let here =
             real_directory(path).is_some_and(|directory| !self.changes(&directory) && directory != cwd);
         let trusted = here && self.is_trusted(&real, cwd) && stands_for_another(&real, cwd, moves).is_none();
-        Some(Program { path: real, trusted })
+        Some(ResolvedProgram { path: real, trusted })
     }
 }
 
@@ -178,8 +178,8 @@ fn real_directory(path: &Path) -> Option<PathBuf> {
     real(path.parent()?).ok()
 }
 
-impl Machine for ThisMachine {
-    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<Program> {
+impl MachineLookup for ThisMachine {
+    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram> {
         if name.contains('/') {
             return self.found(&cwd.join(name), cwd, moves);
         }
@@ -189,7 +189,7 @@ impl Machine for ThisMachine {
         let found =
             places.map(|place| cwd.join(place).join(name)).find_map(|path| self.found(&path, cwd, moves));
         // After a change of directory, a relative entry means another directory.
-        found.map(|program| Program { trusted: program.trusted && !(moves && relative), ..program })
+        found.map(|program| ResolvedProgram { trusted: program.trusted && !(moves && relative), ..program })
     }
 
     fn standing(&self, path: &Path) -> PathBuf {

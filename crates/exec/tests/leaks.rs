@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use policy::{DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Verdict};
+use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, Verdict};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -78,29 +78,29 @@ impl LeakBench {
         let spill = Arc::new(Spill::new(state.path().join("outputs"), &workspace.path()));
         let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), Some(spill), 64);
         let mark = format!("LEAK={name}-{}", std::process::id());
-        let environment = Environment {
+        let environment = EnvironmentPolicy {
             set: vec![
                 ("LEAK".to_owned(), mark["LEAK=".len()..].to_owned()),
                 ("LOCKS".to_owned(), locks.path().display().to_string()),
                 ("TMPDIR".to_owned(), tmp.path().display().to_string()),
             ],
-            ..Environment::default()
+            ..EnvironmentPolicy::default()
         };
         let shells = ShellCommands::new(InstalledShell::of_user(None), environment, std::env::vars_os());
         Self { workspace, sessions, shells, locks, tmp, state, mark }
     }
 
     fn permit(&self, argv: Vec<String>) -> Permit {
-        let root = Root::new(self.workspace.path());
+        let root = ReadRoot::new(self.workspace.path());
         let gate = Gate::new(
-            Reach::new(vec![root], DenyRead::new::<&str>([], None).unwrap()),
+            ReadScope::new(vec![root], DenyRead::new::<&str>([], None).unwrap()),
             SandboxPolicy::FullAccess,
         );
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
             // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
-                policy::Settled::Allow(permit) => permit,
+                policy::ReviewOutcome::Allow(permit) => permit,
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),

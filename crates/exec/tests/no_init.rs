@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use policy::{DenyRead, Environment, Gate, Intent, Reach, Root, SandboxPolicy, Verdict};
+use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, ReadScope, ReadRoot, SandboxPolicy, Verdict};
 use testkit::Workspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::Stdio;
@@ -14,7 +14,7 @@ use toolgate_exec::shell::ShellCommands;
 fn without_init_nothing_is_started() {
     let workspace = Workspace::new();
     let here = workspace.path();
-    let reach = Reach::new(vec![Root::new(&here)], DenyRead::new::<&str>([], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new(&here)], DenyRead::new::<&str>([], None).unwrap());
     let argv = vec!["true".to_owned()];
     let intent = Intent::run(argv.clone(), &here);
     let Verdict::Allow(permit) = Gate::new(reach, SandboxPolicy::FullAccess).decide("test", &intent) else {
@@ -24,7 +24,7 @@ fn without_init_nothing_is_started() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let started = runtime.block_on(async {
         let directory = ConfinedFs::new(&permit).look(&here).unwrap();
-        let shells = ShellCommands::new(None, Environment::default(), []);
+        let shells = ShellCommands::new(None, EnvironmentPolicy::default(), []);
         let command = shells.command(argv, directory, Stdio::Piped, sessions.spawner(), &permit).await;
         sessions
             .start(command, SessionOrigin::default(), &permit)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use policy::{DenyRead, Environment, Gate, Intent, Permit, Reach, Root, SandboxPolicy, Verdict};
+use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, Verdict};
 use testkit::Workspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::{SpawnFault, Stdio};
@@ -29,19 +29,19 @@ impl ProcessBench {
     fn new() -> Self {
         let workspace = Workspace::new();
         let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 64);
-        let shells = ShellCommands::new(InstalledShell::of_user(None), Environment::default(), std::env::vars_os());
+        let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), std::env::vars_os());
         Self { workspace, sessions, shells }
     }
 
     fn permit(&self, argv: Vec<String>) -> Permit {
         let reach =
-            Reach::new(vec![Root::new(self.workspace.path())], DenyRead::new::<&str>([], None).unwrap());
+            ReadScope::new(vec![ReadRoot::new(self.workspace.path())], DenyRead::new::<&str>([], None).unwrap());
         let gate = Gate::new(reach, SandboxPolicy::FullAccess);
         match gate.decide("test", &Intent::run(argv, &self.workspace.path())) {
             Verdict::Allow(permit) => permit,
             // The test is about running commands, not about approval.
             Verdict::Ask(question) => match gate.settle(*question, &policy::ReviewDecision::Approved) {
-                policy::Settled::Allow(permit) => permit,
+                policy::ReviewOutcome::Allow(permit) => permit,
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use policy::rules::{Decision, Layer, NewRule, On, Rules};
+use policy::rules::{RuleDecision, RuleLayer, NewRule, RuleSubject, RuleSet};
 use tempfile::TempDir;
 use toolgate_exec::rules::{load, save};
 
@@ -23,8 +23,8 @@ fn allow(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     NewRule {
-        on: On::Command { pattern, exact: true },
-        decision: Decision::Allow,
+        on: RuleSubject::Command { pattern, exact: true },
+        decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
         example: Some(words),
@@ -35,8 +35,8 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o777
 }
 
-fn read(file: &Path) -> Rules {
-    load(&[(Layer::User, file.to_owned())]).unwrap()
+fn read(file: &Path) -> RuleSet {
+    load(&[(RuleLayer::User, file.to_owned())]).unwrap()
 }
 
 /// Returns the names in the directory of `file`.
@@ -157,29 +157,29 @@ fn files_that_are_read() {
     let told = |layer, file: &PathBuf| {
         one(layer, file).unwrap_err().to_string().replace(&home.path().display().to_string(), "$HOME")
     };
-    assert_eq!(one(Layer::User, &user), Ok(0));
-    assert_eq!(one(Layer::Project, &project), Ok(0));
-    assert_eq!(one(Layer::Project, &home.path().join("q/.toolgate/rules.toml")), Ok(0));
+    assert_eq!(one(RuleLayer::User, &user), Ok(0));
+    assert_eq!(one(RuleLayer::Project, &project), Ok(0));
+    assert_eq!(one(RuleLayer::Project, &home.path().join("q/.toolgate/rules.toml")), Ok(0));
     let ask = "[[rule]]\npattern = ['ls']\ndecision = 'ask'\n";
     fs::write(&user, ask).unwrap();
     fs::write(&project, ask.replace("ls", "cat")).unwrap();
-    let both = load(&[(Layer::User, user.clone()), (Layer::Project, project.clone())]).unwrap();
-    let layers: Vec<Layer> = both.iter().map(|rule| rule.layer).collect();
-    assert_eq!(layers, [Layer::User, Layer::Project]);
+    let both = load(&[(RuleLayer::User, user.clone()), (RuleLayer::Project, project.clone())]).unwrap();
+    let layers: Vec<RuleLayer> = both.iter().map(|rule| rule.layer).collect();
+    assert_eq!(layers, [RuleLayer::User, RuleLayer::Project]);
     // A project may be behind a link as a whole; its rules may not.
     symlink(home.path().join("p"), home.path().join("l")).unwrap();
-    assert_eq!(one(Layer::Project, &home.path().join("l/.toolgate/rules.toml")), Ok(1));
+    assert_eq!(one(RuleLayer::Project, &home.path().join("l/.toolgate/rules.toml")), Ok(1));
     fs::create_dir(home.path().join("q")).unwrap();
     symlink(project.parent().unwrap(), home.path().join("q/.toolgate")).unwrap();
-    insta::assert_snapshot!(told(Layer::Project, &home.path().join("q/.toolgate/rules.toml")), @"$HOME/q/.toolgate/rules.toml: it is behind a link; a project's rules must be a file of the project");
+    insta::assert_snapshot!(told(RuleLayer::Project, &home.path().join("q/.toolgate/rules.toml")), @"$HOME/q/.toolgate/rules.toml: it is behind a link; a project's rules must be a file of the project");
     fs::remove_file(&project).unwrap();
     symlink(&user, &project).unwrap();
-    insta::assert_snapshot!(told(Layer::Project, &project), @"$HOME/p/.toolgate/rules.toml: it is behind a link; a project's rules must be a file of the project");
-    assert_eq!(one(Layer::User, &project), Ok(1));
+    insta::assert_snapshot!(told(RuleLayer::Project, &project), @"$HOME/p/.toolgate/rules.toml: it is behind a link; a project's rules must be a file of the project");
+    assert_eq!(one(RuleLayer::User, &project), Ok(1));
     fs::remove_file(&project).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &project, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
-    insta::assert_snapshot!(told(Layer::Project, &project), @"$HOME/p/.toolgate/rules.toml: it is not a file");
+    insta::assert_snapshot!(told(RuleLayer::Project, &project), @"$HOME/p/.toolgate/rules.toml: it is not a file");
     fs::write(&user, "#".repeat((1 << 20) + 1)).unwrap();
-    insta::assert_snapshot!(told(Layer::User, &user), @"$HOME/rules.toml: longer than 1048576 bytes");
+    insta::assert_snapshot!(told(RuleLayer::User, &user), @"$HOME/rules.toml: longer than 1048576 bytes");
 }

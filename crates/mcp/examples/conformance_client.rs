@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
+use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
 use serde_json::{Map, Value, json};
 use testkit::Scripted;
 use tokio_util::sync::CancellationToken;
@@ -108,7 +108,7 @@ fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let tools = servers.offered();
     let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
     let root = std::env::temp_dir();
-    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None)?);
+    let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
     let router = ToolRouter::new(registry.build()?, gate, Place { cwd: root });
     Ok(router.with_approver(Scripted::new(|_| ReviewDecision::Approved)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use policy::{Effect, Foreign, Intent, Permit, Trust};
+use policy::{Effect, ForeignToolCall, Intent, Permit, ToolTrust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -67,30 +67,30 @@ fn reads(connections: &SharedConnections, server: Option<&str>, method: &str) ->
         None => connections.iter().filter(|connection| !has_none(connection)).collect(),
     };
     let trusts = asked.iter().map(|connection| trust(connection));
-    Ok(Intent::of(vec![Effect::Foreign(Foreign {
+    Ok(Intent::of(vec![Effect::Foreign(ForeignToolCall {
         server: server.unwrap_or("*").to_owned(),
         tool: method.to_owned(),
         definition: String::new(),
         // Without servers, nothing is asked.
-        trust: trusts.reduce(strictest).unwrap_or(Trust::ReadOnly),
+        trust: trusts.reduce(strictest).unwrap_or(ToolTrust::ReadOnly),
     })]))
 }
 
 /// Returns the trust in reading from a server. Only the server itself says that reading changes nothing.
-fn trust(connection: &McpConnection) -> Trust {
+fn trust(connection: &McpConnection) -> ToolTrust {
     match connection.server.approval {
-        CallApproval::Allow => Trust::Trusted,
-        CallApproval::Auto if connection.is_believed() => Trust::ReadOnly,
-        CallApproval::Auto | CallApproval::Ask => Trust::Unknown,
+        CallApproval::Allow => ToolTrust::Trusted,
+        CallApproval::Auto if connection.is_believed() => ToolTrust::ReadOnly,
+        CallApproval::Auto | CallApproval::Ask => ToolTrust::Unknown,
     }
 }
 
-fn strictest(one: Trust, other: Trust) -> Trust {
+fn strictest(one: ToolTrust, other: ToolTrust) -> ToolTrust {
     match (one, other) {
-        (Trust::Changed, _) | (_, Trust::Changed) => Trust::Changed,
-        (Trust::Unknown, _) | (_, Trust::Unknown) => Trust::Unknown,
-        (Trust::ReadOnly, _) | (_, Trust::ReadOnly) => Trust::ReadOnly,
-        (Trust::Trusted, Trust::Trusted) => Trust::Trusted,
+        (ToolTrust::Changed, _) | (_, ToolTrust::Changed) => ToolTrust::Changed,
+        (ToolTrust::Unknown, _) | (_, ToolTrust::Unknown) => ToolTrust::Unknown,
+        (ToolTrust::ReadOnly, _) | (_, ToolTrust::ReadOnly) => ToolTrust::ReadOnly,
+        (ToolTrust::Trusted, ToolTrust::Trusted) => ToolTrust::Trusted,
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
     use crate::connection::McpClientDeps;
     use crate::server::{HttpTransport, McpServerConfig, ServerTransport};
 
-    fn told(servers: &[(&str, CallApproval, bool)], asked: Option<&str>) -> Option<Trust> {
+    fn told(servers: &[(&str, CallApproval, bool)], asked: Option<&str>) -> Option<ToolTrust> {
         let connection = |(name, approval, believed): &(&str, CallApproval, bool)| {
             let mut server = McpServerConfig::new(*name, ServerTransport::Http(HttpTransport::new("http://127.0.0.1:1/")));
             (server.approval, server.believed) = (*approval, *believed);
@@ -286,10 +286,10 @@ mod tests {
         let (ask, auto, allow) = (CallApproval::Ask, CallApproval::Auto, CallApproval::Allow);
         let servers = [("a", ask, true), ("b", auto, true), ("c", auto, false), ("d", allow, false)];
         let one = |name| told(&servers, Some(name));
-        let expected = [Trust::Unknown, Trust::ReadOnly, Trust::Unknown, Trust::Trusted].map(Some);
+        let expected = [ToolTrust::Unknown, ToolTrust::ReadOnly, ToolTrust::Unknown, ToolTrust::Trusted].map(Some);
         assert_eq!(["a", "b", "c", "d"].map(one), expected);
         assert_eq!(one("e"), None);
-        assert_eq!(told(&servers, None), Some(Trust::Unknown));
-        assert_eq!(told(&[servers[1], servers[3]], None), Some(Trust::ReadOnly));
+        assert_eq!(told(&servers, None), Some(ToolTrust::Unknown));
+        assert_eq!(told(&[servers[1], servers[3]], None), Some(ToolTrust::ReadOnly));
     }
 }

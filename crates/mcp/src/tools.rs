@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use policy::{Effect, Foreign as ForeignEffect, Intent, Trust};
+use policy::{Effect, ForeignToolCall as ForeignEffect, Intent, ToolTrust};
 use serde_json::Value;
 use tool::{Answering, Answers, AnyTool, Cx, Foreign, Item, Lane, Notice, ToolError, ToolOutput};
 
@@ -102,12 +102,12 @@ impl ServerTool {
         }
     }
 
-    fn trust(&self) -> Trust {
+    fn trust(&self) -> ToolTrust {
         match self.connection.server.approval(&self.tool.name) {
-            _ if self.before().is_some() => Trust::Changed,
-            CallApproval::Allow => Trust::Trusted,
-            CallApproval::Auto if self.tool.reads_only() && self.connection.is_believed() => Trust::ReadOnly,
-            CallApproval::Auto | CallApproval::Ask => Trust::Unknown,
+            _ if self.before().is_some() => ToolTrust::Changed,
+            CallApproval::Allow => ToolTrust::Trusted,
+            CallApproval::Auto if self.tool.reads_only() && self.connection.is_believed() => ToolTrust::ReadOnly,
+            CallApproval::Auto | CallApproval::Ask => ToolTrust::Unknown,
         }
     }
 

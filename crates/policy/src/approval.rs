@@ -58,7 +58,7 @@ impl fmt::Display for ApprovalPolicy {
 
 /// A kind of action in the approval table, one per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Matter {
+pub enum ApprovalCase {
     /// Only reads, in the sandbox.
     Reads,
     /// Only reads, without a sandbox that hides secrets.
@@ -85,7 +85,7 @@ pub enum Matter {
     Forbidden,
 }
 
-impl Matter {
+impl ApprovalCase {
     /// Every case, in the order of the table rows.
     pub const ALL: [Self; 12] = [
         Self::Reads,
@@ -123,7 +123,7 @@ impl Matter {
 
 /// The approval that a call requires before it may run; the strictest comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Requirement {
+pub enum ApprovalRequirement {
     /// No approval is needed.
     Skip,
     /// A person must approve.
@@ -132,7 +132,7 @@ pub enum Requirement {
     Forbidden,
 }
 
-impl Requirement {
+impl ApprovalRequirement {
     /// Returns the text of a table cell.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -151,37 +151,37 @@ impl Requirement {
 /// assert_eq!(requirement(ApprovalPolicy::Untrusted, Matter::Runs), Requirement::NeedsApproval);
 /// assert_eq!(requirement(ApprovalPolicy::Never, Matter::Leaves), Requirement::Forbidden);
 /// ```
-pub fn requirement(policy: ApprovalPolicy, matter: Matter) -> Requirement {
+pub fn requirement(policy: ApprovalPolicy, matter: ApprovalCase) -> ApprovalRequirement {
     use ApprovalPolicy::{Auto, Disabled, Never, OnFailure, OnRequest, Untrusted};
-    use Requirement::{Forbidden, NeedsApproval, Skip};
+    use ApprovalRequirement::{Forbidden, NeedsApproval, Skip};
     match (matter, policy) {
-        (Matter::Forbidden, _) | (_, Disabled) => Forbidden,
-        (Matter::Reads | Matter::Allowed, _) => Skip,
-        (Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined, Untrusted) => NeedsApproval,
+        (ApprovalCase::Forbidden, _) | (_, Disabled) => Forbidden,
+        (ApprovalCase::Reads | ApprovalCase::Allowed, _) => Skip,
+        (ApprovalCase::ReadsUnconfined | ApprovalCase::Runs | ApprovalCase::RunsUnconfined, Untrusted) => NeedsApproval,
         (
-            Matter::ReadsUnconfined | Matter::Runs | Matter::RunsUnconfined,
+            ApprovalCase::ReadsUnconfined | ApprovalCase::Runs | ApprovalCase::RunsUnconfined,
             OnFailure | OnRequest | Never | Auto,
         ) => Skip,
         // The sandbox contains the danger.
-        (Matter::Dangerous, Auto) => Skip,
+        (ApprovalCase::Dangerous, Auto) => Skip,
         // The call is tried in the sandbox first; a denial there may raise a question.
-        (Matter::Leaves, OnFailure | Auto) => Skip,
+        (ApprovalCase::Leaves, OnFailure | Auto) => Skip,
         (
-            Matter::Dangerous
-            | Matter::DangerousUnconfined
-            | Matter::MustAsk
-            | Matter::Beyond
-            | Matter::Leaves
-            | Matter::Refused,
+            ApprovalCase::Dangerous
+            | ApprovalCase::DangerousUnconfined
+            | ApprovalCase::MustAsk
+            | ApprovalCase::Beyond
+            | ApprovalCase::Leaves
+            | ApprovalCase::Refused,
             Never,
         ) => Forbidden,
         (
-            Matter::Dangerous
-            | Matter::DangerousUnconfined
-            | Matter::MustAsk
-            | Matter::Beyond
-            | Matter::Leaves
-            | Matter::Refused,
+            ApprovalCase::Dangerous
+            | ApprovalCase::DangerousUnconfined
+            | ApprovalCase::MustAsk
+            | ApprovalCase::Beyond
+            | ApprovalCase::Leaves
+            | ApprovalCase::Refused,
             Untrusted | OnFailure | OnRequest | Auto,
         ) => NeedsApproval,
     }
@@ -196,20 +196,20 @@ mod tests {
         #[rustfmt::skip]
         let table = [
             // untrusted, on-failure, on-request, never, auto, disabled
-            (Matter::Reads,               ["allow", "allow", "allow", "allow", "allow", "forbid"]),
-            (Matter::ReadsUnconfined,     ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
-            (Matter::Runs,                ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
-            (Matter::RunsUnconfined,      ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
-            (Matter::Allowed,             ["allow", "allow", "allow", "allow", "allow", "forbid"]),
-            (Matter::Dangerous,           ["ask"  , "ask"  , "ask"  , "forbid", "allow", "forbid"]),
-            (Matter::DangerousUnconfined, ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (Matter::MustAsk,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (Matter::Beyond,              ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (Matter::Leaves,              ["ask"  , "allow", "ask"  , "forbid", "allow", "forbid"]),
-            (Matter::Refused,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
-            (Matter::Forbidden,           ["forbid", "forbid", "forbid", "forbid", "forbid", "forbid"]),
+            (ApprovalCase::Reads,               ["allow", "allow", "allow", "allow", "allow", "forbid"]),
+            (ApprovalCase::ReadsUnconfined,     ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (ApprovalCase::Runs,                ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (ApprovalCase::RunsUnconfined,      ["ask"  , "allow", "allow", "allow", "allow", "forbid"]),
+            (ApprovalCase::Allowed,             ["allow", "allow", "allow", "allow", "allow", "forbid"]),
+            (ApprovalCase::Dangerous,           ["ask"  , "ask"  , "ask"  , "forbid", "allow", "forbid"]),
+            (ApprovalCase::DangerousUnconfined, ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::MustAsk,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::Beyond,              ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::Leaves,              ["ask"  , "allow", "ask"  , "forbid", "allow", "forbid"]),
+            (ApprovalCase::Refused,             ["ask"  , "ask"  , "ask"  , "forbid", "ask"  , "forbid"]),
+            (ApprovalCase::Forbidden,           ["forbid", "forbid", "forbid", "forbid", "forbid", "forbid"]),
         ];
-        assert_eq!(table.map(|(matter, _)| matter), Matter::ALL);
+        assert_eq!(table.map(|(matter, _)| matter), ApprovalCase::ALL);
         let page = include_str!("../../../docs/approval.md");
         for (matter, cells) in table {
             for (policy, cell) in ApprovalPolicy::ALL.into_iter().zip(cells) {

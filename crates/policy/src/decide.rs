@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::host_files::host_file_on;
-use crate::judge::Judgement;
+use crate::judge::IntentEvaluation;
 use crate::lookup::{forbids_host, forbids_writing, on_path};
-use crate::machine::Unknown;
-use crate::rules::{Access, Decision, Rules};
+use crate::machine::UnknownMachine;
+use crate::rules::{PathAccess, RuleDecision, RuleSet};
 use crate::{
-    Account, ApprovalPolicy, ApprovalStore, Cause, Confinement, Denial, Effect, Escalation, Grant, Grants,
-    Host, HostFile, HostRole, Intent, Machine, Matter, Permit, Question, Reach, Requirement, ReviewDecision,
-    SandboxPolicy, Unasked, requirement,
+    CommandAnalysis, ApprovalPolicy, ApprovalStore, ApprovalReason, Confinement, Denial, Effect, Escalation, Grant, Grants,
+    HostPattern, HostFile, HostFileRole, Intent, MachineLookup, ApprovalCase, Permit, ApprovalQuestion, ReadScope, ApprovalRequirement, ReviewDecision,
+    SandboxPolicy, NotAskedReason, requirement,
 };
 
 /// Maximum number of times that one call may ask for more after a denial.
@@ -24,14 +24,14 @@ pub enum Verdict {
     /// The call may run with this permit.
     Allow(Permit),
     /// A person must approve the call first.
-    Ask(Box<Question>),
+    Ask(Box<ApprovalQuestion>),
     /// The call is denied without a question.
     Forbid(Denial),
 }
 
 /// The outcome of a question.
 #[derive(Debug, Clone)]
-pub enum Settled {
+pub enum ReviewOutcome {
     /// The call may run with this permit.
     Allow(Permit),
     /// A person denied the call.
@@ -46,12 +46,12 @@ pub enum Settled {
 /// Decides about intents. Only a gate creates permits.
 #[derive(Clone)]
 pub struct Gate {
-    pub(crate) reach: Arc<Reach>,
+    pub(crate) reach: Arc<ReadScope>,
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) confinement: Arc<Confinement>,
     pub(crate) approval: ApprovalPolicy,
-    pub(crate) machine: Arc<dyn Machine>,
-    rules: Arc<RwLock<Arc<Rules>>>,
+    pub(crate) machine: Arc<dyn MachineLookup>,
+    rules: Arc<RwLock<Arc<RuleSet>>>,
     store: Arc<ApprovalStore>,
 }
 
@@ -64,13 +64,13 @@ impl fmt::Debug for Gate {
 
 impl Gate {
     /// Creates a gate that lets calls read within `reach` and otherwise do what `sandbox` allows.
-    pub fn new(reach: Reach, sandbox: SandboxPolicy) -> Self {
+    pub fn new(reach: ReadScope, sandbox: SandboxPolicy) -> Self {
         Self {
             reach: Arc::new(reach),
             sandbox,
             confinement: Arc::default(),
             approval: ApprovalPolicy::default(),
-            machine: Arc::new(Unknown),
+            machine: Arc::new(UnknownMachine),
             rules: Arc::default(),
             store: Arc::default(),
         }
@@ -92,25 +92,25 @@ impl Gate {
 
     /// Replaces the rules.
     #[must_use]
-    pub fn ruled_by(mut self, rules: Rules) -> Self {
+    pub fn ruled_by(mut self, rules: RuleSet) -> Self {
         self.rules = Arc::new(RwLock::new(Arc::new(rules)));
         self
     }
 
     /// Sets the machine that lookups are made on.
     #[must_use]
-    pub fn on(mut self, machine: Arc<dyn Machine>) -> Self {
+    pub fn on(mut self, machine: Arc<dyn MachineLookup>) -> Self {
         self.machine = machine;
         self
     }
 
     /// Returns the readable part of the file system.
-    pub fn reach(&self) -> &Reach {
+    pub fn reach(&self) -> &ReadScope {
         &self.reach
     }
 
     /// Creates a gate that lets calls read within `reach` and write nothing.
-    pub fn read_only(reach: Reach) -> Self {
+    pub fn read_only(reach: ReadScope) -> Self {
         Self::new(reach, SandboxPolicy::ReadOnly)
     }
 
@@ -130,7 +130,7 @@ impl Gate {
         }
         // The wider policy's writable roots must not carry over, nor the rules that let commands leave its sandbox.
         let confinement = Confinement { writable: Vec::new(), ..Confinement::clone(&self.confinement) };
-        inherited.confined_to(confinement).ruled_by(Rules::clone(&self.rules()).confined())
+        inherited.confined_to(confinement).ruled_by(RuleSet::clone(&self.rules()).confined())
     }
 
     /// Creates a gate with the same bounds but without rules and approvals, for commands that this program starts
@@ -139,7 +139,7 @@ impl Gate {
     pub fn for_ourselves(&self) -> Self {
         Self { store: Arc::default(), ..self.clone() }
             .asking(ApprovalPolicy::OnRequest)
-            .ruled_by(Rules::default())
+            .ruled_by(RuleSet::default())
     }
 
     /// Returns the approval policy.
@@ -158,14 +158,14 @@ impl Gate {
     }
 
     /// Returns the rules in force.
-    pub fn rules(&self) -> Arc<Rules> {
+    pub fn rules(&self) -> Arc<RuleSet> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds `rules` to the rules in force.
-    pub fn learn(&self, rules: Rules) {
+    pub fn learn(&self, rules: RuleSet) {
         let mut ours = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        *ours = Arc::new(Rules::clone(&ours).merge(rules));
+        *ours = Arc::new(RuleSet::clone(&ours).merge(rules));
     }
 
     /// Decides about `intent` of `tool`.
@@ -189,17 +189,17 @@ impl Gate {
     }
 
     /// Decides like `decide`; `hook` is the reason of a hook that asks for approval.
-    pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<Cause>) -> Verdict {
-        let mut judgement = Judgement::of(self, tool, intent, false);
+    pub fn decide_with(&self, tool: &str, intent: &Intent, hook: Option<ApprovalReason>) -> Verdict {
+        let mut judgement = IntentEvaluation::of(self, tool, intent, false);
         if let Some(why) = hook {
-            judgement.raise(requirement(self.approval, Matter::MustAsk), why);
+            judgement.raise(requirement(self.approval, ApprovalCase::MustAsk), why);
         }
         self.conclude(tool, intent, judgement)
     }
 
     /// Decides like `decide`, and returns the analysis of the intent's command, with its programs resolved.
-    pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<Account>) {
-        let judgement = Judgement::of(self, tool, intent, false);
+    pub fn explain(&self, tool: &str, intent: &Intent) -> (Verdict, Option<CommandAnalysis>) {
+        let judgement = IntentEvaluation::of(self, tool, intent, false);
         let mut account = judgement.account.clone();
         for effect in &intent.effects {
             if let (Effect::Exec(line), Some(account)) = (effect, &mut account)
@@ -211,11 +211,11 @@ impl Gate {
         (self.conclude(tool, intent, judgement), account)
     }
 
-    fn conclude(&self, tool: &str, intent: &Intent, judgement: Judgement) -> Verdict {
+    fn conclude(&self, tool: &str, intent: &Intent, judgement: IntentEvaluation) -> Verdict {
         if let Some(denial) = judgement.forbidden {
             return Verdict::Forbid(denial);
         }
-        let Judgement { why, mut grants, account, keys, proposal, hooked, .. } = judgement;
+        let IntentEvaluation { why, mut grants, account, keys, proposal, hooked, .. } = judgement;
         // A hook asks each time, whatever was approved before.
         let approved = !hooked && self.store.covers(&keys, &grants);
         if why.is_empty() || approved {
@@ -223,7 +223,7 @@ impl Gate {
             return Verdict::Allow(self.permit(intent, grants, 0));
         }
         let permit = self.permit(intent, grants.clone(), 0);
-        Verdict::Ask(Box::new(Question {
+        Verdict::Ask(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
             account,
@@ -239,22 +239,22 @@ impl Gate {
     }
 
     /// Returns the permit of a waiting `question` if a session approval given meanwhile covers it.
-    pub fn answered(&self, question: &Question) -> Option<Permit> {
-        let hooked = question.why.iter().any(|why| matches!(why, Cause::Hook { .. }));
+    pub fn answered(&self, question: &ApprovalQuestion) -> Option<Permit> {
+        let hooked = question.why.iter().any(|why| matches!(why, ApprovalReason::Hook { .. }));
         (!hooked && self.store.covers(&question.keys, &question.grants)).then(|| question.permit.clone())
     }
 
     /// Applies the answer to a question, and stores an approval for the session.
-    pub fn settle(&self, question: Question, decision: &ReviewDecision) -> Settled {
+    pub fn settle(&self, question: ApprovalQuestion, decision: &ReviewDecision) -> ReviewOutcome {
         match decision {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession | ReviewDecision::ApprovedWithRule(_) => {
                 self.store.approve(&question.keys, &question.grants);
             }
-            ReviewDecision::Denied { note } => return Settled::Denied { note: note.clone() },
-            ReviewDecision::Abort => return Settled::Stop,
+            ReviewDecision::Denied { note } => return ReviewOutcome::Denied { note: note.clone() },
+            ReviewDecision::Abort => return ReviewOutcome::Stop,
         }
-        Settled::Allow(question.permit)
+        ReviewOutcome::Allow(question.permit)
     }
 
     /// Builds the question after `permit` was too narrow. `told` are denials by the kernel; `guessed` is one inferred
@@ -266,8 +266,8 @@ impl Gate {
         permit: &Permit,
         told: &[Denial],
         guessed: Option<&Denial>,
-    ) -> Option<Box<Question>> {
-        let asks = requirement(self.approval, Matter::Refused) == Requirement::NeedsApproval;
+    ) -> Option<Box<ApprovalQuestion>> {
+        let asks = requirement(self.approval, ApprovalCase::Refused) == ApprovalRequirement::NeedsApproval;
         if !asks || permit.confinement().is_none() || permit.climbs() >= MAX_CLIMBS {
             return None;
         }
@@ -278,22 +278,22 @@ impl Gate {
             ungrantable |= grant.is_none() && !guessed;
             if let Some(grant) = grant.filter(|grant| !permit.grants().contains(grant)) {
                 more.insert(grant);
-                why.push(Cause::Refused { denial: denial.clone(), guessed });
+                why.push(ApprovalReason::Refused { denial: denial.clone(), guessed });
             }
         }
         let pleads = intent.escalation == Escalation::Required;
         if more.is_empty() && (pleads || ungrantable && self.may_leave(told)) {
             more.insert(Grant::Unconfined);
-            why.extend(told.iter().map(|denial| Cause::Refused { denial: denial.clone(), guessed: false }));
-            why.extend(pleads.then_some(Cause::Leaves));
+            why.extend(told.iter().map(|denial| ApprovalReason::Refused { denial: denial.clone(), guessed: false }));
+            why.extend(pleads.then_some(ApprovalReason::Leaves));
         }
         if more.is_empty() {
             return None;
         }
         let grants: Grants = permit.grants() | &more;
-        let Judgement { account, keys, .. } = Judgement::of(self, tool, intent, true);
+        let IntentEvaluation { account, keys, .. } = IntentEvaluation::of(self, tool, intent, true);
         let permit = self.permit(intent, grants.clone(), permit.climbs() + 1);
-        Some(Box::new(Question {
+        Some(Box::new(ApprovalQuestion {
             tool: tool.to_owned(),
             intent: intent.clone(),
             account,
@@ -321,7 +321,7 @@ impl Gate {
             return path.to_owned();
         }
         let is_part =
-            |above: &&Path| self.host_file(above).is_some_and(|file| file.role == HostRole::Configuration);
+            |above: &&Path| self.host_file(above).is_some_and(|file| file.role == HostFileRole::Configuration);
         path.ancestors().take_while(is_part).last().unwrap_or(path).to_owned()
     }
 
@@ -348,7 +348,7 @@ impl Gate {
                 given.then_some(Grant::Write(standing))
             }
             Denial::MayNotConnect { target, .. } => {
-                let host: Host = target.parse().ok()?;
+                let host: HostPattern = target.parse().ok()?;
                 (!forbids_host(&rules, &host)).then_some(Grant::Connect(host))
             }
             Denial::MayNotReach { name } => Some(Grant::Socket(name.clone())),
@@ -372,7 +372,7 @@ impl Gate {
     fn is_closed(&self, path: &Path) -> bool {
         let home = self.confinement.home.as_deref();
         self.confinement.read_only.iter().any(|closed| path.starts_with(closed))
-            && on_path(&self.rules(), path, Access::Write, home).all(|rule| rule.decision != Decision::Ask)
+            && on_path(&self.rules(), path, PathAccess::Write, home).all(|rule| rule.decision != RuleDecision::Ask)
     }
 
     /// Returns true if leaving the sandbox would lift every denial in `told` and no rule forbids it.
@@ -385,7 +385,7 @@ impl Gate {
                     && self.machine.may_write(path)
             }
             Denial::MayNotConnect { target, .. } => {
-                target.parse::<Host>().is_ok_and(|host| !forbids_host(&rules, &host))
+                target.parse::<HostPattern>().is_ok_and(|host| !forbids_host(&rules, &host))
             }
             _ => false,
         })
@@ -424,7 +424,7 @@ impl Gate {
     }
 
     /// Returns the denial for a question that cannot be asked.
-    pub fn unasked(question: &Question, unasked: Unasked) -> Denial {
+    pub fn unasked(question: &ApprovalQuestion, unasked: NotAskedReason) -> Denial {
         let why: Vec<String> = question.why.iter().map(ToString::to_string).collect();
         Denial::Unasked { why: why.join("; "), unasked }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Network, Root};
+use crate::{NetworkPolicy, ReadRoot};
 
 /// A denial, either decided by the [`Gate`](crate::Gate) or met when `exec` performs the operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum Denial {
         /// An address or a name, with an optional port.
         target: String,
         /// The network policy.
-        network: Network,
+        network: NetworkPolicy,
     },
     /// A program of the user obeys this file, so a change needs the user's approval.
     #[error(
@@ -92,7 +92,7 @@ pub enum Denial {
     #[error("the command was ended: {}", excess.sentence())]
     Ended {
         /// The exceeded resource.
-        excess: Excess,
+        excess: ResourceExcess,
     },
     /// A rule forbids the operation.
     #[error("{what} is forbidden by the rule at {rule}{}", reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
@@ -123,13 +123,13 @@ pub enum Denial {
         /// The reasons why it needs approval.
         why: String,
         /// The reason why no question is asked.
-        unasked: Unasked,
+        unasked: NotAskedReason,
     },
 }
 
 /// The resource that a command used too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Excess {
+pub enum ResourceExcess {
     /// Disk space in the session's private directory.
     Scratch {
         /// The limit in bytes.
@@ -144,7 +144,7 @@ pub enum Excess {
     },
 }
 
-impl Excess {
+impl ResourceExcess {
     fn sentence(self) -> String {
         match self {
             Self::Scratch { most } => format!(
@@ -162,14 +162,14 @@ impl Excess {
 
 /// The reason why no question is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unasked {
+pub enum NotAskedReason {
     /// The approval policy never asks.
     Never,
     /// No person or client is connected that could answer.
     Nobody,
 }
 
-impl Unasked {
+impl NotAskedReason {
     fn sentence(self) -> &'static str {
         match self {
             Self::Never => {
@@ -183,7 +183,7 @@ impl Unasked {
 }
 
 impl Denial {
-    pub(crate) fn outside(path: PathBuf, roots: &[Root]) -> Self {
+    pub(crate) fn outside(path: PathBuf, roots: &[ReadRoot]) -> Self {
         let listed = roots.iter().filter(|root| root.is_listed());
         let mut roots: Vec<PathBuf> = Vec::new();
         for root in listed.map(|root| root.path().to_owned()) {
@@ -247,11 +247,11 @@ fn obeyed(path: &Path, when: &str) -> String {
     format!("`{}` is configuration that takes effect on this machine next time you {when}", path.display())
 }
 
-fn unconnected(target: &str, network: Network) -> String {
+fn unconnected(target: &str, network: NetworkPolicy) -> String {
     let only = match network {
-        Network::Off => "no host can be reached",
-        Network::Loopback => "only programs that run in the same sandbox can be reached",
-        Network::On => "this host is excluded",
+        NetworkPolicy::Off => "no host can be reached",
+        NetworkPolicy::Loopback => "only programs that run in the same sandbox can be reached",
+        NetworkPolicy::On => "this host is excluded",
     };
     format!("connecting to `{target}` is not allowed: {only} (the network is {})", network.as_str())
 }

@@ -3,9 +3,9 @@
 
 use crate::account::{base, danger_of, literal, text};
 use crate::embedded;
-use crate::interpreter::{Program, SHELLS};
-use crate::known::{Known, is_interpreter, plain};
-use crate::shell::{Command, Redirect, Word, analyse};
+use crate::interpreter::{ScriptSource, SHELLS};
+use crate::known::{CommandRisk, is_interpreter, plain};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord, analyse};
 
 const RUNS: &str = "runs what another command of the line downloads or unpacks";
 
@@ -69,7 +69,7 @@ const OUTPUTS: &[&str] =
 
 /// The files that a line has written so far.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenFiles {
     /// Files with downloaded or decoded content.
     foreign: Vec<String>,
     /// Files with a text of the line itself.
@@ -84,11 +84,11 @@ pub(crate) struct Written {
     moves: bool,
 }
 
-impl Written {
+impl WrittenFiles {
     /// Starts tracking for a line with these commands and variables.
-    pub(crate) fn of(commands: &[Command], assigned: &[(String, Word)]) -> Self {
-        let goes = |command: &Command| matches!(literal(&command.words[0]), Some("cd" | "pushd"));
-        let filled = |(name, value): &(String, Word)| takes_from_afar(text(value)).then(|| name.clone());
+    pub(crate) fn of(commands: &[ScriptCommand], assigned: &[(String, ScriptWord)]) -> Self {
+        let goes = |command: &ScriptCommand| matches!(literal(&command.words[0]), Some("cd" | "pushd"));
+        let filled = |(name, value): &(String, ScriptWord)| takes_from_afar(text(value)).then(|| name.clone());
         Self {
             variables: assigned.iter().filter_map(filled).collect(),
             moves: commands.iter().any(goes),
@@ -97,19 +97,19 @@ impl Written {
     }
 
     /// Returns the danger of the next command in its original or a likely form, and records its output files.
-    pub(crate) fn next(&mut self, command: &Command, forms: &[Command]) -> Option<Known> {
+    pub(crate) fn next(&mut self, command: &ScriptCommand, forms: &[ScriptCommand]) -> Option<CommandRisk> {
         let danger = std::iter::once(command).chain(forms).find_map(|form| self.danger(form));
         let name = literal(&command.words[0]).map(base);
         let from = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
-        let given = |word: &Word| {
+        let given = |word: &ScriptWord| {
             takes_from_afar(text(word)) || self.variables.iter().any(|name| uses(text(word), name))
         };
         let read = command.redirects.iter().any(|redirect| match redirect {
-            Redirect::Read(from) => self.is_foreign(text(from)),
-            Redirect::Text(given) => {
+            ScriptRedirect::Read(from) => self.is_foreign(text(from)),
+            ScriptRedirect::Text(given) => {
                 takes_from_afar(text(given)) || self.variables.iter().any(|name| uses(text(given), name))
             }
-            Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => false,
+            ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => false,
         });
         let operands = &command.words[1..];
         let copies = operands.iter().any(|word| self.is_foreign(text(word)));
@@ -129,10 +129,10 @@ impl Written {
         danger
     }
 
-    fn danger(&self, command: &Command) -> Option<Known> {
+    fn danger(&self, command: &ScriptCommand) -> Option<CommandRisk> {
         let run = runs(command);
         if run.iter().any(|file| self.is_foreign(file)) {
-            return Some(Known::Dangerous(RUNS));
+            return Some(CommandRisk::Dangerous(RUNS));
         }
         let name = literal(&command.words[0]).map(base);
         let is_foreign_language = name.is_some_and(|name| is_interpreter(name) && !SHELLS.contains(&name));
@@ -153,11 +153,11 @@ impl Written {
     }
 
     /// Records the text that `echo`, `printf` or `cat` writes to a file.
-    fn keep_own(&mut self, command: &Command) {
+    fn keep_own(&mut self, command: &ScriptCommand) {
         let name = literal(&command.words[0]).map(base);
         let given = command.redirects.iter().find_map(|redirect| match redirect {
-            Redirect::Text(given) => Some(text(given).to_owned()),
-            Redirect::Read(_) | Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+            ScriptRedirect::Text(given) => Some(text(given).to_owned()),
+            ScriptRedirect::Read(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
         });
         let said = match name {
             Some("echo" | "printf") => {
@@ -177,27 +177,27 @@ impl Written {
 }
 
 /// Returns the files that a command runs, as they are written.
-fn runs(command: &Command) -> Vec<String> {
+fn runs(command: &ScriptCommand) -> Vec<String> {
     let (first, rest) = (text(&command.words[0]), &command.words[1..]);
     let name = base(first.trim_matches('"'));
     let mut files = vec![first.to_owned()];
     let by_default = DEFAULTS.iter().filter(|(names, _)| names.contains(&name));
     files.extend(by_default.flat_map(|(_, files)| *files).map(|file| (*file).to_owned()));
     let reads = command.redirects.iter().filter_map(|redirect| match redirect {
-        Redirect::Read(from) => Some(text(from).to_owned()),
-        Redirect::Text(_) | Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+        ScriptRedirect::Read(from) => Some(text(from).to_owned()),
+        ScriptRedirect::Text(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
     });
     let operands = || rest.iter().map(|word| text(word).to_owned());
     if is_interpreter(name) {
-        match Program::of(name, rest) {
-            Program::File(file) => {
+        match ScriptSource::of(name, rest) {
+            ScriptSource::File(file) => {
                 files.push(text(file).to_owned());
                 // A Python module.
                 files
                     .extend(rest.iter().any(|word| text(word) == "-m").then(|| format!("{}.py", text(file))));
             }
-            Program::Input => files.extend(reads),
-            Program::Text(_) => {}
+            ScriptSource::Input => files.extend(reads),
+            ScriptSource::Text(_) => {}
         }
         files.extend(behind(rest));
     } else if matches!(name, "make" | "gmake" | "sed") {
@@ -212,7 +212,7 @@ fn runs(command: &Command) -> Vec<String> {
 }
 
 /// Returns the files after options that name a file to run.
-fn behind(words: &[Word]) -> impl Iterator<Item = String> {
+fn behind(words: &[ScriptWord]) -> impl Iterator<Item = String> {
     let named = words.windows(2).filter(|pair| LEADS.contains(&text(&pair[0])));
     named.map(|pair| text(&pair[1]).to_owned())
 }
@@ -226,13 +226,13 @@ fn gives_execution(mode: &str) -> bool {
 }
 
 /// Returns the files that a command writes, by redirections or by its arguments.
-fn outputs(command: &Command, name: &str) -> Vec<String> {
+fn outputs(command: &ScriptCommand, name: &str) -> Vec<String> {
     let mut files: Vec<String> = command
         .redirects
         .iter()
         .filter_map(|redirect| match redirect {
-            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => Some(path(text(to))),
-            Redirect::Read(_) | Redirect::Text(_) => None,
+            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => Some(path(text(to))),
+            ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => None,
         })
         .collect();
     let words: Vec<&str> = command.words[1..].iter().map(text).collect();

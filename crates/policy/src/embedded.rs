@@ -2,9 +2,9 @@
 //! bombs. Only well-known calls are found.
 
 use crate::account::{base, danger_of, literal, text};
-use crate::interpreter::{Program, SHELLS};
-use crate::known::{Known, REMOVES, is_interpreter};
-use crate::shell::{Command, Redirect, analyse, analyse_argv};
+use crate::interpreter::{ScriptSource, SHELLS};
+use crate::known::{CommandRisk, REMOVES, is_interpreter};
+use crate::shell::{ScriptCommand, ScriptRedirect, analyse, analyse_argv};
 
 /// Maximum length of the examined code.
 const LONGEST: usize = 16 << 10;
@@ -96,7 +96,7 @@ const LOOPS: &[&str] = &["while", "loop", "until", "for ", "for(", "redo", "time
 const FORKS: &[&str] = &["fork", "spawn(", "Process(", "Popen(", "posix_spawn", "clone("];
 
 /// Returns the danger of the code that an interpreter is given.
-pub(crate) fn danger(command: &Command) -> Option<Known> {
+pub(crate) fn danger(command: &ScriptCommand) -> Option<CommandRisk> {
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
     if !is_interpreter(name) || SHELLS.contains(&name) {
@@ -104,14 +104,14 @@ pub(crate) fn danger(command: &Command) -> Option<Known> {
     }
     let given = || {
         command.redirects.iter().filter_map(|redirect| match redirect {
-            Redirect::Text(given) => Some(text(given)),
-            Redirect::Read(_) | Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+            ScriptRedirect::Text(given) => Some(text(given)),
+            ScriptRedirect::Read(_) | ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
         })
     };
-    let texts: Vec<&str> = match Program::of(name, rest) {
-        Program::Text(_) => rest.iter().map(text).collect(),
-        Program::Input => given().chain(rest.iter().map(text)).collect(),
-        Program::File(_) => {
+    let texts: Vec<&str> = match ScriptSource::of(name, rest) {
+        ScriptSource::Text(_) => rest.iter().map(text).collect(),
+        ScriptSource::Input => given().chain(rest.iter().map(text)).collect(),
+        ScriptSource::File(_) => {
             rest.iter().map(text).filter(|word| word.contains(' ') || word.contains('!')).collect()
         }
     };
@@ -119,32 +119,32 @@ pub(crate) fn danger(command: &Command) -> Option<Known> {
 }
 
 /// Returns the danger of code in another language.
-pub(crate) fn of_text(text: &str) -> Option<Known> {
+pub(crate) fn of_text(text: &str) -> Option<CommandRisk> {
     let joined = ["\"+\"", "'+'", "\" + \"", "' + '"]
         .iter()
         .fold(text.to_owned(), |text, plus| text.replace(plus, ""));
     let text = joined.as_str();
     let has = |list: &[&str]| list.iter().any(|part| text.contains(part));
     if has(FORKS) && has(LOOPS) && (text.contains("fork") || is_endless(text)) {
-        return Some(Known::Dangerous("starts more and more processes"));
+        return Some(CommandRisk::Dangerous("starts more and more processes"));
     }
     let beside = ["&\"", "& \"", "&'", "& '", "fork(__filename"].iter().any(|beside| text.contains(beside));
     if has(STARTS) && beside && (is_endless(text) || text.contains("fork(__filename")) {
-        return Some(Known::Dangerous("starts more and more processes"));
+        return Some(CommandRisk::Dangerous("starts more and more processes"));
     }
     if has(REMOVING) || has(UNLINKS) && has(MANY) {
-        return Some(Known::Dangerous(REMOVES));
+        return Some(CommandRisk::Dangerous(REMOVES));
     }
     if has(RUNS_TEXT) && has(FETCHES) {
-        return Some(Known::Dangerous("runs what it downloads"));
+        return Some(CommandRisk::Dangerous("runs what it downloads"));
     }
     if has(RUNS_TEXT) && has(HIDES) {
-        return Some(Known::Dangerous("runs a text that it hides"));
+        return Some(CommandRisk::Dangerous("runs a text that it hides"));
     }
     let scripts = escapes(text);
     let mut literals = if has(STARTS) { quoted(text) } else { Vec::new() };
     literals.extend(bracketed(text));
-    let mut commands: Vec<Command> = scripts
+    let mut commands: Vec<ScriptCommand> = scripts
         .iter()
         .copied()
         .chain(literals.iter().map(String::as_str))

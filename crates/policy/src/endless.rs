@@ -1,8 +1,8 @@
 //! Finds commands that write endless output to a file: `yes > x`, `cat /dev/zero | tee x`.
 
 use crate::account::{base, literal, text};
-use crate::known::{Known, never_ends};
-use crate::shell::{Command, Redirect, Word};
+use crate::known::{CommandRisk, never_ends};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Programs that pass on all their input in some form.
 const PASSES: &[&str] = &[
@@ -11,7 +11,7 @@ const PASSES: &[&str] = &[
 ];
 
 /// Returns, for each of `commands`, the danger of endless output to a file.
-pub(crate) fn fills(commands: &[Command]) -> Vec<Option<Known>> {
+pub(crate) fn fills(commands: &[ScriptCommand]) -> Vec<Option<CommandRisk>> {
     // The previous command of the pipeline has endless output.
     let mut endless = false;
     let mut said = Vec::with_capacity(commands.len());
@@ -20,25 +20,25 @@ pub(crate) fn fills(commands: &[Command]) -> Vec<Option<Known>> {
         endless = prints_for_ever(command) || goes_on;
         let writes = command.writes_a_file() || goes_on && names_a_file(command);
         let why = "writes without end, until the disk is full";
-        said.push((endless && writes).then_some(Known::Dangerous(why)));
+        said.push((endless && writes).then_some(CommandRisk::Dangerous(why)));
     }
     said
 }
 
-fn name(command: &Command) -> Option<&str> {
+fn name(command: &ScriptCommand) -> Option<&str> {
     literal(&command.words[0]).map(base)
 }
 
-fn passes(command: &Command) -> bool {
+fn passes(command: &ScriptCommand) -> bool {
     let counts = command.words.iter().any(|word| text(word).starts_with("count="));
     name(command).is_some_and(|name| PASSES.contains(&name)) && !counts
 }
 
 /// Returns true if the command itself produces endless output.
-fn prints_for_ever(command: &Command) -> bool {
+fn prints_for_ever(command: &ScriptCommand) -> bool {
     let reads =
-        |redirect: &Redirect| matches!(redirect, Redirect::Read(Word::Literal(from)) if never_ends(from));
-    let operand = |word: &Word| never_ends(text(word).strip_prefix("if=").unwrap_or(text(word)));
+        |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Read(ScriptWord::Literal(from)) if never_ends(from));
+    let operand = |word: &ScriptWord| never_ends(text(word).strip_prefix("if=").unwrap_or(text(word)));
     match name(command) {
         Some("yes") => true,
         Some(_) if passes(command) => {
@@ -55,7 +55,7 @@ fn prints_for_ever(command: &Command) -> bool {
 }
 
 /// Returns true if the arguments name an output file.
-fn names_a_file(command: &Command) -> bool {
+fn names_a_file(command: &ScriptCommand) -> bool {
     let mut operands = command.words[1..].iter().map(text).filter(|word| !word.starts_with('-'));
     match name(command) {
         Some("tee" | "sponge") => operands.any(|to| !to.starts_with("/dev/")),

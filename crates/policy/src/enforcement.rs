@@ -10,17 +10,17 @@ pub enum Enforcement {
     /// The whole policy is enforced.
     Full,
     /// Everything except these gaps is enforced.
-    Partial(Vec<Gap>),
+    Partial(Vec<EnforcementGap>),
     /// Nothing is enforced.
     None {
         /// The reason.
-        why: Why,
+        why: UnenforcedReason,
     },
 }
 
 /// The reason why nothing is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum UnenforcedReason {
     /// The policy gives full access.
     FullAccess,
     /// The policy says that an external sandbox confines commands.
@@ -29,7 +29,7 @@ pub enum Why {
     Unable,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UnenforcedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::FullAccess => "the policy is danger-full-access",
@@ -42,7 +42,7 @@ impl fmt::Display for Why {
 /// A part of the policy that this machine does not enforce, or a restriction beyond the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Gap {
+pub enum EnforcementGap {
     /// Without Landlock: writes outside the roots.
     Writes,
     /// Without mounts: files in a root that control agents and git.
@@ -89,7 +89,7 @@ pub enum Gap {
     BoundSockets,
 }
 
-impl Gap {
+impl EnforcementGap {
     /// Every gap.
     pub const ALL: [Self; 22] = [
         Self::Writes,
@@ -159,21 +159,21 @@ impl Gap {
 }
 
 /// The gaps that let a command do more than its policy allows, worst first.
-const WEAKENING: [Gap; 14] = [
-    Gap::Writes,
-    Gap::DenyRead,
-    Gap::Protected,
-    Gap::Globs,
-    Gap::OtherProcesses,
-    Gap::Forbidden,
-    Gap::Metadata,
-    Gap::SharedMemory,
-    Gap::Pipes,
-    Gap::OldLandlock,
-    Gap::Proc,
-    Gap::Processes,
-    Gap::ProcessLimit,
-    Gap::MemoryLimit,
+const WEAKENING: [EnforcementGap; 14] = [
+    EnforcementGap::Writes,
+    EnforcementGap::DenyRead,
+    EnforcementGap::Protected,
+    EnforcementGap::Globs,
+    EnforcementGap::OtherProcesses,
+    EnforcementGap::Forbidden,
+    EnforcementGap::Metadata,
+    EnforcementGap::SharedMemory,
+    EnforcementGap::Pipes,
+    EnforcementGap::OldLandlock,
+    EnforcementGap::Proc,
+    EnforcementGap::Processes,
+    EnforcementGap::ProcessLimit,
+    EnforcementGap::MemoryLimit,
 ];
 /// Maximum number of gaps in a warning.
 const NAMED: usize = 3;
@@ -192,12 +192,12 @@ impl Enforcement {
     pub fn warning(&self) -> Option<String> {
         const MENDS: &str = "`toolgate doctor` says what mends it";
         match self {
-            Self::Full | Self::None { why: Why::FullAccess | Why::External } => None,
-            Self::None { why: Why::Unable } => Some(format!(
+            Self::Full | Self::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => None,
+            Self::None { why: UnenforcedReason::Unable } => Some(format!(
                 "commands are NOT confined: this system can enforce nothing of what the policy says; {MENDS}"
             )),
             Self::Partial(gaps) => {
-                let weaker: Vec<&Gap> = WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
+                let weaker: Vec<&EnforcementGap> = WEAKENING.iter().filter(|gap| gaps.contains(gap)).collect();
                 let named: Vec<&str> = weaker.iter().take(NAMED).map(|gap| gap.sentence()).collect();
                 let more = match weaker.len().saturating_sub(NAMED) {
                     0 => String::new(),
@@ -243,7 +243,7 @@ impl fmt::Display for Enforcement {
 
 /// A tier that is unavailable, with the system's error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingTier {
     /// The tier.
     pub tier: Tier,
     /// The step that failed, and the system's error message.

@@ -37,7 +37,7 @@ const SHOWN: usize = 100;
 
 /// The part of the host's environment that a command inherits by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Inherit {
+pub enum InheritScope {
     /// Every variable that does not look like credentials.
     All,
     /// Variables about the user, directories and toolchains.
@@ -60,16 +60,16 @@ pub enum Inherit {
 /// assert_eq!(environment.build(host).into_keys().collect::<Vec<_>>(), ["CI", "PATH"]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environment {
+pub struct EnvironmentPolicy {
     /// The variables inherited by default.
-    pub inherit: Inherit,
+    pub inherit: InheritScope,
     /// Additional inherited variables: names, in which `*` matches any characters.
     pub pass: Vec<String>,
     /// Variables that are always set to these values.
     pub set: Vec<(String, String)>,
 }
 
-/// An entry of an [`Environment`] that would be ignored.
+/// An entry of an [`EnvironmentPolicy`] that would be ignored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentFault {
     /// The name is not valid for a variable.
@@ -98,7 +98,7 @@ pub enum EnvironmentFault {
     },
 }
 
-impl Environment {
+impl EnvironmentPolicy {
     /// Returns a fault for the first entry that [`build`](Self::build) would ignore.
     pub fn check(&self) -> Result<(), EnvironmentFault> {
         let shown = |text: &str| text.chars().take(SHOWN).collect();
@@ -156,9 +156,9 @@ impl Environment {
     fn inherits(&self, name: &OsStr, value: &OsStr) -> bool {
         let Some(name) = name.to_str().filter(|name| may_be_set(name)) else { return false };
         let asked = match self.inherit {
-            Inherit::All => true,
-            Inherit::Core => lists(CORE, name) || name.starts_with(CORE_PREFIX),
-            Inherit::None => false,
+            InheritScope::All => true,
+            InheritScope::Core => lists(CORE, name) || name.starts_with(CORE_PREFIX),
+            InheritScope::None => false,
         };
         let asked = asked || self.pass.iter().any(|pattern| fits(pattern, name));
         is_value(value) && (self.names(name) || asked && !is_withheld(name) && !value_looks_so(value))

@@ -1,9 +1,9 @@
 //! Finds dangers in the data flow of a command: the sources of its input and the destinations of its output.
 
 use crate::account::{base, literal, text};
-use crate::interpreter::{Program, SHELLS};
+use crate::interpreter::{ScriptSource, SHELLS};
 use crate::known::{LASTING, REMOVES, commands_inside, drops_data, is_interpreter, is_lasting, plain};
-use crate::shell::{Command, Redirect, Word};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 const RUNS: &str = "runs whatever another command writes";
 /// Interpreters that work on a database.
@@ -28,7 +28,7 @@ const STARTERS: &[&str] = &[
 ];
 
 /// Returns the danger in the sources and destinations of a command's data.
-pub(crate) fn danger(command: &Command) -> Option<&'static str> {
+pub(crate) fn danger(command: &ScriptCommand) -> Option<&'static str> {
     by_name(command)
         .or_else(|| by_added(command))
         .or_else(|| by_input(command))
@@ -36,7 +36,7 @@ pub(crate) fn danger(command: &Command) -> Option<&'static str> {
 }
 
 /// Returns the danger of a command name that another command prints.
-fn by_name(command: &Command) -> Option<&'static str> {
+fn by_name(command: &ScriptCommand) -> Option<&'static str> {
     let name = text(&command.words[0]).trim_matches('"');
     let inside = name.trim_start_matches(['$', '(', '`']);
     let asks = ["which ", "command -v ", "type -p ", "type -P "].iter().any(|asks| inside.starts_with(asks));
@@ -46,7 +46,7 @@ fn by_name(command: &Command) -> Option<&'static str> {
 }
 
 /// Returns the danger of arguments that `xargs` or `find` adds.
-fn by_added(command: &Command) -> Option<&'static str> {
+fn by_added(command: &ScriptCommand) -> Option<&'static str> {
     let each = |by: &String| by == "xargs" || by.starts_with("find -");
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
@@ -55,16 +55,16 @@ fn by_added(command: &Command) -> Option<&'static str> {
     }
     let fed = command.through.last().is_some_and(|by| by == "xargs");
     let no_command = rest.iter().all(|word| text(word).starts_with(|c: char| c == '-' || c.is_ascii_digit()));
-    let program = match Program::of(name, rest) {
+    let program = match ScriptSource::of(name, rest) {
         // The script begins with the added argument.
-        Program::Text(script) => {
+        ScriptSource::Text(script) => {
             let written = text(script);
             let added = !written.starts_with(|c: char| c.is_ascii_alphabetic()) || !written.contains(' ');
             let passed = written.trim_start_matches('"').starts_with(['$', '@']);
             if literal(script).is_none() { added } else { command.more && passed }
         }
-        Program::Input => command.more,
-        Program::File(_) => false,
+        ScriptSource::Input => command.more,
+        ScriptSource::File(_) => false,
     };
     let first = rest.iter().find(|word| !text(word).starts_with('-'));
     let named = name != "find" && first.is_some_and(|word| literal(word).is_none());
@@ -73,10 +73,10 @@ fn by_added(command: &Command) -> Option<&'static str> {
     (fed && runs).then_some(RUNS)
 }
 
-fn by_input(command: &Command) -> Option<&'static str> {
+fn by_input(command: &ScriptCommand) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
     let name = base(literal(name)?);
-    let given = command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(_)));
+    let given = command.redirects.iter().any(|redirect| matches!(redirect, ScriptRedirect::Text(_)));
     if (command.fed || given) && names_input(name, rest) || names_output(name, rest) {
         return Some(RUNS);
     }
@@ -90,41 +90,41 @@ fn by_input(command: &Command) -> Option<&'static str> {
         return None;
     }
     let is_shell = SHELLS.contains(&name);
-    let drops = |redirect: &Redirect| matches!(redirect, Redirect::Text(given) if drops_data(text(given)));
+    let drops = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(given) if drops_data(text(given)));
     if DATABASES.contains(&name) && command.redirects.iter().any(drops) {
         return Some("removes the data of a database");
     }
-    let printed = |redirect: &Redirect| matches!(redirect, Redirect::Text(text) if begins_as_output(text));
-    match Program::of(name, rest) {
-        Program::Input if command.redirects.iter().any(printed) => Some(RUNS),
-        Program::Input if command.fed => Some(RUNS),
-        Program::Input if is_shell && given => Some("runs a text that was not looked into"),
-        Program::File(file) if is_input(text(file)) && (command.fed || given) => Some(RUNS),
-        Program::File(file) if text(file).starts_with("<(") || is_descriptor(text(file)) => Some(RUNS),
+    let printed = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if begins_as_output(text));
+    match ScriptSource::of(name, rest) {
+        ScriptSource::Input if command.redirects.iter().any(printed) => Some(RUNS),
+        ScriptSource::Input if command.fed => Some(RUNS),
+        ScriptSource::Input if is_shell && given => Some("runs a text that was not looked into"),
+        ScriptSource::File(file) if is_input(text(file)) && (command.fed || given) => Some(RUNS),
+        ScriptSource::File(file) if text(file).starts_with("<(") || is_descriptor(text(file)) => Some(RUNS),
         // An awk program may safely contain a search term printed by a command.
-        Program::Text(script) if name.ends_with("awk") => begins_as_output(script).then_some(RUNS),
-        Program::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
-        Program::Input | Program::File(_) | Program::Text(_) => None,
+        ScriptSource::Text(script) if name.ends_with("awk") => begins_as_output(script).then_some(RUNS),
+        ScriptSource::Text(script) if literal(script).is_none() && is_output(text(script)) => Some(RUNS),
+        ScriptSource::Input | ScriptSource::File(_) | ScriptSource::Text(_) => None,
     }
 }
 
 /// Returns true if a command started by this one runs its standard input. `xargs` and similar programs consume their
 /// input themselves.
-fn feeds_inside(command: &Command) -> bool {
+fn feeds_inside(command: &ScriptCommand) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
     if matches!(words[0].map(base), Some("xargs" | "gxargs" | "parallel" | "find" | "fd" | "entr")) {
         return false;
     }
     commands_inside(&words).into_iter().any(|argv| {
-        let word = |word: &Option<&str>| Word::Literal(word.unwrap_or("?").to_owned());
-        let words: Vec<Word> = argv.iter().map(word).collect();
+        let word = |word: &Option<&str>| ScriptWord::Literal(word.unwrap_or("?").to_owned());
+        let words: Vec<ScriptWord> = argv.iter().map(word).collect();
         let name = base(text(&words[0]));
-        is_interpreter(name) && matches!(Program::of(name, &words[1..]), Program::Input)
+        is_interpreter(name) && matches!(ScriptSource::of(name, &words[1..]), ScriptSource::Input)
     })
 }
 
 /// Returns true if the arguments tell the program `name` to run its standard input, or if it does so without arguments.
-fn names_input(name: &str, rest: &[Word]) -> bool {
+fn names_input(name: &str, rest: &[ScriptWord]) -> bool {
     let is_read = |word: &str| word == "-" || is_input(word);
     let words: Vec<&str> = rest.iter().map(text).collect();
     let behind = |lead: &&str| {
@@ -141,17 +141,17 @@ fn names_input(name: &str, rest: &[Word]) -> bool {
 }
 
 /// Returns true if the arguments tell the program `name` to run another command's output, other than by standard input.
-fn names_output(name: &str, rest: &[Word]) -> bool {
+fn names_output(name: &str, rest: &[ScriptWord]) -> bool {
     let leads = || NAMED.iter().filter(|(program, _)| *program == name).flat_map(|(_, leads)| *leads);
     let prints = |file: &str| file.starts_with("<(") || is_descriptor(file);
     let behind =
         rest.windows(2).any(|pair| leads().any(|lead| *lead == text(&pair[0])) && prints(text(&pair[1])));
-    let attached = |word: &Word| {
+    let attached = |word: &ScriptWord| {
         leads().any(|lead| {
             text(word).strip_prefix(lead).is_some_and(|file| prints(file.trim_start_matches('=')))
         })
     };
-    let evaluates = |word: &Word| text(word).starts_with("--eval=") && is_output(text(word));
+    let evaluates = |word: &ScriptWord| text(word).starts_with("--eval=") && is_output(text(word));
     match name {
         "make" | "gmake" => behind || rest.iter().any(attached) || rest.iter().any(evaluates),
         "sed" => behind || rest.iter().any(attached) || rest.first().is_some_and(begins_as_output),
@@ -161,30 +161,30 @@ fn names_output(name: &str, rest: &[Word]) -> bool {
 
 /// Returns the danger of an interpreter whose script is a variable filled by another command, or of a command whose
 /// name is such a variable.
-pub(crate) fn by_variable(command: &Command, assigned: &[(String, Word)]) -> Option<&'static str> {
+pub(crate) fn by_variable(command: &ScriptCommand, assigned: &[(String, ScriptWord)]) -> Option<&'static str> {
     let (name, rest) = command.words.split_first()?;
-    if let Word::Unknown(raw) = name {
+    if let ScriptWord::Unknown(raw) = name {
         let variable = raw.trim_matches('"').trim_start_matches('$').trim_matches(['{', '}']);
-        let read = |value: &Word| matches!(text(value), "read" | "mapfile" | "readarray");
+        let read = |value: &ScriptWord| matches!(text(value), "read" | "mapfile" | "readarray");
         let named = assigned.iter().any(|(set, value)| set == variable && read(value));
         return (command.fed && named).then_some(RUNS);
     }
     let name = base(literal(name)?);
-    let filled = |word: &Word| {
+    let filled = |word: &ScriptWord| {
         let variable = text(word).trim_matches('"').strip_prefix('$').unwrap_or_default();
         let variable = variable.trim_matches(['{', '}']);
-        let by_read = |value: &Word| literal(value).is_none() && text(value) == "read";
+        let by_read = |value: &ScriptWord| literal(value).is_none() && text(value) == "read";
         let mut values = assigned.iter().filter(|(name, _)| name == variable).map(|(_, value)| value);
         literal(word).is_none() && values.any(|value| by_read(value) || begins_as_output(value))
     };
-    let text_is = matches!(Program::of(name, rest), Program::Text(script) if filled(script));
-    let given = matches!(Program::of(name, rest), Program::Input)
-        && command.redirects.iter().any(|redirect| matches!(redirect, Redirect::Text(text) if filled(text)));
+    let text_is = matches!(ScriptSource::of(name, rest), ScriptSource::Text(script) if filled(script));
+    let given = matches!(ScriptSource::of(name, rest), ScriptSource::Input)
+        && command.redirects.iter().any(|redirect| matches!(redirect, ScriptRedirect::Text(text) if filled(text)));
     (is_interpreter(name) && (text_is || given)).then_some(RUNS)
 }
 
 /// Returns true if a word begins with a command substitution.
-fn begins_as_output(word: &Word) -> bool {
+fn begins_as_output(word: &ScriptWord) -> bool {
     let written = text(word).trim_start_matches(|c: char| c == '"' || c.is_whitespace());
     literal(word).is_none()
         && (written.starts_with("$(") && !written.starts_with("$((") || written.starts_with('`'))
@@ -219,13 +219,13 @@ fn from_above(path: &str) -> String {
 }
 
 /// Returns the danger of a command's redirections.
-fn by_redirects(command: &Command) -> Option<&'static str> {
+fn by_redirects(command: &ScriptCommand) -> Option<&'static str> {
     let bare = literal(&command.words[0]) == Some(":");
     command.redirects.iter().find_map(|redirect| {
         let (word, writes) = match redirect {
-            Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => (to, true),
-            Redirect::Read(from) => (from, false),
-            Redirect::Text(_) => return None,
+            ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => (to, true),
+            ScriptRedirect::Read(from) => (from, false),
+            ScriptRedirect::Text(_) => return None,
         };
         let path = plain(text(word));
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
@@ -243,6 +243,6 @@ fn by_redirects(command: &Command) -> Option<&'static str> {
         if writes && is_lasting(text(word)) {
             return Some(LASTING);
         }
-        (bare && matches!(redirect, Redirect::Write(_)) && !harmless).then_some("empties a file")
+        (bare && matches!(redirect, ScriptRedirect::Write(_)) && !harmless).then_some("empties a file")
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Confinement, Host};
+use crate::{Confinement, HostPattern};
 
 /// One permission beyond the policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +12,7 @@ pub enum Grant {
     /// Writing this file, or everything below this directory.
     Write(PathBuf),
     /// Connecting to this host.
-    Connect(Host),
+    Connect(HostPattern),
     /// Connecting to this unix socket: its path, or `@` and its abstract name.
     Socket(String),
     /// Running without the sandbox.

@@ -14,14 +14,14 @@ use std::str::FromStr;
 /// assert!(!host.covers("static.example.org", 80));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Host {
-    whom: Whom,
+pub struct HostPattern {
+    whom: HostTarget,
     /// `None` means any port.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Whom {
+enum HostTarget {
     /// A name in lower case, without a trailing dot.
     Name(String),
     /// All names below this domain, but not the domain itself.
@@ -34,7 +34,7 @@ enum Whom {
 #[error(
     "`{text}` is no host: {why}; write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`"
 )]
-pub struct HostFault {
+pub struct HostPatternFault {
     text: String,
     why: &'static str,
 }
@@ -43,7 +43,7 @@ pub struct HostFault {
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
-impl Host {
+impl HostPattern {
     /// Returns true if the pattern matches `name`, a name or an address, on `port`.
     pub fn covers(&self, name: &str, port: u16) -> bool {
         if self.port.is_some_and(|only| only != port) {
@@ -56,21 +56,21 @@ impl Host {
     fn means(&self, name: &str) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
         match (&self.whom, address(name)) {
-            (Whom::Address(ours), Some(theirs)) => *ours == theirs,
-            (Whom::Name(ours), None) => ours.eq_ignore_ascii_case(name),
-            (Whom::Below(above), None) => is_below(name, above),
-            (Whom::Address(_), None) | (Whom::Name(_) | Whom::Below(_), Some(_)) => false,
+            (HostTarget::Address(ours), Some(theirs)) => *ours == theirs,
+            (HostTarget::Name(ours), None) => ours.eq_ignore_ascii_case(name),
+            (HostTarget::Below(above), None) => is_below(name, above),
+            (HostTarget::Address(_), None) | (HostTarget::Name(_) | HostTarget::Below(_), Some(_)) => false,
         }
     }
 
     /// Returns true if the pattern is an address.
     fn is_address(&self) -> bool {
-        matches!(self.whom, Whom::Address(_))
+        matches!(self.whom, HostTarget::Address(_))
     }
 
     /// Returns true if the pattern means this machine: `localhost` or a name below it.
     fn is_local(&self) -> bool {
-        matches!(&self.whom, Whom::Name(name) if name == LOCAL || is_below(name, LOCAL))
+        matches!(&self.whom, HostTarget::Name(name) if name == LOCAL || is_below(name, LOCAL))
     }
 }
 
@@ -114,17 +114,17 @@ fn is_numeric(name: &str) -> bool {
     hex || last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl FromStr for Host {
-    type Err = HostFault;
+impl FromStr for HostPattern {
+    type Err = HostPatternFault;
 
-    fn from_str(text: &str) -> Result<Self, HostFault> {
-        parse(text).map_err(|why| HostFault { text: text.to_owned(), why })
+    fn from_str(text: &str) -> Result<Self, HostPatternFault> {
+        parse(text).map_err(|why| HostPatternFault { text: text.to_owned(), why })
     }
 }
 
-fn parse(text: &str) -> Result<Host, &'static str> {
+fn parse(text: &str) -> Result<HostPattern, &'static str> {
     if let Some(address) = address(text) {
-        return Ok(Host { whom: Whom::Address(address), port: None });
+        return Ok(HostPattern { whom: HostTarget::Address(address), port: None });
     }
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) => (name, Some(parse_port(port)?)),
@@ -133,7 +133,7 @@ fn parse(text: &str) -> Result<Host, &'static str> {
     if let Some(address) = address(name) {
         // `::1:80` as a whole is an address.
         let is_plain = address.is_ipv4() || name.starts_with('[');
-        return if is_plain { Ok(Host { whom: Whom::Address(address), port }) } else { Err(NO_NAME) };
+        return if is_plain { Ok(HostPattern { whom: HostTarget::Address(address), port }) } else { Err(NO_NAME) };
     }
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let below = name.strip_prefix("*.");
@@ -147,8 +147,8 @@ fn parse(text: &str) -> Result<Host, &'static str> {
     if is_numeric(bare) {
         return Err("it ends like an address and is none");
     }
-    let whom = if below.is_some() { Whom::Below(bare.to_owned()) } else { Whom::Name(name) };
-    Ok(Host { whom, port })
+    let whom = if below.is_some() { HostTarget::Below(bare.to_owned()) } else { HostTarget::Name(name) };
+    Ok(HostPattern { whom, port })
 }
 
 const NO_NAME: &str = "a name is letters, digits and hyphens between dots, in its ASCII spelling";
@@ -159,13 +159,13 @@ fn parse_port(text: &str) -> Result<u16, &'static str> {
     port.ok_or("what follows `:` is a port from 1 to 65535")
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.whom, self.port) {
-            (Whom::Name(name), _) => f.write_str(name)?,
-            (Whom::Below(name), _) => write!(f, "*.{name}")?,
-            (Whom::Address(IpAddr::V6(address)), Some(_)) => write!(f, "[{address}]")?,
-            (Whom::Address(address), _) => write!(f, "{address}")?,
+            (HostTarget::Name(name), _) => f.write_str(name)?,
+            (HostTarget::Below(name), _) => write!(f, "*.{name}")?,
+            (HostTarget::Address(IpAddr::V6(address)), Some(_)) => write!(f, "[{address}]")?,
+            (HostTarget::Address(address), _) => write!(f, "{address}")?,
         }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
@@ -173,23 +173,23 @@ impl fmt::Display for Host {
 
 /// The hosts that confined commands may reach although the network is not on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hosts {
+pub struct HostRules {
     /// The allowed hosts.
-    pub allow: Vec<Host>,
+    pub allow: Vec<HostPattern>,
     /// Exceptions from the allowed hosts.
-    pub forbid: Vec<Host>,
+    pub forbid: Vec<HostPattern>,
 }
 
-impl Hosts {
+impl HostRules {
     /// Returns true if `name`, a name or an address, may be reached on `port`.
     pub fn may_reach(&self, name: &str, port: u16) -> bool {
-        let covers = |host: &Host| host.covers(name, port);
+        let covers = |host: &HostPattern| host.covers(name, port);
         self.allow.iter().any(covers) && !self.forbid.iter().any(covers)
     }
 
     /// Returns true if `name` may be reached on some port. DNS lookups are checked this way, since they have no port.
     pub fn may_ask_for(&self, name: &str) -> bool {
-        let closed = |host: &Host| host.port.is_none() && host.means(name);
+        let closed = |host: &HostPattern| host.port.is_none() && host.means(name);
         self.allow.iter().any(|host| host.means(name)) && !self.forbid.iter().any(closed)
     }
 

@@ -2,7 +2,7 @@
 //! editors, agents, shells and git obey, and code that such configuration runs.
 //!
 //! The names are listed in `host_names` and `home_names`. Commands get the configuration read-only, file tools ask
-//! before changing it, and replies name changed code. [`Machine`](crate::Machine) finds files that only git's
+//! before changing it, and replies name changed code. [`MachineLookup`](crate::Machine) finds files that only git's
 //! configuration names.
 
 use std::collections::HashMap;
@@ -15,20 +15,20 @@ use crate::host_names::{
     CONFIGURATION_ENDINGS, CONFIGURATION_FORMS, GIT_CONFIGURATION, HOST_CODE, HOST_CONFIGURATION,
     NESTED_CODE, NESTED_CONFIGURATION,
 };
-use crate::{Confinement, Machine};
+use crate::{Confinement, MachineLookup};
 
 /// A file that a program of the user obeys or runs automatically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFile {
     /// The role of the file.
-    pub role: HostRole,
+    pub role: HostFileRole,
     /// The user's action that makes the file take effect, e.g. `open this folder in VS Code`.
     pub when: String,
 }
 
 /// The way in which a file takes effect on the user's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HostRole {
+pub enum HostFileRole {
     /// The file controls which programs run or what is allowed. It is read-only for commands, and file tools ask.
     Configuration,
     /// The file is executed. It may be changed, and the change is reported.
@@ -37,7 +37,7 @@ pub enum HostRole {
 
 /// The treatment of configuration that is missing at the start of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenMissing {
+pub enum MissingConfigAction {
     /// An empty directory occupies the path for the duration of the session.
     Held,
     /// The path stays free for the user. A file that a command creates there is renamed and reported.
@@ -54,21 +54,21 @@ const AT_HOME: &str = "log in, open a shell or use a program that obeys it";
 impl HostFile {
     /// Configuration that takes effect when the user does `when`.
     pub fn configuration(when: impl Into<String>) -> Self {
-        Self { role: HostRole::Configuration, when: when.into() }
+        Self { role: HostFileRole::Configuration, when: when.into() }
     }
 
     /// Code that runs when the user does `when`.
     pub fn code(when: impl Into<String>) -> Self {
-        Self { role: HostRole::Code, when: when.into() }
+        Self { role: HostFileRole::Code, when: when.into() }
     }
 
     /// Returns the sentence about a change of `path` for replies, diffs and questions.
     pub fn sentence(&self, path: &str) -> String {
         match self.role {
-            HostRole::Configuration => {
+            HostFileRole::Configuration => {
                 format!("`{path}` takes effect on your machine next time you {}", self.when)
             }
-            HostRole::Code => format!("`{path}` runs on your machine next time you {}", self.when),
+            HostFileRole::Code => format!("`{path}` runs on your machine next time you {}", self.when),
         }
     }
 }
@@ -160,17 +160,17 @@ fn host_file<'a>(
 /// Classifies `path` by its name or by files of `machine`. Configuration takes precedence over code: a symlink may make
 /// any file configuration.
 pub(crate) fn host_file_on<'a>(
-    machine: &dyn Machine,
+    machine: &dyn MachineLookup,
     path: &Path,
     roots: impl Iterator<Item = &'a Path>,
     homes: impl Iterator<Item = &'a Path>,
 ) -> Option<HostFile> {
     let by_name = host_file(path, roots, homes);
-    if by_name.as_ref().is_some_and(|file| file.role == HostRole::Configuration) {
+    if by_name.as_ref().is_some_and(|file| file.role == HostFileRole::Configuration) {
         return by_name;
     }
     match (by_name, machine.host_file(path)) {
-        (_, Some(file)) if file.role == HostRole::Configuration => Some(file),
+        (_, Some(file)) if file.role == HostFileRole::Configuration => Some(file),
         (by_name, by_machine) => by_name.or(by_machine),
     }
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_part_that_a_name_plays() {
-        let (configuration, code) = (Some(HostRole::Configuration), Some(HostRole::Code));
+        let (configuration, code) = (Some(HostFileRole::Configuration), Some(HostFileRole::Code));
         for (path, role) in [
             (".claude/settings.json", configuration),
             (".claude", configuration),

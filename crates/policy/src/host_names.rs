@@ -1,9 +1,9 @@
 //! Names of workspace files that take effect on the user's machine. `host_files` classifies paths by them.
 
-use crate::host_files::WhenMissing::{self, Held, SetAside};
+use crate::host_files::MissingConfigAction::{self, Held, SetAside};
 
 /// Names of configuration at any depth of a workspace, with the action that makes them take effect.
-pub const HOST_CONFIGURATION: &[(&str, WhenMissing, &str)] = &[
+pub const HOST_CONFIGURATION: &[(&str, MissingConfigAction, &str)] = &[
     (".toolgate", Held, "start Toolgate here"),
     (".codex", Held, "start Codex here"),
     (".claude", Held, "start Claude Code here"),

@@ -14,13 +14,13 @@ pub enum Effect {
     /// Starts this program with these arguments.
     Exec(CommandLine),
     /// Sends input to a running program.
-    Type(Typing),
+    Type(ProgramInput),
     /// Connects to this host, e.g. `example.org:443`.
     Network(String),
     /// Calls a tool of another program.
-    Foreign(Foreign),
+    Foreign(ForeignToolCall),
     /// Stores a text that later sessions read.
-    Remember(Remembering),
+    Remember(MemoryNote),
 }
 
 /// A program with its arguments and its working directory.
@@ -36,7 +36,7 @@ pub struct CommandLine {
 
 /// Input for a running program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Typing {
+pub struct ProgramInput {
     /// The command line that started the program.
     pub into: String,
     /// The input text.
@@ -47,7 +47,7 @@ pub struct Typing {
 
 /// A text that later sessions read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Remembering {
+pub struct MemoryNote {
     /// The name of the text.
     pub name: String,
     /// The sessions that read it, e.g. `this project`.
@@ -58,7 +58,7 @@ pub struct Remembering {
 
 /// A call of a tool that a server or a client provides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Foreign {
+pub struct ForeignToolCall {
     /// The name of the provider.
     pub server: String,
     /// The provider's name for the tool.
@@ -66,12 +66,12 @@ pub struct Foreign {
     /// A hash of the tool's name, description and schema: a changed definition is another tool.
     pub definition: String,
     /// The trust in the tool.
-    pub trust: Trust,
+    pub trust: ToolTrust,
 }
 
 /// The trust in a tool of another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Trust {
+pub enum ToolTrust {
     /// No information.
     Unknown,
     /// The provider declares the tool read-only.

@@ -1,7 +1,7 @@
 //! Finds the program that an interpreter runs, by its arguments: a text, a file, or its standard input.
 
 use crate::account::text;
-use crate::shell::Word;
+use crate::shell::ScriptWord;
 
 /// Interpreters with the options of a shell.
 pub(crate) const SHELLS: &[&str] =
@@ -14,18 +14,18 @@ const TEXTS: &[&str] = &["-c", "-e", "-E", "--eval", "--print", "-Command", "--c
 const ATTACHED: &[char] = &['C', 'F', 'I', 'M', 'W', 'X', 'i', 'm', 'r', 'x'];
 
 /// The source of the program that an interpreter runs.
-pub(crate) enum Program<'a> {
+pub(crate) enum ScriptSource<'a> {
     /// Standard input.
     Input,
     /// This text.
-    Text(&'a Word),
+    Text(&'a ScriptWord),
     /// This file.
-    File(&'a Word),
+    File(&'a ScriptWord),
 }
 
-impl<'a> Program<'a> {
+impl<'a> ScriptSource<'a> {
     /// Finds the program source of the interpreter `name` with these arguments.
-    pub(crate) fn of(name: &str, words: &'a [Word]) -> Self {
+    pub(crate) fn of(name: &str, words: &'a [ScriptWord]) -> Self {
         if SHELLS.contains(&name) {
             of_shell(words)
         } else if name.ends_with("awk") {
@@ -36,7 +36,7 @@ impl<'a> Program<'a> {
     }
 }
 
-fn of_shell(rest: &[Word]) -> Program<'_> {
+fn of_shell(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut words = rest.iter();
     let mut texts = false;
     // ends: each round takes a word
@@ -46,11 +46,11 @@ fn of_shell(rest: &[Word]) -> Program<'_> {
             if written == "-" {
                 continue;
             }
-            return if texts { Program::Text(word) } else { Program::File(word) };
+            return if texts { ScriptSource::Text(word) } else { ScriptSource::File(word) };
         };
         if let Some(long) = letters.strip_prefix('-') {
             if long.starts_with("command=") {
-                return Program::Text(word);
+                return ScriptSource::Text(word);
             }
             texts |= long == "command";
             if matches!(long, "rcfile" | "init-file") {
@@ -60,36 +60,36 @@ fn of_shell(rest: &[Word]) -> Program<'_> {
         }
         texts |= written.starts_with('-') && letters.contains('c');
         if letters.contains('s') && !texts {
-            return Program::Input;
+            return ScriptSource::Input;
         }
         if letters.ends_with(['o', 'O']) {
             words.next();
         }
     }
-    Program::Input
+    ScriptSource::Input
 }
 
 /// The program of `awk` is its first operand, unless an option names a file.
-fn of_awk(rest: &[Word]) -> Program<'_> {
+fn of_awk(rest: &[ScriptWord]) -> ScriptSource<'_> {
     let mut words = rest.iter();
     // ends: each round takes a word
     while let Some(word) = words.next() {
         match text(word) {
             "-f" | "--file" => {
                 let file = words.next().filter(|file| text(file) != "-");
-                return file.map_or(Program::Input, Program::File);
+                return file.map_or(ScriptSource::Input, ScriptSource::File);
             }
-            "-e" | "--source" => return words.next().map_or(Program::Input, Program::Text),
+            "-e" | "--source" => return words.next().map_or(ScriptSource::Input, ScriptSource::Text),
             "-F" | "-v" | "-i" | "-l" => drop(words.next()),
-            "--" => return words.next().map_or(Program::Input, Program::Text),
+            "--" => return words.next().map_or(ScriptSource::Input, ScriptSource::Text),
             written if written.starts_with('-') && written.len() > 1 => {}
-            _ => return Program::Text(word),
+            _ => return ScriptSource::Text(word),
         }
     }
-    Program::Input
+    ScriptSource::Input
 }
 
-fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
+fn of_other<'a>(name: &str, rest: &'a [ScriptWord]) -> ScriptSource<'a> {
     let prints = name.starts_with("node") || name.starts_with("bun");
     let mut words = rest.iter();
     // ends: each round takes a word
@@ -103,22 +103,22 @@ fn of_other<'a>(name: &str, rest: &'a [Word]) -> Program<'a> {
             _ => TEXTS.contains(&written) || ends_in_text(name, written),
         };
         if next_is_text {
-            return words.next().map_or(Program::Input, Program::Text);
+            return words.next().map_or(ScriptSource::Input, ScriptSource::Text);
         }
         let attached = |option: &str| written.strip_prefix(option).is_some_and(|text| text.starts_with('='));
         match written {
-            "-" => return Program::Input,
-            "-m" => return words.next().map_or(Program::Input, Program::File),
+            "-" => return ScriptSource::Input,
+            "-m" => return words.next().map_or(ScriptSource::Input, ScriptSource::File),
             _ if VALUED.contains(&written) => drop(words.next()),
-            _ if ["-c", "-e"].iter().any(|option| written.starts_with(option)) => return Program::Text(word),
+            _ if ["-c", "-e"].iter().any(|option| written.starts_with(option)) => return ScriptSource::Text(word),
             _ if ["--eval", "--print", "--command"].iter().any(|option| attached(option)) => {
-                return Program::Text(word);
+                return ScriptSource::Text(word);
             }
             _ if written.starts_with('-') => {}
-            _ => return Program::File(word),
+            _ => return ScriptSource::File(word),
         }
     }
-    Program::Input
+    ScriptSource::Input
 }
 
 /// Returns true if the last of combined option letters takes a text: `-Bc`, `-lne`.

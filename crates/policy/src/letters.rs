@@ -26,16 +26,16 @@ pub(crate) fn hides(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::Word;
-    use crate::{Known, known};
+    use crate::shell::ScriptWord;
+    use crate::{CommandRisk, known};
 
     #[test]
     fn what_hides_is_dangerous_and_is_shown() {
         for letter in "\u{1b}\r\u{202e}\u{200b}\u{feff}\u{e0041}\u{1d173}\u{a0}\u{2800}".chars() {
             let word = format!("a{letter}b");
-            assert!(matches!(known(&["ls", &word]), Known::Dangerous(_)), "{word:?}");
+            assert!(matches!(known(&["ls", &word]), CommandRisk::Dangerous(_)), "{word:?}");
             let shown = format!("'a{}b'", letter.escape_unicode());
-            assert_eq!(Word::Literal(word).to_string(), shown);
+            assert_eq!(ScriptWord::Literal(word).to_string(), shown);
         }
         // In other text a space lookalike is shown as a space.
         assert!(!invisible('\u{a0}') && !invisible('\u{3000}') && invisible('\u{1d173}'));

@@ -6,7 +6,7 @@ use crate::HostFile;
 
 /// The program that a command name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ResolvedProgram {
     /// The path without symlinks.
     pub path: PathBuf,
     /// Only the system or the user can have installed it, and no confined command can change it.
@@ -14,10 +14,10 @@ pub struct Program {
 }
 
 /// Looks up facts about the machine.
-pub trait Machine: Send + Sync {
+pub trait MachineLookup: Send + Sync {
     /// Returns the program that `name` starts in `cwd`, or in another directory if the script `moves`. It is found by
     /// its path or in the `PATH` that commands get.
-    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<Program>;
+    fn program(&self, name: &str, cwd: &Path, moves: bool) -> Option<ResolvedProgram>;
 
     /// Returns `path` if it exists, otherwise its nearest existing ancestor, with symlinks resolved.
     fn standing(&self, path: &Path) -> PathBuf;
@@ -33,10 +33,10 @@ pub trait Machine: Send + Sync {
 
 /// A machine without knowledge: no program is found, and no path is a symlink.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Unknown;
+pub(crate) struct UnknownMachine;
 
-impl Machine for Unknown {
-    fn program(&self, _: &str, _: &Path, _: bool) -> Option<Program> {
+impl MachineLookup for UnknownMachine {
+    fn program(&self, _: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
         None
     }
 

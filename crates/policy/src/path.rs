@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The reason why a path was rejected before any lookup.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PathFault {
+pub enum ModelPathFault {
     /// The path is empty.
     #[error("the path is empty; give a file or directory, e.g. `src/main.rs` or `.`")]
     Empty,
@@ -28,18 +28,18 @@ pub enum PathFault {
 /// let path = toolgate_policy::resolve(Path::new("/work"), "a/../b/./c").unwrap();
 /// assert_eq!(path, Path::new("/work/b/c"));
 /// ```
-pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, PathFault> {
+pub fn resolve(cwd: &Path, text: &str) -> Result<PathBuf, ModelPathFault> {
     if text.trim().is_empty() {
-        return Err(PathFault::Empty);
+        return Err(ModelPathFault::Empty);
     }
     if text.contains('\0') {
-        return Err(PathFault::Nul);
+        return Err(ModelPathFault::Nul);
     }
     if text == "~" || text.starts_with("~/") {
-        return Err(PathFault::Home);
+        return Err(ModelPathFault::Home);
     }
     if text.contains("://") {
-        return Err(PathFault::Url(text.to_owned()));
+        return Err(ModelPathFault::Url(text.to_owned()));
     }
     Ok(normal(&cwd.join(text)))
 }
@@ -86,11 +86,11 @@ mod tests {
     #[test]
     fn paths_that_are_none() {
         for (text, fault) in [
-            ("", PathFault::Empty),
-            ("  ", PathFault::Empty),
-            ("a\0b", PathFault::Nul),
-            ("~/x", PathFault::Home),
-            ("file:///x", PathFault::Url("file:///x".into())),
+            ("", ModelPathFault::Empty),
+            ("  ", ModelPathFault::Empty),
+            ("a\0b", ModelPathFault::Nul),
+            ("~/x", ModelPathFault::Home),
+            ("file:///x", ModelPathFault::Url("file:///x".into())),
         ] {
             assert_eq!(resolve(Path::new("/w"), text), Err(fault), "{text:?}");
         }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::host_files::host_file_on;
-use crate::machine::Unknown;
-use crate::{Confinement, Denial, Grant, Grants, HostFile, HostRole, Machine, Reach, SandboxPolicy};
+use crate::machine::UnknownMachine;
+use crate::{Confinement, Denial, Grant, Grants, HostFile, HostFileRole, MachineLookup, ReadScope, SandboxPolicy};
 
 /// Permits its holder exactly the reads, writes and commands that the call stated and the policy allows.
 ///
@@ -22,12 +22,12 @@ pub struct Permit {
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
     runs: Vec<Vec<String>>,
-    reach: Arc<Reach>,
+    reach: Arc<ReadScope>,
     sandbox: SandboxPolicy,
     confinement: Arc<Confinement>,
     grants: Grants,
     climbs: usize,
-    machine: Arc<dyn Machine>,
+    machine: Arc<dyn MachineLookup>,
 }
 
 impl fmt::Debug for Permit {
@@ -45,16 +45,16 @@ impl Permit {
         reads: Vec<PathBuf>,
         writes: Vec<PathBuf>,
         runs: Vec<Vec<String>>,
-        reach: Arc<Reach>,
+        reach: Arc<ReadScope>,
         sandbox: SandboxPolicy,
         confinement: Arc<Confinement>,
     ) -> Self {
-        let (grants, machine) = (Grants::new(), Arc::new(Unknown));
+        let (grants, machine) = (Grants::new(), Arc::new(UnknownMachine));
         Self { reads, writes, runs, reach, sandbox, confinement, grants, climbs: 0, machine }
     }
 
     /// Sets the machine on which files named by git's configuration are looked up.
-    pub(crate) fn on(mut self, machine: Arc<dyn Machine>) -> Self {
+    pub(crate) fn on(mut self, machine: Arc<dyn MachineLookup>) -> Self {
         self.machine = machine;
         self
     }
@@ -76,7 +76,7 @@ impl Permit {
     }
 
     /// Returns the readable part of the file system.
-    pub fn reach(&self) -> &Arc<Reach> {
+    pub fn reach(&self) -> &Arc<ReadScope> {
         &self.reach
     }
 
@@ -114,7 +114,7 @@ impl Permit {
         }
         let granted =
             self.grants.iter().any(|grant| matches!(grant, Grant::Write(path) if real.starts_with(path)));
-        if let Some(HostFile { role: HostRole::Configuration, when }) = self.host_file(real)
+        if let Some(HostFile { role: HostFileRole::Configuration, when }) = self.host_file(real)
             && !granted
         {
             return Err(Denial::HostConfiguration { path: real.to_owned(), when });

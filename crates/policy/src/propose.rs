@@ -1,9 +1,9 @@
 //! Proposes a rule that makes a question unnecessary: as broad as is safe.
 
-use crate::known::{Known, alters, is_unknown, known, stem};
-use crate::question::{Cause, Proposal};
-use crate::rules::{Access, Decision, MAX_WORDS, NewRule, On, Where};
-use crate::{Account, Grant, Grants};
+use crate::known::{CommandRisk, alters, is_unknown, known, stem};
+use crate::question::{ApprovalReason, RuleProposal};
+use crate::rules::{PathAccess, RuleDecision, MAX_WORDS, NewRule, RuleSubject, RulePath};
+use crate::{CommandAnalysis, Grant, Grants};
 
 /// Words that illustrate what else a prefix rule allows.
 const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
@@ -12,14 +12,14 @@ const ANYTHING: [&str; 3] = ["--any-option", "../any/path", "any other words"];
 /// wrapper, `git` alone or a dangerous command. For an unknown program the rule names every word. The model's proposed
 /// words are used if they are a prefix of the command and at least as specific.
 pub(crate) fn command(
-    account: &Account,
-    why: &[Cause],
+    account: &CommandAnalysis,
+    why: &[ApprovalReason],
     grants: &Grants,
     proposed: Option<&[String]>,
-) -> Option<Proposal> {
+) -> Option<RuleProposal> {
     // Leaving the sandbox needs approval each time: a rule would also release other projects' commands with the same
     // words.
-    let spared = |why: &Cause| matches!(why, Cause::Untrusted { .. });
+    let spared = |why: &ApprovalReason| matches!(why, ApprovalReason::Untrusted { .. });
     if why.is_empty() || !why.iter().all(spared) || !account.undecided.is_empty() || account.long {
         return None;
     }
@@ -50,8 +50,8 @@ pub(crate) fn command(
     let words = of_model.map_or(words.clone(), <[String]>::to_vec);
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
     let rule = NewRule {
-        on: On::Command { pattern, exact },
-        decision: Decision::Allow,
+        on: RuleSubject::Command { pattern, exact },
+        decision: RuleDecision::Allow,
         reason: None,
         unsandboxed: false,
         example: Some(argv.iter().map(|word| (*word).to_owned()).collect()),
@@ -61,30 +61,30 @@ pub(crate) fn command(
         true => vec![format!("{begin} (these words and no others) in any directory")],
         false => ANYTHING.iter().map(|more| format!("{begin} {more}")).collect(),
     };
-    Some(Proposal { rule, allows, of_model: of_model.is_some() })
+    Some(RuleProposal { rule, allows, of_model: of_model.is_some() })
 }
 
 /// Returns all words of a command whose program is unknown, since the effect of other words is unknown too.
 fn whole(argv: &[&str]) -> Option<Vec<String>> {
-    let harmless = !matches!(known(argv), Known::Dangerous(_) | Known::Risky(_));
+    let harmless = !matches!(known(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_));
     let fits = harmless && is_unknown(argv[0]) && argv.len() <= MAX_WORDS;
     fits.then(|| argv.iter().map(|word| (*word).to_owned()).collect())
 }
 
 /// Proposes the rule that gives one of these grants in advance.
-pub(crate) fn beyond(grants: &Grants) -> Option<Proposal> {
+pub(crate) fn beyond(grants: &Grants) -> Option<RuleProposal> {
     let [grant] = grants.iter().collect::<Vec<_>>()[..] else { return None };
     let (on, allows) = match grant {
         Grant::Write(path) => {
             let any = format!("any command that changes `{}`", path.display());
-            (On::Path { paths: vec![Where::At(path.clone())], access: Access::Write }, any)
+            (RuleSubject::Path { paths: vec![RulePath::At(path.clone())], access: PathAccess::Write }, any)
         }
         Grant::Connect(host) => {
             let any = format!("any command that connects to `{host}`");
-            (On::Host { hosts: vec![host.clone()] }, any)
+            (RuleSubject::Host { hosts: vec![host.clone()] }, any)
         }
         Grant::Socket(_) | Grant::Unconfined => return None,
     };
-    let rule = NewRule { on, decision: Decision::Allow, reason: None, unsandboxed: false, example: None };
-    Some(Proposal { rule, allows: vec![allows], of_model: false })
+    let rule = NewRule { on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: None };
+    Some(RuleProposal { rule, allows: vec![allows], of_model: false })
 }

@@ -4,22 +4,22 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::rules::{NewRule, Rule};
-use crate::store::Key;
-use crate::{Account, Confinement, Denial, Effect, Grants, Intent, Permit, SandboxPolicy, host_file_by_name};
+use crate::rules::{NewRule, PolicyRule};
+use crate::store::ApprovalKey;
+use crate::{CommandAnalysis, Confinement, Denial, Effect, Grants, Intent, Permit, SandboxPolicy, host_file_by_name};
 
 /// A question about one call. It shows everything that the call would do. Only a [`Gate`](crate::Gate) creates
 /// questions.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// The called tool.
     pub tool: String,
     /// The effects of the call.
     pub intent: Intent,
     /// The analysis of its command, if it has one.
-    pub account: Option<Account>,
+    pub account: Option<CommandAnalysis>,
     /// The reasons for the question; never empty.
-    pub why: Vec<Cause>,
+    pub why: Vec<ApprovalReason>,
     /// The grants beyond the policy that an approval gives.
     pub grants: Grants,
     /// The confinement of the call; `None` if it is not confined.
@@ -29,12 +29,12 @@ pub struct Question {
     /// The call was already tried, and would be run again from the start.
     pub again: bool,
     /// The rule that could be saved to avoid this question in future.
-    pub proposal: Option<Proposal>,
-    pub(crate) keys: Vec<Key>,
+    pub proposal: Option<RuleProposal>,
+    pub(crate) keys: Vec<ApprovalKey>,
     pub(crate) permit: Permit,
 }
 
-impl Question {
+impl ApprovalQuestion {
     /// Returns sentences about files that the call would change and that take effect on the user's machine. For a
     /// command they are derived from its words, like [`touches`](Self::touches).
     pub fn takes_effect(&self) -> Vec<String> {
@@ -57,7 +57,7 @@ impl Question {
 
 /// A rule that the user could save.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
+pub struct RuleProposal {
     /// The rule.
     pub rule: NewRule,
     /// Examples of what else the rule would allow.
@@ -99,7 +99,7 @@ impl ReviewDecision {
 
 /// The reason for a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cause {
+pub enum ApprovalReason {
     /// The policy asks before every action that does more than read.
     Untrusted {
         /// The command or the effect.
@@ -124,7 +124,7 @@ pub enum Cause {
         /// The command or the effect.
         what: String,
         /// The rule.
-        rule: Box<Rule>,
+        rule: Box<PolicyRule>,
         /// The rule certainly matches.
         certain: bool,
     },
@@ -169,14 +169,14 @@ pub enum Cause {
     },
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for ApprovalReason {
     /// Formats the reason for the caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence(ToString::to_string))
     }
 }
 
-impl Cause {
+impl ApprovalReason {
     /// Describes the reason to the person who is asked.
     pub fn for_user(&self) -> String {
         self.sentence(Denial::for_user)
@@ -193,7 +193,7 @@ impl Cause {
                 let place = format!("{}:{}", rule.file.display(), rule.line);
                 let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let (is, says) = match (rule.decision, certain) {
-                    (crate::rules::Decision::Forbid, _) => ("may be", "forbids"),
+                    (crate::rules::RuleDecision::Forbid, _) => ("may be", "forbids"),
                     (_, true) => ("is", "asks about"),
                     (_, false) => ("may be", "asks about"),
                 };

@@ -6,21 +6,21 @@ use crate::{Denial, DenyRead};
 
 /// A directory below which files may be read, with an optional second spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct ReadRoot {
     path: PathBuf,
     spelled: Option<PathBuf>,
     listed: bool,
-    own: Option<OwnPlace>,
+    own: Option<SessionDirectory>,
 }
 
 /// Marks a root as the session's own directory, which replaces the host's directory at its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct OwnPlace {
+struct SessionDirectory {
     /// Directories below the spelling that remain the host's.
     except: Vec<PathBuf>,
 }
 
-impl Root {
+impl ReadRoot {
     /// Creates a root at `path`, which must be absolute and free of symlinks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), spelled: None, listed: true, own: None }
@@ -45,7 +45,7 @@ impl Root {
     /// It is removed with the session. Paths in `except` remain the host's.
     #[must_use]
     pub fn in_place_of_the_hosts(mut self, except: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.own = Some(OwnPlace { except: except.into_iter().collect() });
+        self.own = Some(SessionDirectory { except: except.into_iter().collect() });
         self
     }
 
@@ -68,20 +68,20 @@ impl Root {
 
 /// The readable part of the file system.
 #[derive(Debug, Clone)]
-pub struct Reach {
-    roots: Vec<Root>,
+pub struct ReadScope {
+    roots: Vec<ReadRoot>,
     deny: DenyRead,
 }
 
-impl Reach {
+impl ReadScope {
     /// Allows reading below `roots`, except what `deny` covers.
-    pub fn new(roots: Vec<Root>, deny: DenyRead) -> Self {
+    pub fn new(roots: Vec<ReadRoot>, deny: DenyRead) -> Self {
         Self { roots, deny }
     }
 
     /// Returns the real paths of the roots.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().map(Root::path)
+        self.roots.iter().map(ReadRoot::path)
     }
 
     /// Returns the deny-read patterns.
@@ -90,7 +90,7 @@ impl Reach {
     }
 
     /// Finds the innermost root that contains `path`, and the path relative to it.
-    pub fn locate<'a>(&self, path: &'a Path) -> Result<(&Root, &'a Path), Denial> {
+    pub fn locate<'a>(&self, path: &'a Path) -> Result<(&ReadRoot, &'a Path), Denial> {
         self.roots
             .iter()
             .filter_map(|root| Some((root, root.below(path)?)))
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn what_is_in_a_directory_of_the_sessions_own() {
-        let own = Root::new("/tmp/s/tmp").spelled("/tmp").unlisted();
+        let own = ReadRoot::new("/tmp/s/tmp").spelled("/tmp").unlisted();
         let own = own.in_place_of_the_hosts(["/tmp/home".into()]);
         let deny = DenyRead::new(std::iter::empty::<&str>(), None).unwrap();
-        let reach = Reach::new(vec![Root::new("/tmp/x/w"), own], deny);
+        let reach = ReadScope::new(vec![ReadRoot::new("/tmp/x/w"), own], deny);
         for (path, place, real) in [
             ("/tmp", Some("/tmp"), "/tmp/s/tmp"),
             ("/tmp/evil", Some("/tmp"), "/tmp/s/tmp/evil"),

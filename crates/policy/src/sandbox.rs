@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Denial, HostFile, HostRole, Hosts, host_file_by_name};
+use crate::{Denial, HostFile, HostFileRole, HostRules, host_file_by_name};
 
 /// The policy for all effects except reads by the tools themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,19 +64,19 @@ pub struct Confinement {
     /// Paths inside these directories that commands may not write.
     pub read_only: Vec<PathBuf>,
     /// The path rules behind `read_only`, for explaining denials.
-    pub path_rules: Vec<PathRule>,
+    pub path_rules: Vec<ClosedPath>,
     /// The network access.
-    pub network: Network,
+    pub network: NetworkPolicy,
     /// Additional hosts that may be reached.
-    pub hosts: Hosts,
+    pub hosts: HostRules,
     /// Unix sockets of other programs that may be connected to: a path, or `@` and an abstract name.
     pub sockets: Vec<String>,
     /// The resource limits.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// The strongest tier to try.
     pub at_most: Tier,
     /// The weakest tier under which commands may run.
-    pub at_least: AtLeast,
+    pub at_least: MinimumTier,
     /// The user's home, with caches and secrets.
     pub home: Option<PathBuf>,
     /// The account's home on this machine, if the environment names another one.
@@ -89,7 +89,7 @@ pub struct Confinement {
 
 /// A rule that closes a path to commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathRule {
+pub struct ClosedPath {
     /// The path, including everything below it.
     pub path: PathBuf,
     /// The rule and its decision: `the rule at rules.toml:3 asks about it`.
@@ -113,13 +113,13 @@ impl Confinement {
     }
 
     fn is_configuration(&self, path: &Path) -> bool {
-        self.host_file(path).is_some_and(|file| file.role == HostRole::Configuration)
+        self.host_file(path).is_some_and(|file| file.role == HostFileRole::Configuration)
     }
 
     /// Returns the denial for a write to `path`, which is not writable.
     pub fn refusal_of_write(&self, path: PathBuf) -> Denial {
         match self.host_file(&path).filter(|_| self.is_open(&path)) {
-            Some(HostFile { role: HostRole::Configuration, when }) => {
+            Some(HostFile { role: HostFileRole::Configuration, when }) => {
                 Denial::HostConfiguration { path, when }
             }
             _ => self.closed(path),
@@ -128,7 +128,7 @@ impl Confinement {
 
     /// Returns the denial for a write to `path`, which is not host configuration.
     pub(crate) fn closed(&self, path: PathBuf) -> Denial {
-        let about = |rule: &&PathRule| path.starts_with(&rule.path);
+        let about = |rule: &&ClosedPath| path.starts_with(&rule.path);
         let is_inside = self.writable.iter().any(|root| path.starts_with(root));
         let rule = self.path_rules.iter().filter(about).max_by_key(|rule| rule.path.components().count());
         match rule.filter(|_| is_inside).map(|rule| rule.said.clone()) {
@@ -150,13 +150,13 @@ impl Confinement {
 pub fn is_in_configuration(root: &Path, directory: &Path) -> bool {
     let below = directory.strip_prefix(root).unwrap_or(directory);
     let is_configuration =
-        || host_file_by_name(below).is_some_and(|file| file.role == HostRole::Configuration);
+        || host_file_by_name(below).is_some_and(|file| file.role == HostFileRole::Configuration);
     below.components().any(|part| part.as_os_str() == ".git") || is_configuration()
 }
 
 /// The network access of confined commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Network {
+pub enum NetworkPolicy {
     /// No network.
     Off,
     /// A loopback network shared only by the commands of the session.
@@ -166,7 +166,7 @@ pub enum Network {
     On,
 }
 
-impl Network {
+impl NetworkPolicy {
     /// Returns the name used in configurations and flags.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -179,7 +179,7 @@ impl Network {
 
 /// The resource limits of confined commands; `None` means no limit of toolgate's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Maximum number of processes and threads: per session if the user may create control groups, else per command.
     pub processes: Option<u64>,
     /// Maximum memory in bytes: per session if the user may create control groups, and per process. The default for a
@@ -197,7 +197,7 @@ pub struct Limits {
     pub shared_memory: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     /// The default is far above ordinary use and within the capacity of a machine.
     fn default() -> Self {
         Self {
@@ -240,9 +240,9 @@ impl Tier {
 /// The weakest acceptable tier. The default is [`Tier::Namespaces`]: below it, secrets are readable and git hooks are
 /// writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AtLeast(pub Tier);
+pub struct MinimumTier(pub Tier);
 
-impl Default for AtLeast {
+impl Default for MinimumTier {
     fn default() -> Self {
         Self(Tier::Namespaces)
     }

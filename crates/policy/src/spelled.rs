@@ -2,9 +2,9 @@
 //! names.
 
 use crate::account::{base, danger_of, literal, text};
-use crate::expand::{self, Missing, Values, fits_glob};
-use crate::known::{Known, names_like};
-use crate::shell::{Command, Word, analyse_argv};
+use crate::expand::{self, UnknownExpansion, ScriptVariables, fits_glob};
+use crate::known::{CommandRisk, names_like};
+use crate::shell::{ScriptCommand, ScriptWord, analyse_argv};
 
 /// Maximum number of programs tried for one glob pattern.
 const PROGRAMS: usize = 64;
@@ -12,46 +12,46 @@ const PROGRAMS: usize = 64;
 const REMOVERS: &[&str] = &["rm", "unlink", "gio", "trash", "trash-put"];
 
 /// Returns the danger of the likely expanded `forms` of `command`.
-pub(crate) fn danger(command: &Command, forms: &[Command], values: &Values) -> Option<Known> {
+pub(crate) fn danger(command: &ScriptCommand, forms: &[ScriptCommand], values: &ScriptVariables) -> Option<CommandRisk> {
     let found = forms.iter().find_map(|form| of_form(command, form));
     found.or_else(|| by_pattern(command)).or_else(|| by_open_word(command, values))
 }
 
 /// Returns the danger of one expanded form of `command`, or of a command that it starts.
-fn of_form(command: &Command, form: &Command) -> Option<Known> {
+fn of_form(command: &ScriptCommand, form: &ScriptCommand) -> Option<CommandRisk> {
     let argv: Vec<String> = form.words.iter().map(|word| text(word).to_owned()).collect();
     analyse_argv(&argv).commands.into_iter().find_map(|inner| {
         let outermost = inner.through.is_empty();
         let redirects = if outermost { form.redirects.clone() } else { inner.redirects };
-        danger_of(&Command { fed: inner.fed || command.fed && outermost, redirects, ..inner })
+        danger_of(&ScriptCommand { fed: inner.fed || command.fed && outermost, redirects, ..inner })
     })
 }
 
 /// Returns the danger of a program that a glob pattern as the command name may mean: `/bin/r?`.
-fn by_pattern(command: &Command) -> Option<Known> {
-    let Word::Unknown(name) = &command.words[0] else { return None };
+fn by_pattern(command: &ScriptCommand) -> Option<CommandRisk> {
+    let ScriptWord::Unknown(name) = &command.words[0] else { return None };
     let name = name.replace(['"', '\''], "");
     if name.contains(['$', '`']) || !name.contains(['*', '?', '[']) {
         return None;
     }
     let pattern = base(&name);
     names_like(|program| fits_glob(pattern, program), PROGRAMS).into_iter().find_map(|program| {
-        let first = std::iter::once(Word::Literal(program.to_owned()));
-        let words: Vec<Word> = first.chain(command.words[1..].iter().cloned()).collect();
-        of_form(command, &Command { words, ..command.clone() })
+        let first = std::iter::once(ScriptWord::Literal(program.to_owned()));
+        let words: Vec<ScriptWord> = first.chain(command.words[1..].iter().cloned()).collect();
+        of_form(command, &ScriptCommand { words, ..command.clone() })
     })
 }
 
 /// Returns the risk of an unquoted unknown word as an argument of a removing program.
-fn by_open_word(command: &Command, values: &Values) -> Option<Known> {
+fn by_open_word(command: &ScriptCommand, values: &ScriptVariables) -> Option<CommandRisk> {
     let name = base(literal(&command.words[0])?);
-    let open = |word: &Word| match word {
-        Word::Unknown(raw) if !raw.starts_with('"') && raw.contains(['$', '`']) => {
-            let ways = expand::word_lists(raw, values, Missing::Kept);
+    let open = |word: &ScriptWord| match word {
+        ScriptWord::Unknown(raw) if !raw.starts_with('"') && raw.contains(['$', '`']) => {
+            let ways = expand::word_lists(raw, values, UnknownExpansion::Kept);
             ways.iter().flatten().any(|word| word.contains(['$', '`']))
         }
-        Word::Unknown(_) | Word::Literal(_) => false,
+        ScriptWord::Unknown(_) | ScriptWord::Literal(_) => false,
     };
     let risky = REMOVERS.contains(&name) && command.words[1..].iter().any(open);
-    risky.then_some(Known::Risky("removes files that are not known before it runs"))
+    risky.then_some(CommandRisk::Risky("removes files that are not known before it runs"))
 }

@@ -4,7 +4,7 @@ use crate::account::{base, literal, text};
 use crate::known::{
     find_only_starts, leads_astray, prints_names, reads_whatever_is_added, xargs_only_starts,
 };
-use crate::shell::{Command, Redirect, Word};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Placeholders for an added argument.
 const MARKS: &[&str] = &["{}", "%"];
@@ -13,11 +13,11 @@ const MARKS: &[&str] = &["{}", "%"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// Marks the commands of a line that only read, or only start read-only commands, for any added arguments.
-pub(crate) struct Starts(Vec<bool>);
+pub(crate) struct ReadOnlyStarts(Vec<bool>);
 
-impl Starts {
+impl ReadOnlyStarts {
     /// Examines `commands`; `wraps` marks those that only start another command.
-    pub(crate) fn of(commands: &[Command], wraps: &[bool]) -> Self {
+    pub(crate) fn of(commands: &[ScriptCommand], wraps: &[bool]) -> Self {
         // The added arguments come from the output of other commands. That output must consist of file names, none of
         // them special.
         let astray = commands.iter().zip(wraps).any(|(command, wraps)| {
@@ -26,10 +26,10 @@ impl Starts {
             words.chain(fed(command)).any(|word| leads_astray(text(word)))
         });
         let by = |name: &str| commands.iter().filter(|command| is(command, name)).count();
-        let started = |command: &Command| command.through.last().is_some_and(|by| by == "find -exec");
+        let started = |command: &ScriptCommand| command.through.last().is_some_and(|by| by == "find -exec");
         // The output of a started command may be anything, so another command must not take arguments from it.
         let again = by("xargs") > 1 || by("xargs") == 1 && commands.iter().any(started);
-        let feeds = |(command, wraps): (&Command, &bool)| is_started_by(command) || feeds(command, *wraps);
+        let feeds = |(command, wraps): (&ScriptCommand, &bool)| is_started_by(command) || feeds(command, *wraps);
         let astray = astray || again || !commands.iter().zip(wraps).all(feeds);
         let reads = |at: usize| !astray && (is_started(commands, at) || is_find(&commands[at]));
         Self((0..commands.len()).map(reads).collect())
@@ -41,12 +41,12 @@ impl Starts {
     }
 }
 
-fn is_started_by(command: &Command) -> bool {
+fn is_started_by(command: &ScriptCommand) -> bool {
     command.through.last().is_some_and(|by| by == "xargs" || by == "find -exec")
 }
 
 /// Returns true if `command` prints only file names, and takes its own arguments only from file names.
-fn feeds(command: &Command, wraps: bool) -> bool {
+fn feeds(command: &ScriptCommand, wraps: bool) -> bool {
     if is(command, "xargs") {
         return takes_names(command);
     }
@@ -58,37 +58,37 @@ fn feeds(command: &Command, wraps: bool) -> bool {
 }
 
 /// Returns true if `xargs` reads its arguments from another command or a literal text, not from a file.
-fn takes_names(xargs: &Command) -> bool {
+fn takes_names(xargs: &ScriptCommand) -> bool {
     let quotes = |text: &str| text.contains(['\\', '"', '\'']);
-    let known = |word: &Word| literal(word).is_some_and(|text| !quotes(text));
-    let is_text = |redirect: &Redirect| matches!(redirect, Redirect::Text(text) if known(text));
+    let known = |word: &ScriptWord| literal(word).is_some_and(|text| !quotes(text));
+    let is_text = |redirect: &ScriptRedirect| matches!(redirect, ScriptRedirect::Text(text) if known(text));
     let texts = fed(xargs).count();
     texts == xargs.redirects.iter().filter(|redirect| is_text(redirect)).count() && (xargs.fed || texts > 0)
 }
 
 /// Lists the input that the line itself redirects to the command.
-fn fed(command: &Command) -> impl Iterator<Item = &Word> {
+fn fed(command: &ScriptCommand) -> impl Iterator<Item = &ScriptWord> {
     command.redirects.iter().filter_map(|redirect| match redirect {
-        Redirect::Read(word) | Redirect::Text(word) => Some(word),
-        Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => None,
+        ScriptRedirect::Read(word) | ScriptRedirect::Text(word) => Some(word),
+        ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => None,
     })
 }
 
-fn is(command: &Command, name: &str) -> bool {
+fn is(command: &ScriptCommand, name: &str) -> bool {
     literal(&command.words[0]).is_some_and(|word| base(word) == name)
 }
 
 /// Returns true for a `find` that only prints and starts commands; those commands are listed separately.
-fn is_find(command: &Command) -> bool {
+fn is_find(command: &ScriptCommand) -> bool {
     let words: Vec<Option<&str>> = command.words.iter().skip(1).map(literal).collect();
     is(command, "find") && !command.more && words.contains(&Some("-exec")) && find_only_starts(&words)
 }
 
 /// Returns true if the command at `at` is started with added arguments, and is read-only for all of them.
-fn is_started(commands: &[Command], at: usize) -> bool {
+fn is_started(commands: &[ScriptCommand], at: usize) -> bool {
     let command = &commands[at];
     let words: Vec<Option<&str>> = command.words.iter().map(literal).collect();
-    let marked = |word: &Word| literal(word).is_some() || is_marked(text(word));
+    let marked = |word: &ScriptWord| literal(word).is_some() || is_marked(text(word));
     if !command.words.iter().all(marked) || (!command.more && !words.contains(&None)) {
         return false;
     }
@@ -108,13 +108,13 @@ fn is_marked(text: &str) -> bool {
 }
 
 /// Returns true if the `xargs` that starts the command at `at` has no other effect.
-fn is_plain_xargs(commands: &[Command], at: usize) -> bool {
+fn is_plain_xargs(commands: &[ScriptCommand], at: usize) -> bool {
     let command = &commands[at];
     let Some((_, outside)) = command.through.split_last() else { return false };
-    let starts = |one: &&Command| is(one, "xargs") && one.through == outside;
+    let starts = |one: &&ScriptCommand| is(one, "xargs") && one.through == outside;
     let Some(xargs) = commands[..at].iter().rev().find(starts) else { return false };
     let words: Vec<Option<&str>> = xargs.words.iter().skip(1).map(literal).collect();
-    let same = |(one, other): (&Word, &Word)| text(one) == text(other);
+    let same = |(one, other): (&ScriptWord, &ScriptWord)| text(one) == text(other);
     let begins = xargs.words.len().saturating_sub(command.words.len());
     let named = begins > 0 && xargs.words[begins..].iter().zip(&command.words).all(same);
     // Without a command, `xargs` runs `echo`.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{CommandLine, Foreign, Grant, Grants, Host, Remembering};
+use crate::{CommandLine, ForeignToolCall, Grant, Grants, HostPattern, MemoryNote};
 
 /// An approved action. Any difference makes another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Key {
+pub enum ApprovalKey {
     /// This command line, with programs at these paths, under this policy.
     Run {
         /// The program, arguments, directory and terminal.
@@ -41,12 +41,12 @@ pub enum Key {
         definition: String,
     },
     /// Storing exactly this text for later sessions.
-    Remember(Remembering),
+    Remember(MemoryNote),
     /// Any call of this tool that states no effect. It carries no grants.
     Tool(String),
 }
 
-impl Key {
+impl ApprovalKey {
     /// Returns true if `grant` belongs to this action, and not to another one of the same question.
     fn takes(&self, grant: &Grant) -> bool {
         match (self, grant) {
@@ -58,15 +58,15 @@ impl Key {
     }
 }
 
-impl From<&Foreign> for Key {
-    fn from(foreign: &Foreign) -> Self {
-        let Foreign { server, tool, definition, .. } = foreign.clone();
+impl From<&ForeignToolCall> for ApprovalKey {
+    fn from(foreign: &ForeignToolCall) -> Self {
+        let ForeignToolCall { server, tool, definition, .. } = foreign.clone();
         Self::Foreign { server, tool, definition }
     }
 }
 
-impl From<&Host> for Key {
-    fn from(host: &Host) -> Self {
+impl From<&HostPattern> for ApprovalKey {
+    fn from(host: &HostPattern) -> Self {
         Self::Connect(host.to_string())
     }
 }
@@ -74,12 +74,12 @@ impl From<&Host> for Key {
 /// The approvals of the session, each with its grants.
 #[derive(Debug, Default)]
 pub struct ApprovalStore {
-    approved: Mutex<HashMap<Key, Grants>>,
+    approved: Mutex<HashMap<ApprovalKey, Grants>>,
 }
 
 impl ApprovalStore {
     /// Returns true if every one of `keys` was approved with all of its `grants`. An empty list is never approved.
-    pub fn covers(&self, keys: &[Key], grants: &Grants) -> bool {
+    pub fn covers(&self, keys: &[ApprovalKey], grants: &Grants) -> bool {
         let all = !keys.is_empty() && keys.iter().all(|key| self.approved().contains_key(key));
         all && self.granted(keys).is_superset(grants)
     }
@@ -90,10 +90,10 @@ impl ApprovalStore {
     }
 
     /// Returns the grants given with `keys`: those common to all commands, or without a command those of any key.
-    pub fn granted(&self, keys: &[Key]) -> Grants {
+    pub fn granted(&self, keys: &[ApprovalKey]) -> Grants {
         let approved = self.approved();
-        let given = |key: &Key| approved.get(key).cloned().unwrap_or_default();
-        let mut commands = keys.iter().filter(|key| matches!(key, Key::Run { .. })).map(given);
+        let given = |key: &ApprovalKey| approved.get(key).cloned().unwrap_or_default();
+        let mut commands = keys.iter().filter(|key| matches!(key, ApprovalKey::Run { .. })).map(given);
         match commands.next() {
             Some(first) => commands.fold(first, |common, grants| &common & &grants),
             None => keys.iter().flat_map(given).collect(),
@@ -101,7 +101,7 @@ impl ApprovalStore {
     }
 
     /// Stores `keys`, each with those of `grants` that belong to it.
-    pub fn approve(&self, keys: &[Key], grants: &Grants) {
+    pub fn approve(&self, keys: &[ApprovalKey], grants: &Grants) {
         let mut approved = self.approved();
         for key in keys {
             let own = grants.iter().filter(|grant| key.takes(grant)).cloned();
@@ -118,13 +118,13 @@ impl ApprovalStore {
         Self { approved: Mutex::new(approved) }
     }
 
-    fn approved(&self) -> MutexGuard<'_, HashMap<Key, Grants>> {
+    fn approved(&self) -> MutexGuard<'_, HashMap<ApprovalKey, Grants>> {
         // The map stays valid after a panic.
         self.approved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn clone((key, grants): (&Key, &Grants)) -> (Key, Grants) {
+fn clone((key, grants): (&ApprovalKey, &Grants)) -> (ApprovalKey, Grants) {
     (key.clone(), grants.clone())
 }
 
@@ -132,8 +132,8 @@ fn clone((key, grants): (&Key, &Grants)) -> (Key, Grants) {
 mod tests {
     use super::*;
 
-    fn write(path: &str) -> Key {
-        Key::Write(path.into())
+    fn write(path: &str) -> ApprovalKey {
+        ApprovalKey::Write(path.into())
     }
 
     #[test]
@@ -151,9 +151,9 @@ mod tests {
         }
     }
 
-    fn run(program: &str) -> Key {
+    fn run(program: &str) -> ApprovalKey {
         let line = CommandLine { argv: vec![program.to_owned()], cwd: "/w".into(), terminal: false };
-        Key::Run { line, programs: Vec::new(), sandbox: "workspace-write" }
+        ApprovalKey::Run { line, programs: Vec::new(), sandbox: "workspace-write" }
     }
 
     #[test]
@@ -161,13 +161,13 @@ mod tests {
         let store = ApprovalStore::default();
         let none = Grants::new();
         let grants = Grants::from([Grant::Write("/out".into())]);
-        store.approve(&[Key::Read("/w".into()), run("make"), write("/out/a")], &grants);
+        store.approve(&[ApprovalKey::Read("/w".into()), run("make"), write("/out/a")], &grants);
         store.approve(&[run("ls"), write("/b")], &none);
         for (keys, granted) in [
             (vec![run("make")], &grants),
-            (vec![run("make"), Key::Read("/w".into())], &grants),
+            (vec![run("make"), ApprovalKey::Read("/w".into())], &grants),
             (vec![write("/out/a")], &grants),
-            (vec![Key::Read("/w".into())], &none),
+            (vec![ApprovalKey::Read("/w".into())], &none),
             (vec![run("ls")], &none),
             (vec![run("ls"), run("make")], &none),
             (vec![run("ls"), write("/out/a")], &none),

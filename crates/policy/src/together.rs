@@ -2,18 +2,18 @@
 //! runs.
 
 use crate::account::{danger_of, text};
-use crate::download::Written;
-use crate::expand::Values;
-use crate::known::Known;
-use crate::shell::{Analysis, Command, Growth, analyse};
+use crate::download::WrittenFiles;
+use crate::expand::ScriptVariables;
+use crate::known::CommandRisk;
+use crate::shell::{ScriptAnalysis, ScriptCommand, UnboundedGrowth, analyse};
 use crate::{embedded, endless, expand, fed, moved, spelled};
 
 /// Returns, for each command of `line`, the danger that the other commands add, if there is one.
-pub(crate) fn dangers(line: &Analysis) -> Vec<Option<Known>> {
-    let Analysis { commands, defined, assigned, grows, .. } = line;
-    let values = Values::of_script(commands, defined, assigned);
+pub(crate) fn dangers(line: &ScriptAnalysis) -> Vec<Option<CommandRisk>> {
+    let ScriptAnalysis { commands, defined, assigned, grows, .. } = line;
+    let values = ScriptVariables::of_script(commands, defined, assigned);
     let places = moved::to(commands.iter());
-    let mut written = Written::of(commands, assigned);
+    let mut written = WrittenFiles::of(commands, assigned);
     let fills = endless::fills(commands);
     let found = commands.iter().zip(fills).enumerate().map(|(at, (command, fills))| {
         let forms = expand::likely(command, &values);
@@ -24,7 +24,7 @@ pub(crate) fn dangers(line: &Analysis) -> Vec<Option<Known>> {
             moved::by_variable(command, assigned),
         ];
         let mut all = vec![fills, runs];
-        all.extend(by_others.map(|why| why.map(Known::Dangerous)));
+        all.extend(by_others.map(|why| why.map(CommandRisk::Dangerous)));
         all.extend(grows.iter().filter(|(of, _)| *of == at).map(|(_, how)| Some(grown(*how))));
         all.push(embedded::danger(command));
         all.push(by_setting(command));
@@ -39,22 +39,22 @@ const RUN: &[&str] =
     &["BROWSER", "EDITOR", "GIT_EDITOR", "GIT_PAGER", "GIT_SEQUENCE_EDITOR", "MANPAGER", "PAGER", "VISUAL"];
 
 /// Finds a danger in the command that a variable, set for this command, makes it run.
-fn by_setting(command: &Command) -> Option<Known> {
+fn by_setting(command: &ScriptCommand) -> Option<CommandRisk> {
     let run = command.variables.iter().filter(|(name, _)| RUN.contains(&name.as_str()));
     run.flat_map(|(_, value)| analyse(text(value)).commands).find_map(|inner| danger_of(&inner))
 }
 
-fn grown(how: Growth) -> Known {
+fn grown(how: UnboundedGrowth) -> CommandRisk {
     match how {
-        Growth::Processes => Known::Dangerous("starts more and more processes"),
-        Growth::Recursion => Known::Risky("is a function that calls itself"),
-        Growth::Output => Known::Risky("writes to a file in a loop without end"),
+        UnboundedGrowth::Processes => CommandRisk::Dangerous("starts more and more processes"),
+        UnboundedGrowth::Recursion => CommandRisk::Risky("is a function that calls itself"),
+        UnboundedGrowth::Output => CommandRisk::Risky("writes to a file in a loop without end"),
     }
 }
 
 /// Returns the first danger, or else the first risk.
-fn worst(all: impl Iterator<Item = Known>) -> Option<Known> {
-    let all: Vec<Known> = all.collect();
-    let danger = all.iter().find(|known| matches!(known, Known::Dangerous(_)));
+fn worst(all: impl Iterator<Item = CommandRisk>) -> Option<CommandRisk> {
+    let all: Vec<CommandRisk> = all.collect();
+    let danger = all.iter().find(|known| matches!(known, CommandRisk::Dangerous(_)));
     danger.or(all.first()).copied()
 }

@@ -9,8 +9,8 @@ mod remotes;
 use std::path::Path;
 
 use crate::known::last_part;
-use crate::shell::{Patch, Redirect, Word};
-use crate::{Account, Effect, Known, Part, Question, resolve};
+use crate::shell::{PatchCommand, ScriptRedirect, ScriptWord};
+use crate::{CommandAnalysis, Effect, CommandRisk, ClassifiedCommand, ApprovalQuestion, resolve};
 
 /// Sources and destinations of data that are not files.
 const SINKS: &[&str] = &[
@@ -26,7 +26,7 @@ const SINKS: &[&str] = &[
 
 /// The apparent effects of a call, without duplicates, in the order of their mention. Unknown parts are shown as ‹…›.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Touches {
+pub struct EffectSummary {
     /// Files and directories that the call would read.
     pub reads: Vec<String>,
     /// Files and directories that the call would create, change or remove.
@@ -37,7 +37,7 @@ pub struct Touches {
     pub reaches: Vec<String>,
 }
 
-impl Touches {
+impl EffectSummary {
     /// Summarizes a command started in `cwd`. Paths below `cwd` are relative to it.
     ///
     /// ```
@@ -52,11 +52,11 @@ impl Touches {
     /// assert_eq!(touches.writes, ["/old", "page"]);
     /// assert_eq!(touches.reaches, ["example.org"]);
     /// ```
-    pub fn of(account: &Account, cwd: &Path) -> Self {
+    pub fn of(account: &CommandAnalysis, cwd: &Path) -> Self {
         let mut out = Self::default();
         let moves = account.parts.iter().any(|part| matches!(part.name(), Some("cd" | "pushd" | "popd")));
         // After a `cd` the target of a path is unknown, so it is shown as written.
-        let place = Place { cwd: (!moves).then_some(cwd) };
+        let place = PathBase { cwd: (!moves).then_some(cwd) };
         for part in &account.parts {
             out.add(part, &place);
         }
@@ -66,19 +66,19 @@ impl Touches {
         out.once()
     }
 
-    fn add(&mut self, part: &Part, place: &Place<'_>) {
+    fn add(&mut self, part: &ClassifiedCommand, place: &PathBase<'_>) {
         if !part.command.built_in {
             self.starts.push(program(part));
         }
         for redirect in &part.command.redirects {
             match redirect {
-                Redirect::Read(from) => self.reads.extend(place.shown(from)),
-                Redirect::Write(to) | Redirect::Append(to) => self.writes.extend(place.shown(to)),
-                Redirect::ReadWrite(both) => {
+                ScriptRedirect::Read(from) => self.reads.extend(place.shown(from)),
+                ScriptRedirect::Write(to) | ScriptRedirect::Append(to) => self.writes.extend(place.shown(to)),
+                ScriptRedirect::ReadWrite(both) => {
                     self.reads.extend(place.shown(both));
                     self.writes.extend(place.shown(both));
                 }
-                Redirect::Text(_) => {}
+                ScriptRedirect::Text(_) => {}
             }
             self.reaches.extend(remotes::in_redirect(redirect));
         }
@@ -89,7 +89,7 @@ impl Touches {
         self.reads.extend(used.reads.into_iter().filter_map(|word| place.shown(&word)));
         self.writes.extend(used.writes.into_iter().filter_map(|word| place.shown(&word)));
         // A read-only command may print a URL without connecting to it.
-        if part.known == Known::ReadOnly {
+        if part.known == CommandRisk::ReadOnly {
             return;
         }
         self.reaches.extend(remotes::of(last_part(name), words));
@@ -107,17 +107,17 @@ impl Touches {
     }
 }
 
-impl Question {
+impl ApprovalQuestion {
     /// Summarizes the effects of the call as far as they are known: a hint for the person who is asked.
-    pub fn touches(&self) -> Touches {
-        let mut out = Touches::default();
+    pub fn touches(&self) -> EffectSummary {
+        let mut out = EffectSummary::default();
         let effects = &self.intent.effects;
         let cwd = effects.iter().find_map(|effect| match effect {
             Effect::Exec(line) => Some(line.cwd.as_path()),
             _ => None,
         });
         if let (Some(account), Some(cwd)) = (&self.account, cwd) {
-            out = Touches::of(account, cwd);
+            out = EffectSummary::of(account, cwd);
         }
         for effect in effects {
             match effect {
@@ -137,22 +137,22 @@ impl Question {
 }
 
 /// Returns the files that a patch says it changes.
-fn patched(patch: &Patch) -> Vec<String> {
+fn patched(patch: &PatchCommand) -> Vec<String> {
     const NAMES: &[&str] = &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let named =
         |line: &str| NAMES.iter().find_map(|name| line.strip_prefix(name)).map(|name| name.trim().to_owned());
-    patch.text.lines().filter_map(named).map(|name| Word::Literal(name).to_string()).collect()
+    patch.text.lines().filter_map(named).map(|name| ScriptWord::Literal(name).to_string()).collect()
 }
 
 /// The base directory of relative paths, if it is known.
-struct Place<'a> {
+struct PathBase<'a> {
     cwd: Option<&'a Path>,
 }
 
-impl Place<'_> {
+impl PathBase<'_> {
     /// Formats a path for a person; `None` for sinks and URLs.
-    fn shown(&self, word: &Word) -> Option<String> {
-        let Word::Literal(text) = word else { return Some(word.to_string()) };
+    fn shown(&self, word: &ScriptWord) -> Option<String> {
+        let ScriptWord::Literal(text) = word else { return Some(word.to_string()) };
         if text.is_empty()
             || text == "-"
             || SINKS.iter().any(|sink| text.starts_with(sink))
@@ -169,12 +169,12 @@ impl Place<'_> {
             },
             None => text.clone(),
         };
-        Some(Word::Literal(text).to_string())
+        Some(ScriptWord::Literal(text).to_string())
     }
 }
 
 /// Returns the program that a command starts: its path if it was looked up, otherwise its name.
-fn program(part: &Part) -> String {
+fn program(part: &ClassifiedCommand) -> String {
     let name = part.command.words[0].to_string();
     match &part.program {
         Some(program) if program.path.as_os_str().is_empty() => format!("{name} (not found)"),

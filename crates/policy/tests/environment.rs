@@ -5,22 +5,22 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use proptest::prelude::*;
-use toolgate_policy::{Environment, Inherit, imposed};
+use toolgate_policy::{EnvironmentPolicy, InheritScope, imposed};
 
 fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
 /// Returns true if a command gets `name` with `value`.
-fn gets(environment: &Environment, name: &str, value: &str) -> bool {
+fn gets(environment: &EnvironmentPolicy, name: &str, value: &str) -> bool {
     environment.build([(name.into(), value.into())]).contains_key(OsStr::new(name))
 }
 
 #[test]
 fn what_is_inherited() {
-    const ALL: &[Inherit] = &[Inherit::All];
-    const CORE: &[Inherit] = &[Inherit::All, Inherit::Core];
-    const NEVER: &[Inherit] = &[];
+    const ALL: &[InheritScope] = &[InheritScope::All];
+    const CORE: &[InheritScope] = &[InheritScope::All, InheritScope::Core];
+    const NEVER: &[InheritScope] = &[];
     for (name, value, expected) in [
         ("PATH", "/bin", CORE),
         ("SHELL", "/bin/bash", CORE),
@@ -77,8 +77,8 @@ fn what_is_inherited() {
         ("A\0", "x", NEVER),
         ("A", "x\0", NEVER),
     ] {
-        for inherit in [Inherit::All, Inherit::Core, Inherit::None] {
-            let environment = Environment { inherit, ..Environment::default() };
+        for inherit in [InheritScope::All, InheritScope::Core, InheritScope::None] {
+            let environment = EnvironmentPolicy { inherit, ..EnvironmentPolicy::default() };
             assert_eq!(gets(&environment, name, value), expected.contains(&inherit), "{inherit:?} {name}");
         }
     }
@@ -116,7 +116,7 @@ fn what_is_passed_on() {
         ("openai_Api_key", "x", &["openai_Api_key"], false),
         ("A=B", "x", &["A=B"], false),
     ] {
-        let environment = Environment { inherit: Inherit::None, pass: strings(pass), ..Default::default() };
+        let environment = EnvironmentPolicy { inherit: InheritScope::None, pass: strings(pass), ..Default::default() };
         assert_eq!(gets(&environment, name, value), expected, "{name} {pass:?}");
     }
 }
@@ -126,7 +126,7 @@ fn what_is_set_is_set() {
     let set =
         [("A", "1"), ("PATH", "/x"), ("MY_TOKEN", "2"), ("ANTHROPIC_API_KEY", "3"), ("A=B", "4"), ("", "5")];
     let set = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let environment = Environment { set, ..Environment::default() };
+    let environment = EnvironmentPolicy { set, ..EnvironmentPolicy::default() };
     let host = [("PATH", "/bin"), ("HOME", "/me")].map(|(name, value)| (name.into(), value.into()));
     let expected = [("A", "1"), ("HOME", "/me"), ("MY_TOKEN", "2"), ("PATH", "/x")];
     let expected: BTreeMap<OsString, OsString> =
@@ -137,14 +137,14 @@ fn what_is_set_is_set() {
 #[test]
 fn a_name_must_be_text_and_a_value_need_not() {
     let odd = || OsStr::from_bytes(b"\xff").to_owned();
-    let environment = Environment { inherit: Inherit::All, ..Environment::default() };
+    let environment = EnvironmentPolicy { inherit: InheritScope::All, ..EnvironmentPolicy::default() };
     let got = environment.build([(odd(), "x".into()), ("A".into(), odd())]);
     assert_eq!(got, BTreeMap::from([("A".into(), odd())]));
 }
 
 #[test]
 fn what_a_profile_exports() {
-    let environment = Environment { pass: strings(&["NPM_TOKEN", "GH_*"]), ..Environment::default() };
+    let environment = EnvironmentPolicy { pass: strings(&["NPM_TOKEN", "GH_*"]), ..EnvironmentPolicy::default() };
     for (name, expected) in [
         ("EDITOR", true),
         ("LD_LIBRARY_PATH", true),
@@ -170,7 +170,7 @@ fn what_a_profile_exports() {
 fn what_would_be_left_out_is_named() {
     let say = |pass: &[&str], set: &[(&str, &str)]| {
         let set = set.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let environment = Environment { pass: strings(pass), set, ..Environment::default() };
+        let environment = EnvironmentPolicy { pass: strings(pass), set, ..EnvironmentPolicy::default() };
         environment.check().map_or_else(|fault| fault.to_string(), |()| "fine".to_owned())
     };
     for (pass, set, expected) in [
@@ -244,8 +244,8 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![credentials(), provider_key(), "[A-Za-z_*=]{0,6}", any::<String>()]
 }
 
-fn environment() -> impl Strategy<Value = Environment> {
-    let inherit = prop::sample::select(&[Inherit::All, Inherit::Core, Inherit::None][..]);
+fn environment() -> impl Strategy<Value = EnvironmentPolicy> {
+    let inherit = prop::sample::select(&[InheritScope::All, InheritScope::Core, InheritScope::None][..]);
     let glob = prop_oneof![
         Just("*".to_owned()),
         "[A-Z]{0,2}\\*(KEY|TOKEN|_)?\\*?",
@@ -253,7 +253,7 @@ fn environment() -> impl Strategy<Value = Environment> {
         name()
     ];
     let set = prop::collection::vec((name(), any::<String>()), 0..3);
-    (inherit, prop::collection::vec(glob, 0..6), set).prop_map(|(inherit, pass, set)| Environment {
+    (inherit, prop::collection::vec(glob, 0..6), set).prop_map(|(inherit, pass, set)| EnvironmentPolicy {
         inherit,
         pass,
         set,

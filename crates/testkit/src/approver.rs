@@ -3,21 +3,21 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::Approver;
-use policy::{Question, ReviewDecision};
+use policy::{ApprovalQuestion, ReviewDecision};
 use tool::{BoxFuture, CallId};
 
 /// The function that decides a question.
-type Answer = Box<dyn Fn(&Question) -> ReviewDecision + Send + Sync>;
+type Answer = Box<dyn Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync>;
 
 /// Answers every question with a function, and records the questions.
 pub struct Scripted {
     answer: Answer,
-    asked: Mutex<Vec<Question>>,
+    asked: Mutex<Vec<ApprovalQuestion>>,
 }
 
 impl Scripted {
     /// Creates an approver that answers with `answer`.
-    pub fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
+    pub fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
     }
 
@@ -30,13 +30,13 @@ impl Scripted {
     }
 
     /// Takes the questions recorded so far.
-    pub fn asked(&self) -> Vec<Question> {
+    pub fn asked(&self) -> Vec<ApprovalQuestion> {
         std::mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Approver for Scripted {
-    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(question.clone());
         let decision = (self.answer)(question);
         Box::pin(std::future::ready(decision))

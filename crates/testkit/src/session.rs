@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{CallEvent, CallLimits, CallObserver, ToolRegistry, ToolRouter};
-use policy::{DEFAULT_DENY_READ, DenyRead, Gate, Reach, Root, SandboxPolicy};
+use policy::{DEFAULT_DENY_READ, DenyRead, Gate, ReadScope, ReadRoot, SandboxPolicy};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ impl Session {
     pub fn under(sandbox: SandboxPolicy, workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
-        let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), sandbox);
+        let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox);
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
         let registry = registry.build().expect("the tools have different names");
         let events = Arc::new(Log::default());

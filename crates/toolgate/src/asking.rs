@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::{Approver, Hook, Rulebook, ToolRouter};
-use policy::rules::{Access, Decision, On, Rule, Rules};
-use policy::{ApprovalPolicy, Gate, Host, PathRule};
+use policy::rules::{PathAccess, RuleDecision, RuleSubject, PolicyRule, RuleSet};
+use policy::{ApprovalPolicy, Gate, HostPattern, ClosedPath};
 
 use crate::Builder;
 
@@ -13,7 +13,7 @@ use crate::Builder;
 #[derive(Clone, Default)]
 pub(crate) struct Asking {
     approval: ApprovalPolicy,
-    rules: Rules,
+    rules: RuleSet,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     hooks: Vec<Listed>,
@@ -32,15 +32,15 @@ enum Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Ruled {
     pub(crate) writable: Vec<PathBuf>,
-    pub(crate) read_only: Vec<PathRule>,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) closed_hosts: Vec<Host>,
+    pub(crate) read_only: Vec<ClosedPath>,
+    pub(crate) hosts: Vec<HostPattern>,
+    pub(crate) closed_hosts: Vec<HostPattern>,
 }
 
 impl Ruled {
-    fn closes(&mut self, rule: &Rule, paths: impl Iterator<Item = PathBuf>, how: &str) {
+    fn closes(&mut self, rule: &PolicyRule, paths: impl Iterator<Item = PathBuf>, how: &str) {
         let said = format!("the rule at {}:{} {how}", rule.file.display(), rule.line);
-        self.read_only.extend(paths.map(|path| PathRule { path, said: said.clone() }));
+        self.read_only.extend(paths.map(|path| ClosedPath { path, said: said.clone() }));
     }
 }
 
@@ -97,8 +97,8 @@ impl Asking {
     /// Returns the patterns of files that rules forbid to read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = String> {
         self.rules.iter().flat_map(|rule| match &rule.on {
-            On::Path { paths, access: Access::Read } if rule.decision == Decision::Forbid => {
-                paths.iter().map(policy::rules::Where::pattern).collect()
+            RuleSubject::Path { paths, access: PathAccess::Read } if rule.decision == RuleDecision::Forbid => {
+                paths.iter().map(policy::rules::RulePath::pattern).collect()
             }
             _ => Vec::new(),
         })
@@ -109,24 +109,24 @@ impl Asking {
     pub(crate) fn grounds(&self, home: Option<&Path>) -> Ruled {
         let mut ruled = Ruled::default();
         for rule in self.rules.iter() {
-            let Rule { on, decision, .. } = rule;
+            let PolicyRule { on, decision, .. } = rule;
             match on {
-                On::Path { paths, access: Access::Write } => {
+                RuleSubject::Path { paths, access: PathAccess::Write } => {
                     let paths = paths.iter().filter_map(|path| path.path(home));
                     match decision {
-                        Decision::Allow => ruled.writable.extend(paths),
-                        Decision::Ask => ruled.closes(rule, paths, "asks about it"),
-                        Decision::Forbid => ruled.closes(rule, paths, "forbids it"),
+                        RuleDecision::Allow => ruled.writable.extend(paths),
+                        RuleDecision::Ask => ruled.closes(rule, paths, "asks about it"),
+                        RuleDecision::Forbid => ruled.closes(rule, paths, "forbids it"),
                     }
                 }
-                On::Host { hosts } => {
+                RuleSubject::Host { hosts } => {
                     let hosts = hosts.iter().cloned();
                     match decision {
-                        Decision::Allow => ruled.hosts.extend(hosts),
-                        Decision::Ask | Decision::Forbid => ruled.closed_hosts.extend(hosts),
+                        RuleDecision::Allow => ruled.hosts.extend(hosts),
+                        RuleDecision::Ask | RuleDecision::Forbid => ruled.closed_hosts.extend(hosts),
                     }
                 }
-                On::Path { access: Access::Read, .. } | On::Command { .. } | On::Tool { .. } => {}
+                RuleSubject::Path { access: PathAccess::Read, .. } | RuleSubject::Command { .. } | RuleSubject::Tool { .. } => {}
             }
         }
         ruled
@@ -143,7 +143,7 @@ impl Builder {
 
     /// Adds `rules`.
     #[must_use]
-    pub fn rules(mut self, rules: Rules) -> Self {
+    pub fn rules(mut self, rules: RuleSet) -> Self {
         self.asking.rules = self.asking.rules.merge(rules);
         self
     }

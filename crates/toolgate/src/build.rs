@@ -10,7 +10,7 @@ use engine::{
 use exec::machine::ThisMachine;
 use exec::sandbox::Scratch;
 use policy::{
-    Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, PathRule, Reach, Root, SandboxPolicy,
+    Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, ClosedPath, ReadScope, ReadRoot, SandboxPolicy,
 };
 use tool::{AnyTool, Place, StrictFault, ToolHandler, ToolSource};
 
@@ -324,11 +324,11 @@ pub(crate) struct Grounds {
 }
 
 /// Returns the private `/tmp` and `/var/tmp` in `scratch`, so that tools find the files that commands write there.
-fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [Root; 2] {
+fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
     [(scratch.tmp(), "/tmp"), (scratch.var_tmp(), "/var/tmp")].map(|(own, place)| {
         // A home below them is visible to commands too.
         let home = home.filter(|home| *home != Path::new(place)).map(Path::to_owned);
-        Root::new(own).spelled(place).unlisted().in_place_of_the_hosts(home)
+        ReadRoot::new(own).spelled(place).unlisted().in_place_of_the_hosts(home)
     })
 }
 
@@ -348,7 +348,7 @@ impl Builder {
         roots.extend(
             self.kept_in
                 .iter()
-                .map(|directory| Root::new(exec::fs::real_to_be(directory)).spelled(directory).unlisted()),
+                .map(|directory| ReadRoot::new(exec::fs::real_to_be(directory)).spelled(directory).unlisted()),
         );
         let home = self.home.as_deref().map(plain_home).transpose()?;
         let home = home.as_deref();
@@ -369,7 +369,7 @@ impl Builder {
             let of_rules = ruled.read_only.iter().map(|rule| &rule.path);
             let read_only = self.confinement.read_only.iter().chain(of_rules);
             confinement.read_only = read_only.map(|path| exec::fs::real_to_be(path)).collect();
-            let real = |rule: PathRule| PathRule { path: exec::fs::real_to_be(&rule.path), ..rule };
+            let real = |rule: ClosedPath| ClosedPath { path: exec::fs::real_to_be(&rule.path), ..rule };
             confinement.path_rules = ruled.read_only.into_iter().map(real).collect();
             #[cfg(feature = "tools")]
             confinement
@@ -377,7 +377,7 @@ impl Builder {
                 .extend(self.asking.hook_files(&place.cwd).map(|path| exec::fs::real_to_be(&path)));
             let there = ruled.writable.iter().filter_map(|path| exec::fs::real(path).ok());
             confinement.writable.extend(there.filter(|path| !is_too_much(path)));
-            roots.extend(confinement.writable.iter().map(Root::new));
+            roots.extend(confinement.writable.iter().map(ReadRoot::new));
             let made = Arc::new(Scratch::new().map_err(BuildFault::Scratch)?);
             roots.extend(private_roots(&made, confinement.home.as_deref()));
             confinement.private = Some(made.path().to_owned());
@@ -386,7 +386,7 @@ impl Builder {
         let mut changeable = vec![place.cwd.clone()];
         changeable.extend(confinement.writable.iter().cloned());
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let gate = Gate::new(Reach::new(roots, deny), self.sandbox)
+        let gate = Gate::new(ReadScope::new(roots, deny), self.sandbox)
             .confined_to(confinement)
             .on(Arc::new(ThisMachine::new(path, changeable).at_home(home.map(Path::to_owned))));
         let gate = self.asking.gate(gate);
@@ -420,12 +420,12 @@ fn real_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BuildFault> {
     paths.iter().map(real).collect()
 }
 
-fn root(directory: &Path) -> Result<Root, BuildFault> {
+fn root(directory: &Path) -> Result<ReadRoot, BuildFault> {
     let fault = |source| BuildFault::NoDirectory { path: directory.to_owned(), source };
     // With `/.` appended, only a directory resolves.
     let real = exec::fs::real(&directory.join(".")).map_err(fault)?;
     let spelled = std::path::absolute(directory).map_err(fault)?;
-    Ok(Root::new(real).spelled(spelled))
+    Ok(ReadRoot::new(real).spelled(spelled))
 }
 
 /// Normalises the home: removes `//` and `.`. Fails for a home that is relative, has `..` or is not UTF-8, because no

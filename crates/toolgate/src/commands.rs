@@ -6,7 +6,7 @@ use std::time::Duration;
 use exec::session::{SharedProcesses, SessionTable};
 use exec::shell::{InstalledShell, ShellCommands};
 use exec::spill::Spill;
-use policy::Environment;
+use policy::EnvironmentPolicy;
 use tools::{Commands, DEFAULT_SESSIONS};
 
 use crate::{Builder, Toolgate};
@@ -16,7 +16,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 
 /// The settings that the command tools are built from.
 pub(crate) struct Means {
-    environment: Environment,
+    environment: EnvironmentPolicy,
     shell: Option<InstalledShell>,
     sessions: usize,
     processes: Arc<SharedProcesses>,
@@ -26,7 +26,7 @@ pub(crate) struct Means {
 impl Default for Means {
     fn default() -> Self {
         Self {
-            environment: Environment::default(),
+            environment: EnvironmentPolicy::default(),
             shell: None,
             sessions: DEFAULT_SESSIONS,
             processes: Arc::default(),
@@ -52,7 +52,7 @@ impl Means {
 impl Builder {
     /// Sets the environment variables of commands.
     #[must_use]
-    pub fn environment(mut self, environment: Environment) -> Self {
+    pub fn environment(mut self, environment: EnvironmentPolicy) -> Self {
         self.means.environment = environment;
         self
     }

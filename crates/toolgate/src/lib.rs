@@ -50,10 +50,10 @@ pub use own::Own;
 #[cfg(feature = "tools")]
 pub use patch;
 pub use policy::{
-    Account, ApprovalPolicy, AtLeast, Cause, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
-    Effect, Enforcement, Environment, EnvironmentFault, Escalation, Gap, Gate, Grant, Host, HostFault, Hosts,
-    Inherit, Intent, Known, Limits as CommandLimits, Machine, Network, Part, Permit, Proposal, Question,
-    Reach, ReviewDecision, Root, SandboxPolicy, Tier, Touches, Verdict, host_file_by_name, invisible,
+    CommandAnalysis, ApprovalPolicy, MinimumTier, ApprovalReason, CommandLine, Confinement, DEFAULT_DENY_READ, Denial, DenyRead,
+    Effect, Enforcement, EnvironmentPolicy, EnvironmentFault, Escalation, EnforcementGap, Gate, Grant, HostPattern, HostPatternFault, HostRules,
+    InheritScope, Intent, CommandRisk, ResourceLimits as CommandLimits, MachineLookup, NetworkPolicy, ClassifiedCommand, Permit, RuleProposal, ApprovalQuestion,
+    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Tier, EffectSummary, Verdict, host_file_by_name, invisible,
     is_in_configuration, is_secret_name, rules, shell,
 };
 #[cfg(feature = "mcp")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use exec::errand::{OneShotCommand, OneShotOutput, find};
 use exec::session::SharedProcesses;
-use policy::{Environment, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
+use policy::{EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
 use crate::hooks::permit;
 
@@ -39,8 +39,8 @@ impl Own<'_> {
             Verdict::Forbid(denial) => return Err(denial.to_string()),
             // The user did not request this command, and its words are our own, so it is not asked about.
             Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
-                Settled::Allow(permit) => permit,
-                Settled::Denied { .. } | Settled::Stop => return Err("it may not be run".to_owned()),
+                ReviewOutcome::Allow(permit) => permit,
+                ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => return Err("it may not be run".to_owned()),
             },
         };
         self.run(processes, &argv, &permit).await
@@ -67,7 +67,7 @@ impl Own<'_> {
     }
 
     async fn run(&self, processes: &SharedProcesses, argv: &[String], permit: &Permit) -> Result<OneShotOutput, String> {
-        let mut env = Environment::default().build(std::env::vars_os());
+        let mut env = EnvironmentPolicy::default().build(std::env::vars_os());
         // If a git hook started this program, these variables point to another repository.
         env.retain(|name, _| !name.as_encoded_bytes().starts_with(b"GIT_"));
         env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));

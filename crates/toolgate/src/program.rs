@@ -8,7 +8,7 @@ use std::time::Duration;
 use exec::errand::find;
 use exec::session::{ProcessExit, SharedProcesses, Pump, ProcessSession, SessionStage};
 use mcp::{LandChangesFn, ServerLauncher, LaunchFault, LaunchedServer};
-use policy::{Confinement, Enforcement, Environment, Gap, Network, SandboxPolicy, Why};
+use policy::{Confinement, Enforcement, EnvironmentPolicy, EnforcementGap, NetworkPolicy, SandboxPolicy, UnenforcedReason};
 use tokio::sync::OwnedRwLockReadGuard;
 use tool::BoxFuture;
 
@@ -22,7 +22,7 @@ pub struct Program {
     /// Its working directory.
     pub directory: PathBuf,
     /// Its environment variables.
-    pub environment: Environment,
+    pub environment: EnvironmentPolicy,
     /// Its sandbox policy.
     pub sandbox: SandboxPolicy,
     /// Details of its confinement.
@@ -43,9 +43,9 @@ impl Program {
         Self {
             argv,
             directory: directory.into(),
-            environment: Environment::default(),
+            environment: EnvironmentPolicy::default(),
             sandbox: SandboxPolicy::WorkspaceWrite,
-            confinement: Confinement { network: Network::On, ..Confinement::default() },
+            confinement: Confinement { network: NetworkPolicy::On, ..Confinement::default() },
             deny_read: Vec::new(),
             processes: Arc::default(),
             queue: Arc::default(),
@@ -90,7 +90,7 @@ impl Program {
         })?;
         let unseen = match session.enforcement() {
             Enforcement::Full => self.unseen(&sandbox),
-            Enforcement::Partial(gaps) if !gaps.contains(&Gap::PrivateTmp) => self.unseen(&sandbox),
+            Enforcement::Partial(gaps) if !gaps.contains(&EnforcementGap::PrivateTmp) => self.unseen(&sandbox),
             Enforcement::Partial(_) | Enforcement::None { .. } => None,
         };
         let live = Live { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
@@ -169,16 +169,16 @@ impl Drop for Started {
 }
 
 /// Gaps in the confinement that make a server's own claims untrustworthy.
-const GRAVE: &[Gap] = &[Gap::Writes, Gap::Protected, Gap::DenyRead];
+const GRAVE: &[EnforcementGap] = &[EnforcementGap::Writes, EnforcementGap::Protected, EnforcementGap::DenyRead];
 
 impl LaunchedServer for Started {
     fn gaps(&self) -> Vec<&'static str> {
         match self.session.enforcement() {
             Enforcement::Partial(gaps) => {
-                gaps.into_iter().filter(|gap| GRAVE.contains(gap)).map(Gap::sentence).collect()
+                gaps.into_iter().filter(|gap| GRAVE.contains(gap)).map(EnforcementGap::sentence).collect()
             }
-            Enforcement::Full | Enforcement::None { why: Why::FullAccess | Why::External } => Vec::new(),
-            Enforcement::None { why: Why::Unable } => vec!["nothing confines it: this system cannot"],
+            Enforcement::Full | Enforcement::None { why: UnenforcedReason::FullAccess | UnenforcedReason::External } => Vec::new(),
+            Enforcement::None { why: UnenforcedReason::Unable } => vec!["nothing confines it: this system cannot"],
         }
     }
 

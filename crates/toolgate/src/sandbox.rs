@@ -14,7 +14,7 @@ use exec::process::{ConfinementReport, PtySize, SpawnFault, Stdio};
 use exec::sandbox::Scratch;
 use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable};
 use exec::shell::ShellCommands;
-use policy::{Denial, Gate, Intent, Permit, ReviewDecision, Settled, Verdict};
+use policy::{Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
 use crate::{BuildFault, Builder};
 
@@ -74,8 +74,8 @@ impl Sandbox {
             Verdict::Forbid(denial) => Err(denial),
             // The caller chose the command, so its approval is implied.
             Verdict::Ask(question) => match self.gate.settle(*question, &ReviewDecision::Approved) {
-                Settled::Allow(permit) => Ok(permit),
-                Settled::Denied { .. } | Settled::Stop => Err(Denial::NotStatedRun { argv: argv.to_vec() }),
+                ReviewOutcome::Allow(permit) => Ok(permit),
+                ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => Err(Denial::NotStatedRun { argv: argv.to_vec() }),
             },
         }
     }

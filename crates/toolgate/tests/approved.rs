@@ -9,8 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::rules::{Layer, Rules};
-use policy::{ApprovalPolicy, Grant, Grants, Question, ReviewDecision, SandboxPolicy};
+use policy::rules::{RuleLayer, RuleSet};
+use policy::{ApprovalPolicy, Grant, Grants, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::{Scripted, trials};
 use tokio::runtime::Runtime;
@@ -44,14 +44,14 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Self {
+    fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Self {
         Self::with(ApprovalPolicy::OnRequest, "", answer)
     }
 
     fn with(
         approval: ApprovalPolicy,
         rules: &str,
-        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+        answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
         Self::at(testkit::seen_tempdir(), SandboxPolicy::WorkspaceWrite, approval, rules, answer)
     }
@@ -61,7 +61,7 @@ impl Bench {
         sandbox: SandboxPolicy,
         approval: ApprovalPolicy,
         rules: &str,
-        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+        answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
         let outside = fs::canonicalize(top.path()).unwrap().join("outside");
         fs::create_dir_all(outside.join("there")).unwrap();
@@ -72,7 +72,7 @@ impl Bench {
             .with_tools()
             .sandbox(sandbox)
             .approval(approval)
-            .rules(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap())
+            .rules(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap())
             .approver(approver.clone())
             .build()
             .unwrap();
@@ -109,11 +109,11 @@ impl Bench {
     }
 }
 
-fn yes(_: &Question) -> ReviewDecision {
+fn yes(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Approved
 }
 
-fn no(_: &Question) -> ReviewDecision {
+fn no(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Denied { note: Some("keep out".to_owned()) }
 }
 
@@ -250,7 +250,7 @@ fn a_path_that_a_rule_closes_stays_closed() {
 
 fn a_path_that_a_rule_asks_about_is_asked_about() {
     let rule = "[[rule]]\npath = \"OUTSIDE/../w/migrations\"\ndecision = \"ask\"\n";
-    for (answer, written) in [(yes as fn(&Question) -> ReviewDecision, true), (no, false)] {
+    for (answer, written) in [(yes as fn(&ApprovalQuestion) -> ReviewDecision, true), (no, false)] {
         let bench = Bench::with(ApprovalPolicy::OnRequest, rule, answer);
         let migrations = bench.top.path().join("w/migrations");
         fs::create_dir_all(&migrations).unwrap();
@@ -265,7 +265,7 @@ fn a_path_that_a_rule_asks_about_is_asked_about() {
 fn a_workspace_below_tmp_is_asked_about_like_any_other() {
     let rule = "[[rule]]\npath = \"OUTSIDE/../w/migrations\"\ndecision = \"ask\"\n";
     for place in ["/tmp", "/var/tmp", "/dev/shm"] {
-        for (answer, written) in [(yes as fn(&Question) -> ReviewDecision, true), (no, false)] {
+        for (answer, written) in [(yes as fn(&ApprovalQuestion) -> ReviewDecision, true), (no, false)] {
             let at = |sandbox, rule| {
                 let top = tempfile::tempdir_in(place).unwrap();
                 let bench = Bench::at(top, sandbox, ApprovalPolicy::OnRequest, rule, answer);

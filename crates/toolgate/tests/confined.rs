@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use policy::{Confinement, Denial, Enforcement, Gap, Hosts, Limits, Network, SandboxPolicy};
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, HostRules, ResourceLimits, NetworkPolicy, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::trials;
 use tokio::runtime::Runtime;
@@ -263,7 +263,7 @@ fn a_connection_that_is_refused_has_a_name() {
     let script = "import socket; socket.create_connection(('192.0.2.7', 443), 5)";
     let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
     assert!(!answer.success);
-    let denial = Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: Network::Loopback };
+    let denial = Denial::MayNotConnect { target: "192.0.2.7:443".to_owned(), network: NetworkPolicy::Loopback };
     assert_eq!(answer.facts.denials, std::slice::from_ref(&denial));
     assert!(
         answer.joined_text().contains(&format!("Refused by the sandbox: {denial}\n")),
@@ -274,7 +274,7 @@ fn a_connection_that_is_refused_has_a_name() {
     for host in ["registry.example.org", "other.example.com"] {
         let script = format!("import socket; socket.create_connection(('{host}', 443), 5)");
         let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
-        let denial = Denial::MayNotConnect { target: host.to_owned(), network: Network::Loopback };
+        let denial = Denial::MayNotConnect { target: host.to_owned(), network: NetworkPolicy::Loopback };
         assert_eq!(answer.facts.denials, [denial], "{}", answer.joined_text());
     }
 }
@@ -291,7 +291,7 @@ fn a_host_is_reached_by_who_was_given_it() {
         });
         port
     });
-    let hosts = Hosts {
+    let hosts = HostRules {
         allow: vec!["127.0.0.1".parse().unwrap()],
         forbid: vec![format!("127.0.0.1:{second}").parse().unwrap()],
     };
@@ -301,19 +301,19 @@ fn a_host_is_reached_by_who_was_given_it() {
     };
     let given = Bench::with(Confinement { hosts: hosts.clone(), ..Confinement::default() });
     let off =
-        Bench::with(Confinement { hosts: hosts.clone(), network: Network::Off, ..Confinement::default() });
+        Bench::with(Confinement { hosts: hosts.clone(), network: NetworkPolicy::Off, ..Confinement::default() });
     for bench in [&given, &off] {
         assert!(ask(bench, first).joined_text().contains("hello"));
         assert!(!ask(bench, second).joined_text().contains("hello"), "it is forbidden");
     }
-    let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: Network::Off };
+    let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: NetworkPolicy::Off };
     assert_eq!(ask(&off, second).facts.denials, [denial]);
     assert!(!ask(&Bench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
     // With the network on, single hosts cannot be blocked, and the gap is reported.
-    let on = Bench::with(Confinement { hosts, network: Network::On, ..Confinement::default() });
+    let on = Bench::with(Confinement { hosts, network: NetworkPolicy::On, ..Confinement::default() });
     let answer = ask(&on, second);
     assert!(answer.joined_text().contains("hello"));
-    assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![Gap::Forbidden])));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![EnforcementGap::Forbidden])));
 }
 
 fn a_socket_is_reached_by_name_only() {
@@ -449,12 +449,12 @@ fn many_at_a_time() {
 }
 
 fn limits_hold() {
-    let limits = Limits {
+    let limits = ResourceLimits {
         processes: Some(60),
         file_size: Some(1 << 20),
         open_files: Some(32),
         memory: Some(256 << 20),
-        ..Limits::default()
+        ..ResourceLimits::default()
     };
     let bench = Bench::with(Confinement { limits, ..Confinement::default() });
     let fails = |script: &str| {
@@ -473,7 +473,7 @@ fn limits_hold() {
         Some(Enforcement::Full) => Vec::new(),
         other => panic!("{other:?}"),
     };
-    if !gaps.contains(&policy::Gap::ProcessLimit) {
+    if !gaps.contains(&policy::EnforcementGap::ProcessLimit) {
         let text = forked.joined_text();
         assert!(text.contains("Resource temporarily unavailable"), "{text}");
     }
@@ -498,7 +498,7 @@ fn nothing_is_left_in_the_workspace() {
 fn what_cannot_be_enforced_is_refused() {
     let confinement = Confinement {
         at_most: policy::Tier::Seccomp,
-        at_least: policy::AtLeast(policy::Tier::Namespaces),
+        at_least: policy::MinimumTier(policy::Tier::Namespaces),
         ..Confinement::default()
     };
     let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
@@ -508,11 +508,11 @@ fn what_cannot_be_enforced_is_refused() {
     // Unless the policy accepts no enforcement; the answer says so.
     let confinement = Confinement {
         at_most: policy::Tier::Nothing,
-        at_least: policy::AtLeast(policy::Tier::Nothing),
+        at_least: policy::MinimumTier(policy::Tier::Nothing),
         ..Confinement::default()
     };
     let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
-    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::Why::Unable }));
+    assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::UnenforcedReason::Unable }));
 }
 
 fn an_escalation_changes_nothing() {

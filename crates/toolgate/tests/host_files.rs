@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use policy::rules::{Layer, Rules};
-use policy::{ApprovalPolicy, Question, ReviewDecision, SandboxPolicy};
+use policy::rules::{RuleLayer, RuleSet};
+use policy::{ApprovalPolicy, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use serde_json::json;
 use testkit::{Scripted, trials};
 use tokio::runtime::Runtime;
@@ -51,7 +51,7 @@ impl Desk {
         sandbox: SandboxPolicy,
         approval: ApprovalPolicy,
         rules: &str,
-        answer: fn(&Question) -> ReviewDecision,
+        answer: fn(&ApprovalQuestion) -> ReviewDecision,
     ) -> Self {
         let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir_all(top.path().join("w")).unwrap();
@@ -63,7 +63,7 @@ impl Desk {
             .with_tools()
             .sandbox(sandbox)
             .approval(approval)
-            .rules(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap())
+            .rules(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap())
             .approver(approver.clone())
             .build()
             .unwrap();
@@ -72,7 +72,7 @@ impl Desk {
         Self { toolgate, top, approver, runtime }
     }
 
-    fn writing(answer: fn(&Question) -> ReviewDecision) -> Self {
+    fn writing(answer: fn(&ApprovalQuestion) -> ReviewDecision) -> Self {
         Self::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", answer)
     }
 
@@ -110,11 +110,11 @@ impl Desk {
     }
 }
 
-fn yes(_: &Question) -> ReviewDecision {
+fn yes(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Approved
 }
 
-fn no(_: &Question) -> ReviewDecision {
+fn no(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Denied { note: None }
 }
 

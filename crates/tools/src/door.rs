@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use exec::fs::{ConfinedFs, FileHandle, FsError};
-use policy::{Permit, Reach};
+use policy::{Permit, ReadScope};
 use tool::ToolError;
 
 /// Looks up `path` with the permit of the call.
@@ -20,7 +20,7 @@ pub(crate) fn look(permit: &Permit, path: &Path) -> Result<(ConfinedFs, FileHand
 }
 
 /// Explains why a file that the host has at `path` is invisible, if `path` lies in a private directory of the session.
-pub(crate) fn not_the_hosts(reach: &Reach, path: &Path) -> Option<String> {
+pub(crate) fn not_the_hosts(reach: &ReadScope, path: &Path) -> Option<String> {
     let place = reach.own_place(path)?.display();
     Some(format!(
         "`{place}` is private to this session, so what the host has in its own `{place}` is not there; only the user can \

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use policy::Reach;
+use policy::ReadScope;
 
 /// Files in private directories of the session.
 pub(crate) struct OwnFiles {
@@ -12,7 +12,7 @@ pub(crate) struct OwnFiles {
 
 impl OwnFiles {
     /// Selects the private files among `paths`, which are real paths or relative to the working directory.
-    pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &Reach) -> Self {
+    pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
         let own = |path: &Path| Some((reach.spelled(path), reach.own_place(path)?.to_owned()));
         Self { files: paths.map(Path::new).filter(|path| path.is_absolute()).filter_map(own).collect() }
     }

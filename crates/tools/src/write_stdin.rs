@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use exec::process::PtySize;
 use exec::session::{InputFault, ProcessSession, SessionStage};
-use policy::{Effect, Intent, Permit, Typing};
+use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
@@ -73,7 +73,7 @@ impl ToolHandler for WriteStdin {
         let session = self.0.sessions.find(args.session_id).filter(|_| types);
         let effect = session.map(|session| {
             let confined = session.confinement().is_some();
-            Effect::Type(Typing { into: session.about().command.clone(), text: chars, confined })
+            Effect::Type(ProgramInput { into: session.about().command.clone(), text: chars, confined })
         });
         Ok(plea.into(Intent::of(effect.into_iter().collect())))
     }

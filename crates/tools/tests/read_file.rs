@@ -326,8 +326,8 @@ fn pictures_are_shown() {
 #[test]
 fn files_of_proc_are_read_though_they_have_no_size() {
     // A root of its own: /proc is outside every workspace.
-    use policy::{DenyRead, Gate, Intent, Reach, Root, Verdict};
-    let gate = Gate::read_only(Reach::new(vec![Root::new("/proc")], DenyRead::new([""; 0], None).unwrap()));
+    use policy::{DenyRead, Gate, Intent, ReadScope, ReadRoot, Verdict};
+    let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/proc")], DenyRead::new([""; 0], None).unwrap()));
     let Verdict::Allow(permit) = gate.decide("read_file", &Intent::read("/proc/version")) else {
         panic!("allowed")
     };

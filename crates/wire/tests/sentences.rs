@@ -116,7 +116,7 @@ fn arguments() -> Vec<BadArguments> {
     all
 }
 
-fn unasked(unasked: policy::Unasked) -> Denial {
+fn unasked(unasked: policy::NotAskedReason) -> Denial {
     Denial::Unasked { why: "`rm -rf x` removes files without asking".to_owned(), unasked }
 }
 
@@ -134,7 +134,7 @@ fn denials() -> Vec<Denial> {
             path: "/w/a.sql".into(),
             rule: "the rule at rules.toml:3 asks about it".to_owned(),
         },
-        Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::Network::Loopback },
+        Denial::MayNotConnect { target: "192.0.2.1:443".to_owned(), network: policy::NetworkPolicy::Loopback },
         Denial::MayNotReach { name: "@name".to_owned() },
         Denial::HostConfiguration { path: "/w/AGENTS.md".into(), when: "start an agent here".to_owned() },
         Denial::ByRule {
@@ -144,11 +144,11 @@ fn denials() -> Vec<Denial> {
         },
         Denial::ByRule { what: "`git push`".to_owned(), rule: "rules.toml:3".to_owned(), reason: None },
         Denial::ByHook { hook: "guard".to_owned(), reason: "not on a Friday".to_owned() },
-        Denial::Ended { excess: policy::Excess::Scratch { most: 5 << 30 } },
-        Denial::Ended { excess: policy::Excess::Memory },
+        Denial::Ended { excess: policy::ResourceExcess::Scratch { most: 5 << 30 } },
+        Denial::Ended { excess: policy::ResourceExcess::Memory },
         Denial::Disabled,
-        unasked(policy::Unasked::Never),
-        unasked(policy::Unasked::Nobody),
+        unasked(policy::NotAskedReason::Never),
+        unasked(policy::NotAskedReason::Nobody),
     ];
     for one in &all {
         match one {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy::{Effect, Intent, Permit, Remembering};
+use policy::{Effect, Intent, Permit, MemoryNote};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
@@ -43,7 +43,7 @@ impl ToolHandler for Remember {
         // Clients that approve calls show this diff.
         let diff = text.lines().map(|line| format!("+{line}\n")).collect();
         let (name, scope, text) = (name.clone(), scope.to_owned(), text.clone());
-        let intent = Intent::of(vec![Effect::Remember(Remembering { name, scope, text })]);
+        let intent = Intent::of(vec![Effect::Remember(MemoryNote { name, scope, text })]);
         Ok(Intent { diff: Some(diff), ..intent })
     }
 

@@ -1,8 +1,8 @@
 //! Describes an approval question for terminals and programs: choices, reasons, command classes and confinement.
 
 use serde::{Deserialize, Serialize};
-use toolgate::rules::{Decision, Rule};
-use toolgate::{CommandLine, Confinement, Effect, Grant, Known, Network, Part, Question, SandboxPolicy};
+use toolgate::rules::{RuleDecision, PolicyRule};
+use toolgate::{CommandLine, Confinement, Effect, Grant, CommandRisk, NetworkPolicy, ClassifiedCommand, ApprovalQuestion, SandboxPolicy};
 
 /// The lifetime of a session in which the user is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl ApprovalChoice {
 }
 
 /// Returns the answers that are valid for `question`.
-pub(crate) fn choices(question: &Question) -> Vec<ApprovalChoice> {
-    let hooked = question.why.iter().any(|why| matches!(why, toolgate::Cause::Hook { .. }));
+pub(crate) fn choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
+    let hooked = question.why.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
     let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
         ApprovalChoice::Session => !hooked,
@@ -73,7 +73,7 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
 }
 
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
-pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<String>)> {
+pub(crate) fn classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
     let whole = ShownCommand::of(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
     let described = parts.map(|part| {
@@ -84,7 +84,7 @@ pub(crate) fn classes(question: &Question) -> Vec<(String, &'static str, Option<
 }
 
 /// Returns the reasons for asking, without texts that are shown elsewhere in the question.
-pub(super) fn why(question: &Question) -> Vec<String> {
+pub(super) fn why(question: &ApprovalQuestion) -> Vec<String> {
     let whole = ShownCommand::of(question);
     let parts: Vec<(String, String)> = question
         .account
@@ -99,32 +99,32 @@ pub(super) fn why(question: &Question) -> Vec<String> {
 }
 
 /// Returns the class of a part, and the reason for it.
-fn class(part: &Part) -> (&'static str, Option<String>) {
+fn class(part: &ClassifiedCommand) -> (&'static str, Option<String>) {
     let by_rule = |says: &str| {
         let said = part.rules.first().map(|said| place(&said.rule));
         said.map(|place| format!("the rule at {place} {says} it"))
     };
     match (part.decision(), part.known) {
-        (Some(Decision::Forbid), _) => ("forbidden", by_rule("forbids")),
-        (Some(Decision::Ask), _) => ("asked", by_rule("asks about")),
-        (Some(Decision::Allow), _) => {
+        (Some(RuleDecision::Forbid), _) => ("forbidden", by_rule("forbids")),
+        (Some(RuleDecision::Ask), _) => ("asked", by_rule("asks about")),
+        (Some(RuleDecision::Allow), _) => {
             let rule = part.allowed_by().map(|said| place(&said.rule));
             ("allowed", rule.map(|place| format!("by the rule at {place}")))
         }
-        (None, Known::ReadOnly) => ("reads", None),
-        (None, Known::Ordinary) => ("ordinary", uncovered(part)),
-        (None, Known::Risky(why)) => ("dangerous if not confined", Some(why.to_owned())),
-        (None, Known::Dangerous(why)) => ("dangerous", Some(why.to_owned())),
+        (None, CommandRisk::ReadOnly) => ("reads", None),
+        (None, CommandRisk::Ordinary) => ("ordinary", uncovered(part)),
+        (None, CommandRisk::Risky(why)) => ("dangerous if not confined", Some(why.to_owned())),
+        (None, CommandRisk::Dangerous(why)) => ("dangerous", Some(why.to_owned())),
     }
 }
 
 /// Explains why a rule that allows the command by its first words does not apply.
-fn uncovered(part: &Part) -> Option<String> {
+fn uncovered(part: &ClassifiedCommand) -> Option<String> {
     let (rule, word) = part.uncovered()?;
     Some(format!("the rule at {} does not cover `{word}`", place(rule)))
 }
 
-fn place(rule: &Rule) -> String {
+fn place(rule: &PolicyRule) -> String {
     format!("{}:{}", rule.file.display(), rule.line)
 }
 
@@ -132,7 +132,7 @@ fn place(rule: &Rule) -> String {
 struct ShownCommand(String);
 
 impl ShownCommand {
-    fn of(question: &Question) -> Self {
+    fn of(question: &ApprovalQuestion) -> Self {
         let lines = question.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Exec(line) => Some(line.argv.join(" ")),
             Effect::Read(_)
@@ -156,8 +156,8 @@ impl ShownCommand {
 
 /// Formats a part on one line. Scripts within it and here-documents are shown in full elsewhere, so they are
 /// shortened.
-fn line(part: &Part, whole: &ShownCommand) -> String {
-    use toolgate::shell::{Redirect, Word};
+fn line(part: &ClassifiedCommand, whole: &ShownCommand) -> String {
+    use toolgate::shell::{ScriptRedirect, ScriptWord};
     /// Longest script or here-document text that is shown in full.
     const SHORT: usize = 40;
     /// Longest other word that is shown in full: a path is seldom longer, and a script seldom shorter.
@@ -165,17 +165,17 @@ fn line(part: &Part, whole: &ShownCommand) -> String {
     let mut command = part.command.clone();
     let most = if part.wraps { SHORT } else { WORD };
     for word in &mut command.words {
-        let (Word::Literal(text) | Word::Unknown(text)) = &*word;
+        let (ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = &*word;
         if (text.len() > most || text.contains('\n')) && (part.wraps || whole.shows(text)) {
             let short = if part.wraps { "the script, as shown".to_owned() } else { short(text) };
-            *word = Word::Unknown(short);
+            *word = ScriptWord::Unknown(short);
         }
     }
     for redirect in &mut command.redirects {
-        if let Redirect::Text(Word::Literal(text) | Word::Unknown(text)) = redirect
+        if let ScriptRedirect::Text(ScriptWord::Literal(text) | ScriptWord::Unknown(text)) = redirect
             && (text.len() > SHORT || text.contains('\n'))
         {
-            *redirect = Redirect::Text(Word::Unknown(short(text)));
+            *redirect = ScriptRedirect::Text(ScriptWord::Unknown(short(text)));
         }
     }
     command.line()
@@ -190,7 +190,7 @@ fn short(text: &str) -> String {
 }
 
 /// Describes the confinement of the call, apart from what an approval grants.
-pub(crate) fn confinement(question: &Question) -> String {
+pub(crate) fn confinement(question: &ApprovalQuestion) -> String {
     // A server's call runs under the server's own confinement.
     if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
         return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);
@@ -212,7 +212,7 @@ pub(crate) fn confinement(question: &Question) -> String {
     }
 }
 
-fn confined(question: &Question, confinement: &Confinement) -> String {
+fn confined(question: &ApprovalQuestion, confinement: &Confinement) -> String {
     let granted = |grant: Grant| question.grants.contains(&grant);
     let roots = confinement.writable.iter().filter(|root| !granted(Grant::Write((*root).clone())));
     let roots: Vec<String> = roots.map(|root| format!("`{}`", root.display())).collect();
@@ -225,8 +225,8 @@ fn confined(question: &Question, confinement: &Confinement) -> String {
     // The configuration's own words, which other sentences use too.
     let network = confinement.network.as_str();
     let talks = match (confinement.network, &hosts[..]) {
-        (Network::On, _) | (Network::Off | Network::Loopback, []) => network.to_owned(),
-        (Network::Off | Network::Loopback, hosts) => format!("{network}, and {}", hosts.join(", ")),
+        (NetworkPolicy::On, _) | (NetworkPolicy::Off | NetworkPolicy::Loopback, []) => network.to_owned(),
+        (NetworkPolicy::Off | NetworkPolicy::Loopback, hosts) => format!("{network}, and {}", hosts.join(", ")),
     };
     format!("{}: {writes}; network: {talks}", question.sandbox().as_str())
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolgate::rules::NewRule;
-use toolgate::{Question, ReviewDecision};
+use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use super::describe::{ApprovalChoice, PromptScope, choices};
 use super::render::{self, ScreenSize};
@@ -73,7 +73,7 @@ enum DialogueStage {
 }
 
 impl ApprovalDialogue {
-    pub(super) fn about(question: &Question, size: ScreenSize) -> Self {
+    pub(super) fn about(question: &ApprovalQuestion, size: ScreenSize) -> Self {
         let rule = question.proposal.as_ref().map(|proposal| render::rule(proposal, size));
         Self::with(choices(question), PromptScope::Call, rule, size.width)
     }

@@ -1,8 +1,8 @@
 //! Renders an approval question as the lines that the user reads before answering.
 
 use anstyle::{AnsiColor, Style};
-use toolgate::shell::{Redirect, Word};
-use toolgate::{Account, Cause, CommandLine, Effect, Proposal, Question, invisible};
+use toolgate::shell::{ScriptRedirect, ScriptWord};
+use toolgate::{CommandAnalysis, ApprovalReason, CommandLine, Effect, RuleProposal, ApprovalQuestion, invisible};
 
 use super::describe::{PromptScope, choices, classes, confinement, script, why};
 use super::page::TextBox;
@@ -27,7 +27,7 @@ pub(crate) struct ScreenSize {
 }
 
 /// Renders `question` in full, with the keys of its answers.
-pub(crate) fn question(question: &Question, size: ScreenSize, scope: PromptScope) -> String {
+pub(crate) fn question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
     let mut page = body(question, size.width);
     remarks(&mut page, question, size);
     for (key, label) in choices(question).into_iter().filter_map(|choice| choice.key(scope)) {
@@ -38,7 +38,7 @@ pub(crate) fn question(question: &Question, size: ScreenSize, scope: PromptScope
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
 /// model's justification come first, the command itself last.
-pub(crate) fn plain(question: &Question, width: usize) -> String {
+pub(crate) fn plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut page = TextBox::new(width);
     title(&mut page, question);
     page.space();
@@ -60,7 +60,7 @@ pub(crate) fn plain(question: &Question, width: usize) -> String {
 }
 
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
-fn body(question: &Question, width: usize) -> TextBox {
+fn body(question: &ApprovalQuestion, width: usize) -> TextBox {
     let mut page = TextBox::new(width);
     page.space();
     title(&mut page, question);
@@ -74,7 +74,7 @@ fn body(question: &Question, width: usize) -> TextBox {
     page
 }
 
-fn title(page: &mut TextBox, question: &Question) {
+fn title(page: &mut TextBox, question: &ApprovalQuestion) {
     page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if !question.agents.is_empty() {
         page.say(
@@ -83,7 +83,7 @@ fn title(page: &mut TextBox, question: &Question) {
         );
     }
     if question.again {
-        let guessed = |why: &Cause| matches!(why, Cause::Refused { guessed: true, .. });
+        let guessed = |why: &ApprovalReason| matches!(why, ApprovalReason::Refused { guessed: true, .. });
         let told = match question.why.iter().all(guessed) {
             true => "It ran and failed.",
             false => "It ran, was refused something, and failed.",
@@ -93,7 +93,7 @@ fn title(page: &mut TextBox, question: &Question) {
 }
 
 /// Shows the complete effects, however long they are.
-fn whole(page: &mut TextBox, question: &Question) {
+fn whole(page: &mut TextBox, question: &ApprovalQuestion) {
     for effect in &question.intent.effects {
         does(page, effect, question.account.as_ref());
     }
@@ -110,7 +110,7 @@ fn whole(page: &mut TextBox, question: &Question) {
 }
 
 /// Shows the model's justification.
-fn said(page: &mut TextBox, question: &Question) {
+fn said(page: &mut TextBox, question: &ApprovalQuestion) {
     if let Some(words) = &question.intent.justification {
         page.space();
         page.say("The model says why, in its own words, which nobody checked:", PLAIN);
@@ -120,7 +120,7 @@ fn said(page: &mut TextBox, question: &Question) {
 }
 
 /// Shows the rule that the model proposes, offered or not.
-fn proposed(page: &mut TextBox, question: &Question) {
+fn proposed(page: &mut TextBox, question: &ApprovalQuestion) {
     let Some(words) = &question.intent.prefix_rule else { return };
     page.space();
     page.say("The model proposes to allow from now on every command that begins with:", PLAIN);
@@ -131,7 +131,7 @@ fn proposed(page: &mut TextBox, question: &Question) {
 }
 
 /// Renders the proposed rule and examples of what else it would allow.
-pub(crate) fn rule(proposal: &Proposal, size: ScreenSize) -> String {
+pub(crate) fn rule(proposal: &RuleProposal, size: ScreenSize) -> String {
     let mut page = TextBox::new(size.width);
     page.space();
     page.say("This rule would be saved among yours:", TITLE);
@@ -147,7 +147,7 @@ pub(crate) fn rule(proposal: &Proposal, size: ScreenSize) -> String {
 }
 
 /// Lists commands that the rule would allow besides the one in question.
-fn examples(page: &mut TextBox, proposal: &Proposal) {
+fn examples(page: &mut TextBox, proposal: &RuleProposal) {
     if !proposal.allows.is_empty() {
         page.say("From then on it would also allow, for example:", PLAIN);
         page.quote(&proposal.allows.join("\n"), |_| NAME);
@@ -155,7 +155,7 @@ fn examples(page: &mut TextBox, proposal: &Proposal) {
 }
 
 /// Shows one effect if it needs more than a line.
-fn does(page: &mut TextBox, effect: &Effect, account: Option<&Account>) {
+fn does(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) {
     match effect {
         Effect::Exec(line) => command(page, line, account),
         Effect::Type(typing) => {
@@ -182,7 +182,7 @@ fn does(page: &mut TextBox, effect: &Effect, account: Option<&Account>) {
     }
 }
 
-fn command(page: &mut TextBox, line: &CommandLine, account: Option<&Account>) {
+fn command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnalysis>) {
     page.space();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
@@ -199,7 +199,7 @@ fn command(page: &mut TextBox, line: &CommandLine, account: Option<&Account>) {
         }
         None => {
             let words: Vec<String> =
-                line.argv.iter().map(|word| Word::Literal(word.clone()).to_string()).collect();
+                line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect();
             page.say(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
             page.quote(&words.join(" "), |_| NAME);
         }
@@ -207,7 +207,7 @@ fn command(page: &mut TextBox, line: &CommandLine, account: Option<&Account>) {
 }
 
 /// Marks the unknown parts of the script with ‹ and ›.
-fn marked(script: &str, account: Option<&Account>) -> String {
+fn marked(script: &str, account: Option<&CommandAnalysis>) -> String {
     let mut unknown: Vec<&str> = account.map(unknown).unwrap_or_default();
     // Longest first: one unknown text may be part of another.
     unknown.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -234,22 +234,22 @@ fn marked(script: &str, account: Option<&Account>) -> String {
 }
 
 /// Returns every unknown word as written.
-fn unknown(account: &Account) -> Vec<&str> {
+fn unknown(account: &CommandAnalysis) -> Vec<&str> {
     let commands = account.parts.iter().map(|part| &part.command);
     let words = commands.flat_map(|command| {
         let redirects = command.redirects.iter().filter_map(|redirect| match redirect {
-            Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to) => {
+            ScriptRedirect::Read(to) | ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to) => {
                 Some(to)
             }
             // The whole text would become one mark.
-            Redirect::Text(_) => None,
+            ScriptRedirect::Text(_) => None,
         });
         command.words.iter().chain(command.variables.iter().map(|(_, value)| value)).chain(redirects)
     });
     let words = words.chain(account.sets.iter().map(|(_, value, _)| value));
     let unknown = words.filter_map(|word| match word {
-        Word::Unknown(text) if !text.is_empty() => Some(text.as_str()),
-        Word::Unknown(_) | Word::Literal(_) => None,
+        ScriptWord::Unknown(text) if !text.is_empty() => Some(text.as_str()),
+        ScriptWord::Unknown(_) | ScriptWord::Literal(_) => None,
     });
     unknown.collect()
 }
@@ -259,7 +259,7 @@ fn is_of_word(letter: char) -> bool {
 }
 
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
-fn parts(page: &mut TextBox, question: &Question) {
+fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
     let (mut shown, mut more) = (0, 0);
     for (command, class, why) in classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
@@ -301,14 +301,14 @@ fn parts(page: &mut TextBox, question: &Question) {
 }
 
 /// Shows the confinement, and what an approval grants.
-fn limits(page: &mut TextBox, question: &Question) {
+fn limits(page: &mut TextBox, question: &ApprovalQuestion) {
     page.field("confined", &[confinement(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
     page.field("yes gives", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters and length.
-fn remarks(page: &mut TextBox, question: &Question, size: ScreenSize) {
+fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
     let height = page.height();
     if page.escaped() || hides(question) {
         page.say("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
@@ -320,7 +320,7 @@ fn remarks(page: &mut TextBox, question: &Question, size: ScreenSize) {
 }
 
 /// Reports whether the command contains invisible characters. Some were escaped before they arrived here.
-fn hides(question: &Question) -> bool {
+fn hides(question: &ApprovalQuestion) -> bool {
     question.intent.effects.iter().any(|effect| match effect {
         Effect::Exec(line) => line.argv.iter().any(|word| word.contains(invisible)),
         Effect::Read(_)

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{self, OptionalActions, QueueSelector, Termios};
 use tokio::sync::oneshot;
-use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
 
 use super::describe::PromptScope;
 use super::dialogue::{ApprovalDialogue, DialogueOutcome, ApprovalAnswer};
@@ -55,7 +55,7 @@ impl TerminalApprover {
         Ok(size(&open()?))
     }
 
-    async fn answer(&self, question: &Question) -> io::Result<ReviewDecision> {
+    async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
         let said =
             self.converse(render::question(question, size, PromptScope::Call), ApprovalDialogue::about(question, size));
@@ -82,7 +82,7 @@ impl TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    fn ask<'a>(&'a self, _: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             self.answer(question).await.unwrap_or_else(|error| {
                 let note = format!("nobody could be asked at the terminal: {error}");

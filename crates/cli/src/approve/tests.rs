@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use policy::{Foreign, Machine, Program, Remembering, Trust};
+use policy::{ForeignToolCall, MachineLookup, ResolvedProgram, MemoryNote, ToolTrust};
 use toolgate::{
-    ApprovalPolicy, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent, Network, Question,
-    Reach, ReviewDecision, Root, SandboxPolicy, Verdict,
+    ApprovalPolicy, Confinement, Denial, DenyRead, Effect, Escalation, Gate, Intent, NetworkPolicy, ApprovalQuestion,
+    ReadScope, ReviewDecision, ReadRoot, SandboxPolicy, Verdict,
 };
 
 use super::describe::PromptScope;
@@ -19,10 +19,10 @@ const SIZE: ScreenSize = ScreenSize { width: 90, height: 60 };
 /// A machine on which every program belongs to the system.
 struct SystemProgramsMachine;
 
-impl Machine for SystemProgramsMachine {
-    fn program(&self, name: &str, _: &Path, _: bool) -> Option<Program> {
+impl MachineLookup for SystemProgramsMachine {
+    fn program(&self, name: &str, _: &Path, _: bool) -> Option<ResolvedProgram> {
         let name = name.rsplit('/').next().unwrap_or(name);
-        Some(Program { path: Path::new("/usr/bin").join(name), trusted: true })
+        Some(ResolvedProgram { path: Path::new("/usr/bin").join(name), trusted: true })
     }
 
     fn standing(&self, path: &Path) -> PathBuf {
@@ -35,7 +35,7 @@ impl Machine for SystemProgramsMachine {
 }
 
 fn gate(approval: ApprovalPolicy) -> Gate {
-    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
     gate.asking(approval).on(Arc::new(SystemProgramsMachine))
@@ -46,7 +46,7 @@ pub(crate) fn script(script: &str) -> Intent {
     Intent::run(argv, Path::new("/w"))
 }
 
-pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<Question> {
+pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<ApprovalQuestion> {
     match gate(approval).decide("shell_command", intent) {
         Verdict::Ask(question) => question,
         other => panic!("{other:?}"),
@@ -54,7 +54,7 @@ pub(crate) fn asked(approval: ApprovalPolicy, intent: &Intent) -> Box<Question> 
 }
 
 /// Renders a question without colours.
-fn shown(question: &Question) -> String {
+fn shown(question: &ApprovalQuestion) -> String {
     anstream::adapter::strip_str(&render::question(question, SIZE, PromptScope::Call)).to_string()
 }
 
@@ -178,7 +178,7 @@ fn a_command_that_asks_to_leave_the_sandbox() {
 }
 
 /// Returns the question asked after the sandbox refused `denial`.
-fn again(intent: &Intent, denial: Denial) -> Box<Question> {
+fn again(intent: &Intent, denial: Denial) -> Box<ApprovalQuestion> {
     let gate = gate(ApprovalPolicy::OnRequest);
     let Verdict::Allow(permit) = gate.decide("shell_command", intent) else { panic!("it is allowed") };
     gate.widen("shell_command", intent, &permit, &[denial], None).unwrap()
@@ -212,7 +212,7 @@ fn a_path_that_was_refused() {
 
 #[test]
 fn a_host_that_was_refused() {
-    let denial = Denial::MayNotConnect { target: "crates.io:443".to_owned(), network: Network::Loopback };
+    let denial = Denial::MayNotConnect { target: "crates.io:443".to_owned(), network: NetworkPolicy::Loopback };
     assert_snapshot!(shown(&again(&script("cargo fetch"), denial)), @"
 
     Toolgate asks: may shell_command do this?
@@ -272,7 +272,7 @@ fn a_patch() {
 #[test]
 fn a_tool_of_a_server() {
     let (server, tool, definition) = ("git".to_owned(), "push".to_owned(), "d".to_owned());
-    let foreign = Foreign { server, tool, definition, trust: Trust::Unknown };
+    let foreign = ForeignToolCall { server, tool, definition, trust: ToolTrust::Unknown };
     let mut question = asked(ApprovalPolicy::OnRequest, &Intent::of(vec![Effect::Foreign(foreign)]));
     question.intent.diff = Some("{\n  \"force\": true\n}".to_owned());
     assert_snapshot!(shown(&question), @r#"
@@ -299,7 +299,7 @@ fn a_tool_of_a_server() {
 #[test]
 fn something_to_remember() {
     let (name, scope, text) = ("db".to_owned(), "this project".to_owned(), "Use postgres.".to_owned());
-    let intent = Intent::of(vec![Effect::Remember(Remembering { name, scope, text })]);
+    let intent = Intent::of(vec![Effect::Remember(MemoryNote { name, scope, text })]);
     let mut question = asked(ApprovalPolicy::OnRequest, &intent);
     question.intent.diff = Some("+Use postgres.\n".to_owned());
     let page = shown(&question);
@@ -444,7 +444,7 @@ fn the_page_shows_what_a_person_sees() {
 }
 
 /// Returns the decision for some keys, each typed separately.
-fn answer(question: &Question, keys: &[&str]) -> Option<ReviewDecision> {
+fn answer(question: &ApprovalQuestion, keys: &[&str]) -> Option<ReviewDecision> {
     let mut dialogue = ApprovalDialogue::about(question, SIZE);
     keys.iter().find_map(|key| match dialogue.hear(key.as_bytes()) {
         DialogueOutcome::Decided(said, _) => {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use exec::sandbox::Scratch;
 use serde_json::json;
-use toolgate::{BuildFault, Gap, Sandbox};
+use toolgate::{BuildFault, EnforcementGap, Sandbox};
 
 use crate::args::DoctorArgs;
 use crate::fault::CliFault;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
             Ok(gaps) => {
                 screen::styled(&format!("{NAME}{name:<11}{NAME:#} works, but:\n"))?;
                 for gap in gaps {
-                    screen::styled(&format!("{FAINT}            {}{FAINT:#}\n", Gap::sentence(*gap)))?;
+                    screen::styled(&format!("{FAINT}            {}{FAINT:#}\n", EnforcementGap::sentence(*gap)))?;
                 }
             }
             Err(why) => screen::styled(&format!(

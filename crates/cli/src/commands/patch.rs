@@ -14,7 +14,7 @@ use anstyle::{AnsiColor, Style};
 use exec::machine::ThisMachine;
 use serde_json::json;
 use toolgate::patch::{self, DiskTree, PatchTextFormat, CommitMilestone, RecoveryOutcome, MatchPass, PatchPlan, RecoveredCommit};
-use toolgate::{Machine, host_file_by_name};
+use toolgate::{MachineLookup, host_file_by_name};
 
 use crate::args::{self, PatchFormat};
 use crate::config::UserDirs;

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
 use toml::Spanned;
-use toolgate::{Environment, Host, HostFault};
+use toolgate::{EnvironmentPolicy, HostPattern, HostPatternFault};
 
 use super::forms::{ModelTable, PatchForm, ShellName};
 use super::hook::HookTable;
@@ -264,8 +264,8 @@ impl ConfigFile {
     }
 
     /// Parses a value of this file as a host.
-    pub(super) fn host(&self, text: &Spanned<String>) -> Result<Host, CliFault> {
-        text.get_ref().parse().map_err(|fault: HostFault| self.fault(&text.span(), &fault.to_string()))
+    pub(super) fn host(&self, text: &Spanned<String>) -> Result<HostPattern, CliFault> {
+        text.get_ref().parse().map_err(|fault: HostPatternFault| self.fault(&text.span(), &fault.to_string()))
     }
 
     fn check_commands(&self) -> Result<(), CliFault> {
@@ -278,11 +278,11 @@ impl ConfigFile {
         }
         let passed = pass.iter().map(|name| {
             let pass = vec![name.get_ref().clone()];
-            (name.span(), Environment { pass, ..Environment::default() })
+            (name.span(), EnvironmentPolicy { pass, ..EnvironmentPolicy::default() })
         });
         let set = set.iter().map(|(name, value)| {
             let set = vec![(name.clone(), value.get_ref().clone())];
-            (value.span(), Environment { set, ..Environment::default() })
+            (value.span(), EnvironmentPolicy { set, ..EnvironmentPolicy::default() })
         });
         for (span, environment) in passed.chain(set) {
             environment.check().map_err(|fault| self.fault(&span, &fault.to_string()))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::{CommandHook, Environment, rules};
+use toolgate::{CommandHook, EnvironmentPolicy, rules};
 
 use super::file::ConfigFile;
 use super::{UserDirs, SourcedValue};
@@ -96,7 +96,7 @@ impl HookTable {
             }
         }
         for name in &self.pass {
-            let environment = Environment { pass: vec![name.get_ref().clone()], ..Environment::default() };
+            let environment = EnvironmentPolicy { pass: vec![name.get_ref().clone()], ..EnvironmentPolicy::default() };
             environment.check().map_err(|fault| file.fault(&name.span(), &fault.to_string()))?;
         }
         file.within("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
-use toolgate::Host;
+use toolgate::HostPattern;
 
 use super::file::{ConfigFile, ConfinementTable, ConfigTables, ConfigSymlinks};
 use super::forms::ModelTable;
@@ -262,7 +262,7 @@ impl Config {
         if ours.require.source == SettingSource::BuiltIn && ours.tier.value < ours.require.value {
             ours.require = ours.tier.clone();
         }
-        let host = |host: &Host| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
+        let host = |host: &HostPattern| SourcedValue { value: host.clone(), source: SettingSource::Flag("--host") };
         ours.hosts.extend(flags.host.iter().map(host));
         for name in &flags.unix_socket {
             if !is_socket(name) {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use toolgate::Host;
+use toolgate::HostPattern;
 
 pub(crate) use forms::ToolForms;
 pub(crate) use load::{UserDirs, PROJECT_FILE, load, user_path};
@@ -200,7 +200,7 @@ pub(crate) struct ConfinementSettings {
     pub(crate) writable: Vec<SourcedValue<PathBuf>>,
     pub(crate) read_only: Vec<SourcedValue<PathBuf>>,
     pub(crate) network: SourcedValue<NetworkMode>,
-    pub(crate) hosts: Vec<SourcedValue<Host>>,
+    pub(crate) hosts: Vec<SourcedValue<HostPattern>>,
     pub(crate) unix_sockets: Vec<SourcedValue<String>>,
     pub(crate) tier: SourcedValue<ConfinementTier>,
     pub(crate) require: SourcedValue<ConfinementTier>,

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use toolgate::rules::Layer;
+use toolgate::rules::RuleLayer;
 
 use super::load::{UserDirs, FileOwner, at_or_above};
 
@@ -16,16 +16,16 @@ const PROJECT: &str = ".toolgate/rules.toml";
 
 /// Returns the rules files for work in `cwd`: the machine's and the user's, existing or not, and the project's
 /// existing ones, outermost first. Above `cwd` the same ownership rule applies as for the project's configuration.
-pub(crate) fn rule_files(cwd: &Path, dirs: &UserDirs) -> Vec<(Layer, PathBuf)> {
-    let system = (Layer::System, PathBuf::from(SYSTEM));
-    let user = dirs.config.as_ref().map(|config| (Layer::User, config.join(USER)));
+pub(crate) fn rule_files(cwd: &Path, dirs: &UserDirs) -> Vec<(RuleLayer, PathBuf)> {
+    let system = (RuleLayer::System, PathBuf::from(SYSTEM));
+    let user = dirs.config.as_ref().map(|config| (RuleLayer::User, config.join(USER)));
     let is_there = |(path, whose): (PathBuf, FileOwner)| {
         let there = match path.symlink_metadata() {
             Ok(_) => true,
             // Any other error is left to the reader, which refuses to continue without the file.
             Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
         };
-        (there && whose == FileOwner::Ours).then_some((Layer::Project, path))
+        (there && whose == FileOwner::Ours).then_some((RuleLayer::Project, path))
     };
     let project = at_or_above(cwd, Path::new(PROJECT)).into_iter().rev().filter_map(is_there);
     std::iter::once(system).chain(user).chain(project).collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use toolgate::{Environment, Host};
+use toolgate::{EnvironmentPolicy, HostPattern};
 
 use super::HostedSearchMode;
 use super::file::ConfigFile;
@@ -167,8 +167,8 @@ impl WebSearchTable {
         if self.tool.is_some() && self.server_tool().is_none() {
             return Some("its `tool` must be `server/tool`, e.g. `searx/search`".to_owned());
         }
-        let host = self.hosts.iter().find_map(|host| host.parse::<Host>().err());
-        let environment = Environment { pass: self.env_vars.clone(), ..Environment::default() };
+        let host = self.hosts.iter().find_map(|host| host.parse::<HostPattern>().err());
+        let environment = EnvironmentPolicy { pass: self.env_vars.clone(), ..EnvironmentPolicy::default() };
         host.map(|fault| fault.to_string())
             .or_else(|| environment.check().err().map(|fault| fault.to_string()))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toolgate::Environment;
+use toolgate::EnvironmentPolicy;
 use toolgate::mcp::{STARTUP_TIMEOUT, TOOL_TIMEOUT};
 
 use super::file::ConfigFile;
@@ -160,10 +160,10 @@ impl ServerTable {
             }
         }
         self.limits().or_else(|| {
-            let environment = Environment {
+            let environment = EnvironmentPolicy {
                 pass: self.env_vars.clone(),
                 set: self.env.clone().into_iter().collect(),
-                ..Environment::default()
+                ..EnvironmentPolicy::default()
             };
             environment.check().err().map(|fault| fault.to_string())
         })

@@ -12,7 +12,7 @@ use agent::{
 use journal::{JournalEntry, SessionId};
 use toolgate::mcp::McpClientDeps;
 use toolgate::{
-    Approver, BoxFuture, CallId, Gate, SharedProcesses, Question, ReviewDecision, SandboxPolicy, Spill, ToolSource,
+    Approver, BoxFuture, CallId, Gate, SharedProcesses, ApprovalQuestion, ReviewDecision, SandboxPolicy, Spill, ToolSource,
 };
 
 use super::words::LastMessage;
@@ -275,7 +275,7 @@ struct ForwardingApprover {
 }
 
 impl Approver for ForwardingApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let mut question = question.clone();
             question.agents.clone_from(&self.path);

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use policy::{Denial, DenyRead, Permit, Reach};
+use policy::{Denial, DenyRead, Permit, ReadScope};
 use rustix::io::Errno;
 
 use super::sys::{self, LinkHandling};
@@ -57,7 +57,7 @@ impl ConfinedFs {
         }
     }
 
-    pub(super) fn reach(&self) -> &Reach {
+    pub(super) fn reach(&self) -> &ReadScope {
         self.permit.reach()
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use policy::{Denial, Missing, Tier};
+use policy::{Denial, MissingTier, Tier};
 
 use super::message::LaunchStep;
 
@@ -34,7 +34,7 @@ pub enum SpawnFault {
         /// The weakest sufficient tier.
         at_least: Tier,
         /// The tiers that were tried.
-        missing: Vec<Missing>,
+        missing: Vec<MissingTier>,
         /// The remedy, if one is known.
         fix: Option<String>,
         /// The tier that this machine offers, for a user who accepts it.
@@ -65,7 +65,7 @@ pub enum SpawnFault {
     System(#[from] io::Error),
 }
 
-fn unconfined(at_least: Tier, missing: &[Missing], fix: Option<&str>, weaker: Option<Tier>) -> String {
+fn unconfined(at_least: Tier, missing: &[MissingTier], fix: Option<&str>, weaker: Option<Tier>) -> String {
     let tried: Vec<String> =
         missing.iter().map(|missing| format!("no {} ({})", missing.tier.as_str(), missing.why)).collect();
     let tried = tried.join(", ");

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use policy::Excess;
+use policy::ResourceExcess;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 
 use super::nameless::{UnlinkedFiles, most_shared};
@@ -82,7 +82,7 @@ impl ResourceGuard {
     }
 
     /// Measures the private directory if it may exceed its limit. `nameless` counts the bytes of its removed files.
-    fn scratch(&mut self, inside: &ProgramConfinement, nameless: u64) -> Option<Excess> {
+    fn scratch(&mut self, inside: &ProgramConfinement, nameless: u64) -> Option<ResourceExcess> {
         let directory = inside.scratch.as_ref()?;
         let (most, before, free) = (self.most?, self.free?, free(directory)?);
         let written = before.saturating_sub(free);
@@ -90,7 +90,7 @@ impl ResourceGuard {
         let begun = Instant::now();
         let is_due = self.measure.is_none_or(|next| next <= begun);
         if !is_fuller && !is_due {
-            return (self.taken.saturating_add(nameless) > most).then_some(Excess::Scratch { most });
+            return (self.taken.saturating_add(nameless) > most).then_some(ResourceExcess::Scratch { most });
         }
         let mut measured = DirectoryUsage { bytes: 0, entries: 0, hidden: false };
         measured.directory(directory.as_fd(), c".", 0);
@@ -102,7 +102,7 @@ impl ResourceGuard {
             // Bytes that were written but not found lie where this process cannot look.
             is_excess |= measured.hidden || free < written / 8;
         }
-        is_excess.then_some(Excess::Scratch { most })
+        is_excess.then_some(ResourceExcess::Scratch { most })
     }
 }
 
@@ -150,14 +150,14 @@ impl DirectoryUsage {
 
 /// Returns an excess if the run holds more unnamed memory than its memory limit. Unnamed memory belongs to no
 /// process, so per-process limits miss it. Applies only without a control group.
-fn shared_memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
+fn shared_memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<ResourceExcess> {
     let most = inside.bounds.plan.limits.memory.filter(|_| !inside.memory_is_limited)?;
-    (nameless.max(most_shared(pids)) > most).then_some(Excess::SharedMemory { most })
+    (nameless.max(most_shared(pids)) > most).then_some(ResourceExcess::SharedMemory { most })
 }
 
 /// Returns an excess if the machine is short of memory and this run holds more than half of it. Applies only without
 /// another limit.
-fn memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<Excess> {
+fn memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> Option<ResourceExcess> {
     if inside.memory_is_limited {
         return None;
     }
@@ -172,7 +172,7 @@ fn memory(inside: &ProgramConfinement, pids: &BTreeSet<i32>, nameless: u64) -> O
         .filter_map(|pid| kilobytes(&tree::text(&format!("/proc/{pid}/status"))?, "RssAnon:"))
         .sum();
     let shared = nameless.max(most_shared(pids)) >> 10;
-    (own.saturating_add(shared) > all / 2).then_some(Excess::Memory)
+    (own.saturating_add(shared) > all / 2).then_some(ResourceExcess::Memory)
 }
 
 pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {

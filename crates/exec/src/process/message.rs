@@ -274,9 +274,9 @@ mod tests {
                 KernelRefusal::Socket("@x".to_owned()),
                 KernelRefusal::Connect("[::1]:80".parse().unwrap()),
                 KernelRefusal::Write("/etc/x".into()),
-                KernelRefusal::Excess(policy::Excess::Scratch { most: 5 }),
-                KernelRefusal::Excess(policy::Excess::Memory),
-                KernelRefusal::Excess(policy::Excess::SharedMemory { most: 5 }),
+                KernelRefusal::Excess(policy::ResourceExcess::Scratch { most: 5 }),
+                KernelRefusal::Excess(policy::ResourceExcess::Memory),
+                KernelRefusal::Excess(policy::ResourceExcess::SharedMemory { most: 5 }),
             ]),
             SupervisorReport::NoLayer,
         ] {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::{Confinement, Enforcement, Reach};
+use policy::{Confinement, Enforcement, ReadScope};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::Interest;
@@ -135,7 +135,7 @@ impl RunningProcess {
     }
 
     /// Returns the readable paths, if the process is confined.
-    pub(crate) fn reach(&self) -> Option<Arc<Reach>> {
+    pub(crate) fn reach(&self) -> Option<Arc<ReadScope>> {
         self.cell.as_ref().map(|cell| Arc::clone(cell.reach()))
     }
 }

@@ -7,17 +7,17 @@ mod save;
 
 use std::path::PathBuf;
 
-use policy::rules::{Layer, RuleFault, Rules};
+use policy::rules::{RuleLayer, RuleFault, RuleSet};
 
 pub use read::read;
 pub use save::{RuleSaveFault, SavedRule, save};
 
 /// Reads the rules of all `files`. A missing file holds no rules.
-pub fn load(files: &[(Layer, PathBuf)]) -> Result<Rules, RuleFault> {
-    let mut rules = Rules::default();
+pub fn load(files: &[(RuleLayer, PathBuf)]) -> Result<RuleSet, RuleFault> {
+    let mut rules = RuleSet::default();
     for (layer, file) in files {
         if let Some(text) = read(file, *layer)? {
-            rules = rules.merge(Rules::parse(&text, file, *layer)?);
+            rules = rules.merge(RuleSet::parse(&text, file, *layer)?);
         }
     }
     Ok(rules)

@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use policy::rules::{Layer, MAX_BYTES, RuleFault};
+use policy::rules::{RuleLayer, MAX_BYTES, RuleFault};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 /// Reads the text of `file`, or returns `None` if it is missing. A project's file and its directory must not be
 /// symlinks: a project could point anywhere.
-pub fn read(file: &Path, layer: Layer) -> Result<Option<String>, RuleFault> {
+pub fn read(file: &Path, layer: RuleLayer) -> Result<Option<String>, RuleFault> {
     let fault = |why: &str| RuleFault::whole(file, why);
     let opened = match layer {
-        Layer::System | Layer::User => openat(CWD, file, READ, Mode::empty()).map(File::from),
-        Layer::Project => open_here(file),
+        RuleLayer::System | RuleLayer::User => openat(CWD, file, READ, Mode::empty()).map(File::from),
+        RuleLayer::Project => open_here(file),
     };
     let opened = match opened {
         Ok(opened) => opened,

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use policy::Network;
+use policy::NetworkPolicy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, openat};
 use rustix::io::{Errno, Result};
@@ -399,12 +399,12 @@ fn target(address: &[u8]) -> ConnectTarget<'_> {
     }
 }
 
-fn may_connect(to: SocketAddr, network: Network) -> bool {
+fn may_connect(to: SocketAddr, network: NetworkPolicy) -> bool {
     match network {
-        Network::On => true,
+        NetworkPolicy::On => true,
         // The unspecified address means this machine.
-        Network::Loopback => to.ip().is_loopback() || to.ip().is_unspecified(),
-        Network::Off => false,
+        NetworkPolicy::Loopback => to.ip().is_loopback() || to.ip().is_unspecified(),
+        NetworkPolicy::Off => false,
     }
 }
 
@@ -460,9 +460,9 @@ mod tests {
             ("[2001:db8::1]:1", false),
         ] {
             let to = to.parse().unwrap();
-            assert!(may_connect(to, Network::On));
-            assert_eq!(may_connect(to, Network::Loopback), loopback, "{to}");
-            assert!(!may_connect(to, Network::Off));
+            assert!(may_connect(to, NetworkPolicy::On));
+            assert_eq!(may_connect(to, NetworkPolicy::Loopback), loopback, "{to}");
+            assert!(!may_connect(to, NetworkPolicy::Off));
         }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
-use policy::{Gap, Network, Tier};
+use policy::{EnforcementGap, NetworkPolicy, Tier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -45,7 +45,7 @@ pub(crate) struct ProgramConfinement {
     pub(crate) own_processes: bool,
     /// True if the cell has its own mount namespace, in which layers can be mounted.
     pub(crate) own_mounts: bool,
-    pub(crate) gaps: BTreeSet<Gap>,
+    pub(crate) gaps: BTreeSet<EnforcementGap>,
     /// The private directory of the session, as it is outside.
     pub(crate) scratch: Option<OwnedFd>,
     /// True if a control group limits memory.
@@ -63,7 +63,7 @@ impl ProgramConfinement {
 
     /// Returns true if the supervisors run a DNS stub, because the cell can reach no other DNS server.
     pub(crate) fn has_names(&self) -> bool {
-        let has_loopback = self.bounds.plan.network == Network::Loopback || self.relay.is_some();
+        let has_loopback = self.bounds.plan.network == NetworkPolicy::Loopback || self.relay.is_some();
         self.own_mounts && self.brokered && has_loopback
     }
 }
@@ -82,11 +82,11 @@ pub(crate) fn serve(plan: CellPlan, group: Option<&CellCgroup>, control: &OwnedF
         }
     };
     if group.is_some_and(|group| group.processes) {
-        inside.gaps.remove(&Gap::ProcessLimit);
+        inside.gaps.remove(&EnforcementGap::ProcessLimit);
     }
     inside.memory_is_limited = group.is_some_and(|group| group.memory);
     if asks_memory && !group.is_some_and(|group| group.memory) {
-        inside.gaps.insert(Gap::MemoryLimit);
+        inside.gaps.insert(EnforcementGap::MemoryLimit);
     }
     let own_terminals = inside.own_mounts.then(terminals).flatten();
     let fds: Vec<_> = own_terminals.iter().map(AsFd::as_fd).collect();
@@ -186,7 +186,7 @@ impl SpareSupervisor {
 }
 
 /// Encodes the message of a cell that is ready.
-fn ready(gaps: &BTreeSet<Gap>) -> Vec<u8> {
+fn ready(gaps: &BTreeSet<EnforcementGap>) -> Vec<u8> {
     let mut out = MessageEncoder::new();
     out.byte(0);
     out.number(gaps.len() as u64);
@@ -219,7 +219,7 @@ fn directory(path: &std::path::Path) -> rustix::io::Result<OwnedFd> {
 fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramConfinement, Option<SpareSupervisor>), MountFault> {
     let mut gaps = BTreeSet::new();
     let own_mounts = plan.tier >= Tier::Namespaces;
-    let own_network = own_mounts && plan.network != Network::On;
+    let own_network = own_mounts && plan.network != NetworkPolicy::On;
     // The relay stays in the namespaces that this process is in now.
     let relay = plan.is_relayed().then(|| relay::start(&plan.hosts)).and_then(std::result::Result::ok);
     let scratch = directory(&plan.scratch).ok();
@@ -230,19 +230,19 @@ fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramC
         if plan.tier >= Tier::Landlock { landlock_version(&plan, own_mounts, &mut gaps)? } else { None };
     let brokered = can_listen()?;
     if !brokered {
-        gaps.insert(Gap::UnixSockets);
+        gaps.insert(EnforcementGap::UnixSockets);
     } else if !bound.works() {
-        gaps.insert(Gap::BoundSockets);
+        gaps.insert(EnforcementGap::BoundSockets);
     }
     let relay = relay.filter(|_| brokered);
-    if relay.is_none() && !plan.hosts.is_empty() && plan.network != Network::On {
-        gaps.insert(Gap::Hosts);
+    if relay.is_none() && !plan.hosts.is_empty() && plan.network != NetworkPolicy::On {
+        gaps.insert(EnforcementGap::Hosts);
     }
-    if plan.network == Network::On && !plan.hosts.forbid.is_empty() {
-        gaps.insert(Gap::Forbidden);
+    if plan.network == NetworkPolicy::On && !plan.hosts.forbid.is_empty() {
+        gaps.insert(EnforcementGap::Forbidden);
     }
     let rules = FilterRules {
-        inet: own_network || plan.network == Network::On,
+        inet: own_network || plan.network == NetworkPolicy::On,
         own_network,
         namespaces: own_mounts,
         landlock: landlock.is_some(),
@@ -268,7 +268,7 @@ fn build(mut plan: CellPlan, limits: confined::LaunchLimits) -> Result<(ProgramC
 }
 
 /// Moves this process into the namespaces of `plan`, and drops the capabilities that it has there.
-fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<Gap>) -> Result<(), MountFault> {
+fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<EnforcementGap>) -> Result<(), MountFault> {
     if plan.tier < Tier::Namespaces {
         // Only root has capabilities to drop.
         let _has_none = sys::forget_capabilities();
@@ -278,7 +278,7 @@ fn enclose(plan: &mut CellPlan, gaps: &mut BTreeSet<Gap>) -> Result<(), MountFau
     enter(plan)?;
     let missing = mounts::build(plan)?;
     if !missing.is_empty() {
-        gaps.insert(Gap::Caches);
+        gaps.insert(EnforcementGap::Caches);
         plan.mounts.retain(|mount| !missing.contains(&mount.at));
         plan.writable.retain(|path| !missing.contains(path));
     }
@@ -292,15 +292,15 @@ fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::
     match spare.outcome() {
         Some(MADE) => {}
         Some(_) => {
-            inside.gaps.insert(Gap::ProcessLimit);
+            inside.gaps.insert(EnforcementGap::ProcessLimit);
         }
         // Some containers forbid mounting `/proc`: then there is no process namespace either.
         None if inside.own_mounts => {
             inside.own_processes = false;
             inside.filter = filter(FilterRules { namespaces: false, ..rules });
-            inside.gaps.extend([Gap::Proc, Gap::Processes]);
+            inside.gaps.extend([EnforcementGap::Proc, EnforcementGap::Processes]);
             if inside.bounds.plan.limits.processes.is_some() {
-                inside.gaps.insert(Gap::ProcessLimit);
+                inside.gaps.insert(EnforcementGap::ProcessLimit);
             }
             return Ok(None);
         }
@@ -310,38 +310,38 @@ fn first(inside: &mut ProgramConfinement, rules: FilterRules, limits: confined::
 }
 
 /// Returns the gaps in protection without namespaces.
-fn without_namespaces(plan: &CellPlan) -> BTreeSet<Gap> {
+fn without_namespaces(plan: &CellPlan) -> BTreeSet<EnforcementGap> {
     let mut gaps =
-        BTreeSet::from([Gap::Protected, Gap::DenyRead, Gap::Metadata, Gap::Processes, Gap::Caches]);
-    if plan.network == Network::Loopback {
-        gaps.insert(Gap::Loopback);
+        BTreeSet::from([EnforcementGap::Protected, EnforcementGap::DenyRead, EnforcementGap::Metadata, EnforcementGap::Processes, EnforcementGap::Caches]);
+    if plan.network == NetworkPolicy::Loopback {
+        gaps.insert(EnforcementGap::Loopback);
     }
     if plan.limits.processes.is_some() {
-        gaps.insert(Gap::ProcessLimit);
+        gaps.insert(EnforcementGap::ProcessLimit);
     }
     if plan.tier >= Tier::Landlock {
-        gaps.extend([Gap::PrivateTmp, Gap::SharedMemory, Gap::Terminals]);
+        gaps.extend([EnforcementGap::PrivateTmp, EnforcementGap::SharedMemory, EnforcementGap::Terminals]);
     } else {
-        gaps.extend([Gap::Writes, Gap::OtherProcesses]);
+        gaps.extend([EnforcementGap::Writes, EnforcementGap::OtherProcesses]);
     }
     gaps
 }
 
 /// Returns the available Landlock version. With own mounts, Landlock is a second layer: mounts enforce everything
 /// except named pipes too.
-fn landlock_version(plan: &CellPlan, own_mounts: bool, gaps: &mut BTreeSet<Gap>) -> Result<Option<u32>, MountFault> {
+fn landlock_version(plan: &CellPlan, own_mounts: bool, gaps: &mut BTreeSet<EnforcementGap>) -> Result<Option<u32>, MountFault> {
     let oldest = if own_mounts { landlock::USEFUL } else { landlock::OLDEST };
     let version = match sys::landlock_version() {
         Ok(version) if version >= oldest => version,
         Ok(_) | Err(_) if own_mounts => {
-            gaps.insert(Gap::Pipes);
+            gaps.insert(EnforcementGap::Pipes);
             return Ok(None);
         }
         Ok(_) => return Err(MountFault::Machine("Landlock is too old here".to_owned(), Errno::NOSYS)),
         Err(errno) => return Err(MountFault::Machine("asking for Landlock".to_owned(), errno)),
     };
     if version < landlock::WHOLE && !own_mounts {
-        gaps.insert(Gap::OldLandlock);
+        gaps.insert(EnforcementGap::OldLandlock);
     }
     let rules = landlock::ruleset(&plan.writable, own_mounts, version);
     rules.map_err(|errno| MountFault::Machine("making Landlock's rules".to_owned(), errno))?;
@@ -357,7 +357,7 @@ fn enter(plan: &CellPlan) -> Result<(), MountFault> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut all = Namespaces::USER.and(Namespaces::MOUNT).and(Namespaces::IPC).and(Namespaces::NAMES);
     all = all.and(Namespaces::CGROUP);
-    if plan.network != Network::On {
+    if plan.network != NetworkPolicy::On {
         all = all.and(Namespaces::NETWORK);
     }
     sys::unshare(all).map_err(at("making namespaces"))?;
@@ -369,7 +369,7 @@ fn enter(plan: &CellPlan) -> Result<(), MountFault> {
     write("/proc/self/gid_map", &format!("{group} {group} 1\n")).map_err(at("naming groups"))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("naming users"))?;
     // Allowed hosts are reached over the loopback.
-    if plan.network == Network::Loopback || plan.is_relayed() {
+    if plan.network == NetworkPolicy::Loopback || plan.is_relayed() {
         loopback::up().map_err(at("starting the loopback network"))?;
     }
     Ok(())

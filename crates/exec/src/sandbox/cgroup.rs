@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use policy::Limits;
+use policy::ResourceLimits;
 use rustix::fs::{CWD, Dir, Mode, OFlags, mkdir, open, rmdir};
 use rustix::io::{Errno, Result};
 
@@ -30,7 +30,7 @@ pub(crate) struct CellCgroup {
 
 impl CellCgroup {
     /// Creates a group with `limits`, if there are any and the system allows it.
-    pub(crate) fn make(limits: &Limits) -> Option<Self> {
+    pub(crate) fn make(limits: &ResourceLimits) -> Option<Self> {
         let wanted = CgroupLimits { processes: limits.processes, memory: limits.memory, most: most_memory() };
         if wanted.controllers().is_empty() {
             return None;

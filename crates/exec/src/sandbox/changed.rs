@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use policy::{HOST_CONFIGURATION, HostFile, HostRole, host_file_by_name};
+use policy::{HOST_CONFIGURATION, HostFile, HostFileRole, host_file_by_name};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 
 use super::git::sys;
@@ -152,7 +152,7 @@ pub(super) fn told_by_name(below: &Path) -> Option<HostFile> {
     let file = host_file_by_name(below)?;
     let first = below.components().next()?;
     let is_held = HOST_CONFIGURATION.iter().any(|(name, _, _)| first.as_os_str() == *name);
-    let is_told = file.role == HostRole::Configuration || !below.iter().any(is_of_others);
+    let is_told = file.role == HostFileRole::Configuration || !below.iter().any(is_of_others);
     (is_told && !is_held).then_some(file)
 }
 

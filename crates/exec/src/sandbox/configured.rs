@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOME_LISTED, HostFile, HostRole, NESTED_CONFIGURATION,
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HostFile, HostFileRole, NESTED_CONFIGURATION,
     host_file_by_name, normal,
 };
 use rustix::fs::{CWD, FileType, OFlags, readlinkat};
@@ -176,7 +176,7 @@ impl ConfigurationWalk<'_> {
         let names = names(self.root);
         let top = |name: &str| name.split('/').next().is_some_and(|first| names.contains(OsStr::new(first)));
         for name in names.iter().map(Path::new) {
-            if let Some(HostFile { role: HostRole::Configuration, when }) = host_file_by_name(name) {
+            if let Some(HostFile { role: HostFileRole::Configuration, when }) = host_file_by_name(name) {
                 self.piece(&ConfigurationPiece { top: &self.root.join(name), when: &when, reads: true });
             }
         }
@@ -201,7 +201,7 @@ impl ConfigurationWalk<'_> {
         });
         for path in named.chain(listed).collect::<BTreeSet<_>>() {
             let is_there = sys::is_there(&path);
-            if let Some(HostFile { role: HostRole::Configuration, when }) =
+            if let Some(HostFile { role: HostFileRole::Configuration, when }) =
                 self.confinement.host_file(&path).filter(|_| is_there)
             {
                 let unread = self.found.unread;
@@ -314,8 +314,8 @@ impl ConfigurationWalk<'_> {
         for file in named.into_iter().filter(|file| file != path) {
             let file = crate::fs::real_to_be(&file);
             let plays_none = || match self.confinement.host_file(&file) {
-                Some(HostFile { role: HostRole::Configuration, .. }) => false,
-                Some(HostFile { role: HostRole::Code, .. }) | None => true,
+                Some(HostFile { role: HostFileRole::Configuration, .. }) => false,
+                Some(HostFile { role: HostFileRole::Code, .. }) | None => true,
             };
             if self.found.code.len() < MAX_CODE && file.starts_with(self.root) && plays_none() {
                 self.found.code.entry(file).or_insert_with(|| when.to_owned());

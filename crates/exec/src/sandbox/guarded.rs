@@ -11,8 +11,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::{
-    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostRole,
-    NESTED_CONFIGURATION, WhenMissing, host_file_by_name, normal,
+    Confinement, HOME_CONFIGURATION, HOME_LISTED, HOST_CONFIGURATION, HostFile, HostFileRole,
+    NESTED_CONFIGURATION, MissingConfigAction, host_file_by_name, normal,
 };
 use rustix::fs::{AtFlags, CWD, FileType, readlinkat, statat};
 use rustix::io::Errno;
@@ -83,7 +83,7 @@ impl RootGuard<'_> {
             self.keep(&root.join(name), *missing, when);
         }
         for (name, when) in NESTED_CONFIGURATION {
-            self.keep(&root.join(name), WhenMissing::SetAside, when);
+            self.keep(&root.join(name), MissingConfigAction::SetAside, when);
         }
         self.by_name(root);
         self.configured(root);
@@ -116,15 +116,15 @@ impl RootGuard<'_> {
         };
         let own = homes.flat_map(of_home).filter(|path| self.is_in_root(path));
         for path in own.collect::<Vec<_>>() {
-            if let Some(HostFile { role: HostRole::Configuration, when }) = self.confinement.host_file(&path)
+            if let Some(HostFile { role: HostFileRole::Configuration, when }) = self.confinement.host_file(&path)
             {
-                self.keep(&path, WhenMissing::SetAside, &when);
+                self.keep(&path, MissingConfigAction::SetAside, &when);
             }
         }
     }
 
     /// Protects one piece of configuration, existing or not.
-    fn keep(&mut self, path: &Path, missing: WhenMissing, when: &str) {
+    fn keep(&mut self, path: &Path, missing: MissingConfigAction, when: &str) {
         // The user has made it writable.
         if self.confinement.writable.iter().any(|root| root == path) {
             return;
@@ -135,7 +135,7 @@ impl RootGuard<'_> {
         }
         match (exists(path), missing) {
             // Another session may hold it already.
-            (None, WhenMissing::Held) | (Some(FileType::Directory), WhenMissing::Held)
+            (None, MissingConfigAction::Held) | (Some(FileType::Directory), MissingConfigAction::Held)
                 if self.scratch.placeholder(path) =>
             {
                 self.places.tree(path, false);
@@ -176,8 +176,8 @@ impl RootGuard<'_> {
         });
         for (path, file) in found.collect::<Vec<_>>() {
             match file.role {
-                HostRole::Configuration => self.keep(&path, WhenMissing::SetAside, &file.when),
-                HostRole::Code => self.found.told.push((path, file)),
+                HostFileRole::Configuration => self.keep(&path, MissingConfigAction::SetAside, &file.when),
+                HostFileRole::Code => self.found.told.push((path, file)),
             }
         }
     }
@@ -218,9 +218,9 @@ impl RootGuard<'_> {
     fn bare(&mut self, at: PathBuf) {
         // Git does not tolerate a directory in place of a file.
         for name in ["config", "config.worktree", "commondir"] {
-            self.follow(&at.join(name), WhenMissing::SetAside, "use git here");
+            self.follow(&at.join(name), MissingConfigAction::SetAside, "use git here");
         }
-        self.follow(&at.join("hooks"), WhenMissing::Held, "use git here");
+        self.follow(&at.join("hooks"), MissingConfigAction::Held, "use git here");
         self.obeyed(Repository { root: at.clone(), at });
     }
 
@@ -247,7 +247,7 @@ impl RootGuard<'_> {
     }
 
     /// Protects `path`, and its target in a writable root if it is a link.
-    fn follow(&mut self, path: &Path, missing: WhenMissing, when: &str) {
+    fn follow(&mut self, path: &Path, missing: MissingConfigAction, when: &str) {
         let mut path = path.to_owned();
         // ends: after so many links at the latest, as the kernel does
         for _ in 0..HOPS {
@@ -260,8 +260,8 @@ impl RootGuard<'_> {
                 return;
             }
             match (exists(&path), missing) {
-                (None, WhenMissing::SetAside) => return self.missing(&path, when),
-                (None, WhenMissing::Held) | (Some(_), _) => {
+                (None, MissingConfigAction::SetAside) => return self.missing(&path, when),
+                (None, MissingConfigAction::Held) | (Some(_), _) => {
                     let Some(place) = self.placed(&path) else { return };
                     self.close(place);
                 }

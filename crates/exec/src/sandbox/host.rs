@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use policy::{Confinement, Enforcement, Gap, Missing, Network, Permit, Reach, Tier, Why};
+use policy::{Confinement, Enforcement, EnforcementGap, MissingTier, NetworkPolicy, Permit, ReadScope, Tier, UnenforcedReason};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -46,7 +46,7 @@ pub(crate) struct SandboxCell {
     pub(crate) control: StdStream,
     /// Supervisors that wait for the next run.
     idle: Mutex<Vec<IdleSupervisor>>,
-    reach: Arc<Reach>,
+    reach: Arc<ReadScope>,
     confinement: Arc<Confinement>,
     scratch: Arc<Scratch>,
     survey: PlannedCell,
@@ -96,7 +96,7 @@ impl CellPool {
     pub(crate) async fn find(
         &self,
         spawner: &Spawner,
-        reach: &Arc<Reach>,
+        reach: &Arc<ReadScope>,
         confinement: &Arc<Confinement>,
     ) -> Result<Option<Arc<SandboxCell>>, SpawnFault> {
         let mut all = self.all.lock().await;
@@ -143,7 +143,7 @@ impl CellPool {
 /// Creates a cell in the strongest tier that this machine supports.
 async fn strongest(
     spawner: &Spawner,
-    reach: &Arc<Reach>,
+    reach: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
 ) -> Result<SandboxCell, SpawnFault> {
@@ -160,7 +160,7 @@ async fn strongest(
             Ok(made) => {
                 let mut gaps = made.gaps;
                 if survey.cut || survey.unfollowed || !survey.unread.is_empty() {
-                    gaps.push(Gap::Globs);
+                    gaps.push(EnforcementGap::Globs);
                 }
                 let enforcement =
                     if gaps.is_empty() { Enforcement::Full } else { Enforcement::Partial(gaps) };
@@ -176,7 +176,7 @@ async fn strongest(
                     terminals: made.terminals,
                 });
             }
-            Err(why) => missing.push(Missing { tier, why }),
+            Err(why) => missing.push(MissingTier { tier, why }),
         }
     }
     let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
@@ -196,7 +196,7 @@ fn unprotected(survey: &PlannedCell) -> Option<SpawnFault> {
 
 /// Surveys the machine on a blocking thread.
 async fn look(
-    reach: &Arc<Reach>,
+    reach: &Arc<ReadScope>,
     confinement: &Arc<Confinement>,
     scratch: &Arc<Scratch>,
     tier: Tier,
@@ -210,7 +210,7 @@ async fn look(
 /// A cell that was created.
 struct CreatedCell {
     control: StdStream,
-    gaps: Vec<Gap>,
+    gaps: Vec<EnforcementGap>,
     terminals: Option<OwnedFd>,
 }
 
@@ -251,8 +251,8 @@ async fn make(spawner: &Spawner, survey: &PlannedCell) -> Result<Result<CreatedC
     }
 }
 
-fn gap(code: u8) -> Option<Gap> {
-    Gap::ALL.into_iter().find(|gap| *gap as u8 == code)
+fn gap(code: u8) -> Option<EnforcementGap> {
+    EnforcementGap::ALL.into_iter().find(|gap| *gap as u8 == code)
 }
 
 /// Receives the first message of a cell, and the descriptor that comes with it.
@@ -326,7 +326,7 @@ impl SandboxCell {
     }
 
     /// Returns the readable paths of its commands.
-    pub(crate) fn reach(&self) -> &Arc<Reach> {
+    pub(crate) fn reach(&self) -> &Arc<ReadScope> {
         &self.reach
     }
 
@@ -388,23 +388,23 @@ pub struct MachineSupport {
     /// The tier.
     pub tier: Tier,
     /// The gaps of the tier, or the reason why it is not available.
-    pub outcome: Result<Vec<Gap>, String>,
+    pub outcome: Result<Vec<EnforcementGap>, String>,
 }
 
 /// Tries every tier as a command would be confined. Also returns the remedy for missing ones.
 pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<String>), SpawnFault> {
     let scratch = Arc::new(Scratch::new()?);
     let nothing = policy::DenyRead::new(std::iter::empty::<&str>(), None).map_err(io::Error::other)?;
-    let reach = Arc::new(Reach::new(Vec::new(), nothing));
+    let reach = Arc::new(ReadScope::new(Vec::new(), nothing));
     let mut able = Vec::new();
     for tier in [Tier::Namespaces, Tier::Landlock, Tier::Seccomp] {
-        let confinement = Arc::new(Confinement { network: Network::Off, ..Confinement::default() });
+        let confinement = Arc::new(Confinement { network: NetworkPolicy::Off, ..Confinement::default() });
         let survey = look(&reach, &confinement, &scratch, tier).await?;
         able.push(MachineSupport { tier, outcome: make(spawner, &survey).await?.map(|made| made.gaps) });
     }
-    let missing: Vec<Missing> = able
+    let missing: Vec<MissingTier> = able
         .iter()
-        .filter_map(|able| Some(Missing { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
+        .filter_map(|able| Some(MissingTier { tier: able.tier, why: able.outcome.as_ref().err()?.clone() }))
         .collect();
     let fix = remedy::remedy(&missing, &remedy::UserNamespaceFacts::of_this_machine());
     Ok((able, fix))
@@ -413,9 +413,9 @@ pub async fn probe(spawner: &Spawner) -> Result<(Vec<MachineSupport>, Option<Str
 /// Returns the enforcement for a command that runs with `permit` and without a cell.
 pub(crate) fn unconfined(permit: &Permit) -> Enforcement {
     let why = match permit.sandbox() {
-        policy::SandboxPolicy::External => Why::External,
-        policy::SandboxPolicy::FullAccess => Why::FullAccess,
-        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => Why::Unable,
+        policy::SandboxPolicy::External => UnenforcedReason::External,
+        policy::SandboxPolicy::FullAccess => UnenforcedReason::FullAccess,
+        policy::SandboxPolicy::ReadOnly | policy::SandboxPolicy::WorkspaceWrite => UnenforcedReason::Unable,
     };
     Enforcement::None { why }
 }
@@ -434,7 +434,7 @@ mod tests {
         }
         std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let scratch = Scratch::new().unwrap();
-        let reach = Reach::new(Vec::new(), policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap());
+        let reach = ReadScope::new(Vec::new(), policy::DenyRead::new(std::iter::empty::<&str>(), None).unwrap());
         let confinement = Confinement { writable: vec![root.clone()], ..Confinement::default() };
         for (size, refused) in [(2 << 20, false), (17 << 20, true)] {
             std::fs::write(root.join(".git/config"), ";".repeat(size)).unwrap();

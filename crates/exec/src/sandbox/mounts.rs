@@ -377,7 +377,7 @@ fn overlay(lower: &OwnedFd, upper: &Path, work: &Path) -> Result<OwnedFd> {
 }
 
 /// Returns the size limit of `/dev/shm` in the kernel's syntax: it is memory, and counts as such.
-fn shared_memory(limits: &policy::Limits) -> String {
+fn shared_memory(limits: &policy::ResourceLimits) -> String {
     let said = limits.shared_memory.into_iter().chain(limits.memory).min();
     said.map_or_else(|| "25%".to_owned(), |most| most.to_string())
 }

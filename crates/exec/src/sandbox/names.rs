@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use policy::Hosts;
+use policy::HostRules;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result};
 use rustix::net::{
@@ -44,7 +44,7 @@ pub(crate) struct DnsStub {
 
 impl DnsStub {
     /// Listens, and configures the programs of this supervisor to query this server, for `hosts` too.
-    pub(crate) fn open(hosts: &Hosts) -> Result<Self> {
+    pub(crate) fn open(hosts: &HostRules) -> Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
         let taken = |last: &u8| match bind(&socket, &SocketAddrV4::new(address(*last), PORT)) {
@@ -74,7 +74,7 @@ impl DnsStub {
     }
 
     /// Answers one query. Returns the name if it is a host that may not be reached.
-    pub(crate) fn serve(&self, outside: Option<(&mut EgressHosts, &Hosts)>) -> Option<String> {
+    pub(crate) fn serve(&self, outside: Option<(&mut EgressHosts, &HostRules)>) -> Option<String> {
         let mut packet = [0; MAX_QUESTION];
         let (got, _, from) = recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT).ok()?;
         let (name, question) = question(packet.get(..got)?)?;
@@ -112,7 +112,7 @@ fn put(text: &str, at: &Path) -> Result<()> {
 }
 
 /// Removes `hosts` from `/etc/hosts`, so that programs query for them.
-fn put_hosts(hosts: &Hosts) -> Result<()> {
+fn put_hosts(hosts: &HostRules) -> Result<()> {
     let at = Path::new("/etc/hosts");
     let file = openat(CWD, at, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = vec![0; MAX_HOSTS_FILE];

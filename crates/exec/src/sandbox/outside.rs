@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use policy::Hosts;
+use policy::HostRules;
 use rustix::io::{Errno, Result};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, socketpair,
@@ -72,7 +72,7 @@ impl EgressHosts {
     }
 
     /// Returns the route to `to`, or `None` if it does not concern allowed hosts. Only streams are relayed.
-    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &Hosts) -> Option<EgressRoute> {
+    pub(crate) fn way(&mut self, to: SocketAddr, kind: SocketType, hosts: &HostRules) -> Option<EgressRoute> {
         let is_stream = kind == SocketType::STREAM;
         if to == SocketAddr::from((names::address(self.number), names::PORT)) {
             return Some(EgressRoute::Direct);
@@ -160,7 +160,7 @@ const RANGE: u8 = 64;
 
 /// Returns the host that the user has allowed by this address. `localhost` is resolved from a file, and never
 /// queried.
-fn listed(to: SocketAddr, hosts: &Hosts) -> Option<String> {
+fn listed(to: SocketAddr, hosts: &HostRules) -> Option<String> {
     let address = to.ip().to_string();
     if hosts.may_reach(&address, to.port()) {
         return Some(address);
@@ -170,7 +170,7 @@ fn listed(to: SocketAddr, hosts: &Hosts) -> Option<String> {
 }
 
 /// Returns `/etc/hosts` without the allowed hosts: programs query for those, and get a loopback address.
-pub(crate) fn without(text: &str, hosts: &Hosts) -> String {
+pub(crate) fn without(text: &str, hosts: &HostRules) -> String {
     let mut kept = String::new();
     for line in text.lines() {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
@@ -188,8 +188,8 @@ pub(crate) fn without(text: &str, hosts: &Hosts) -> String {
 mod tests {
     use super::*;
 
-    fn hosts(allow: &[&str]) -> Hosts {
-        Hosts { allow: allow.iter().map(|host| host.parse().unwrap()).collect(), forbid: Vec::new() }
+    fn hosts(allow: &[&str]) -> HostRules {
+        HostRules { allow: allow.iter().map(|host| host.parse().unwrap()).collect(), forbid: Vec::new() }
     }
 
     fn outside() -> EgressHosts {

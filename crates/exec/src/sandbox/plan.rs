@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use policy::{Host, Hosts, Limits, Network, Tier};
+use policy::{HostPattern, HostRules, ResourceLimits, NetworkPolicy, Tier};
 
 use crate::process::bytes::{MessageDecoder, MessageEncoder};
 
@@ -13,16 +13,16 @@ use crate::process::bytes::{MessageDecoder, MessageEncoder};
 pub(crate) struct CellPlan {
     /// The tier, i.e. the layers to apply.
     pub(crate) tier: Tier,
-    pub(crate) network: Network,
+    pub(crate) network: NetworkPolicy,
     /// The hosts that can be reached beyond the network setting.
-    pub(crate) hosts: Hosts,
+    pub(crate) hosts: HostRules,
     /// Sorted by path: ancestors come first.
     pub(crate) mounts: Vec<PlannedMount>,
     /// The writable paths.
     pub(crate) writable: Vec<PathBuf>,
     /// The sockets that may be connected to, besides those in writable paths: paths, and abstract names with `@`.
     pub(crate) sockets: Vec<Vec<u8>>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ResourceLimits,
     /// The private directory of the session, as the host sees it.
     pub(crate) scratch: PathBuf,
     /// True if refused file changes are recorded.
@@ -66,7 +66,7 @@ impl MountContent {
 impl CellPlan {
     /// Returns true if outside hosts are reached one by one through the relay.
     pub(crate) fn is_relayed(&self) -> bool {
-        self.tier >= Tier::Namespaces && self.network != Network::On && !self.hosts.is_empty()
+        self.tier >= Tier::Namespaces && self.network != NetworkPolicy::On && !self.hosts.is_empty()
     }
 
     /// Returns the directory of the layers over git directories, as the host sees it, if the tier has layers.
@@ -118,7 +118,7 @@ impl CellPlan {
         out.number(sockets.len() as u64);
         sockets.iter().for_each(|name| out.bytes(name));
         path(out, scratch);
-        let Limits { processes, memory, file_size, open_files, scratch, shared_memory } = limits;
+        let ResourceLimits { processes, memory, file_size, open_files, scratch, shared_memory } = limits;
         for limit in [processes, memory, file_size, open_files, scratch, shared_memory] {
             out.number(limit.unwrap_or(u64::MAX));
         }
@@ -133,20 +133,20 @@ impl CellPlan {
             _ => return None,
         };
         let network = match input.byte()? {
-            0 => Network::Off,
-            1 => Network::Loopback,
-            2 => Network::On,
+            0 => NetworkPolicy::Off,
+            1 => NetworkPolicy::Loopback,
+            2 => NetworkPolicy::On,
             _ => return None,
         };
         let recorded = input.byte()? != 0;
-        let hosts = Hosts { allow: read_hosts(input)?, forbid: read_hosts(input)? };
+        let hosts = HostRules { allow: read_hosts(input)?, forbid: read_hosts(input)? };
         let count = input.number()?;
         let mounts = (0..count).map(|_| PlannedMount::read(input)).collect::<Option<_>>()?;
         let writable = input.list()?.into_iter().map(to_path).collect();
         let sockets = input.list()?;
         let scratch = to_path(input.bytes()?.to_vec());
         let mut limit = || input.number().map(|limit| Some(limit).filter(|&limit| limit != u64::MAX));
-        let limits = Limits {
+        let limits = ResourceLimits {
             processes: limit()?,
             memory: limit()?,
             file_size: limit()?,
@@ -179,7 +179,7 @@ impl PlannedMount {
     }
 }
 
-fn read_hosts(input: &mut MessageDecoder<'_>) -> Option<Vec<Host>> {
+fn read_hosts(input: &mut MessageDecoder<'_>) -> Option<Vec<HostPattern>> {
     input.list()?.into_iter().map(|text| String::from_utf8(text).ok()?.parse().ok()).collect()
 }
 
@@ -204,8 +204,8 @@ mod tests {
         let at = |at: &str, what| PlannedMount { at: at.into(), what };
         let plan = CellPlan {
             tier: Tier::Landlock,
-            network: Network::On,
-            hosts: Hosts {
+            network: NetworkPolicy::On,
+            hosts: HostRules {
                 allow: vec!["*.example.org:443".parse().unwrap(), "2001:db8::1".parse().unwrap()],
                 forbid: vec!["a.example.org".parse().unwrap()],
             },
@@ -219,7 +219,7 @@ mod tests {
             ],
             writable: vec!["/w".into()],
             sockets: vec![b"@x".to_vec()],
-            limits: Limits { memory: Some(5), scratch: Some(7), ..Limits::default() },
+            limits: ResourceLimits { memory: Some(5), scratch: Some(7), ..ResourceLimits::default() },
             scratch: "/s".into(),
             recorded: true,
         };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use policy::{Confinement, Denial, Excess};
+use policy::{Confinement, Denial, ResourceExcess};
 
 use super::plan::to_path;
 use crate::process::bytes::{MessageDecoder, MessageEncoder};
@@ -21,7 +21,7 @@ pub enum KernelRefusal {
     /// Changing this file.
     Write(PathBuf),
     /// Continuing: it exceeded a resource limit.
-    Excess(Excess),
+    Excess(ResourceExcess),
 }
 
 impl KernelRefusal {
@@ -56,15 +56,15 @@ impl KernelRefusal {
                 out.byte(3);
                 out.bytes(name.as_bytes());
             }
-            Self::Excess(Excess::Scratch { most }) => {
+            Self::Excess(ResourceExcess::Scratch { most }) => {
                 out.byte(4);
                 out.bytes(&most.to_le_bytes());
             }
-            Self::Excess(Excess::Memory) => {
+            Self::Excess(ResourceExcess::Memory) => {
                 out.byte(5);
                 out.bytes(&[]);
             }
-            Self::Excess(Excess::SharedMemory { most }) => {
+            Self::Excess(ResourceExcess::SharedMemory { most }) => {
                 out.byte(6);
                 out.bytes(&most.to_le_bytes());
             }
@@ -78,9 +78,9 @@ impl KernelRefusal {
             0 => Self::Connect(std::str::from_utf8(bytes).ok()?.parse().ok()?),
             1 => Self::Socket(String::from_utf8_lossy(bytes).into_owned()),
             2 => Self::Write(to_path(bytes.to_vec())),
-            4 => Self::Excess(Excess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
-            5 => Self::Excess(Excess::Memory),
-            6 => Self::Excess(Excess::SharedMemory { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
+            4 => Self::Excess(ResourceExcess::Scratch { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
+            5 => Self::Excess(ResourceExcess::Memory),
+            6 => Self::Excess(ResourceExcess::SharedMemory { most: u64::from_le_bytes(bytes.try_into().ok()?) }),
             3 => Self::Name(String::from_utf8_lossy(bytes).into_owned()),
             _ => return None,
         })

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use policy::Hosts;
+use policy::HostRules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, Result};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -44,7 +44,7 @@ const STACK: usize = 512 << 10;
 
 /// Starts a relay outside the namespaces that this process is going to enter. Channels are passed through the
 /// returned socket. The relay exits when no process holds that socket any more, or when this process exits.
-pub(crate) fn start(hosts: &Hosts) -> Result<OwnedFd> {
+pub(crate) fn start(hosts: &HostRules) -> Result<OwnedFd> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let cell = getpid();
     match confined::fork() {
@@ -78,7 +78,7 @@ pub(crate) fn open(channel: &OwnedFd, listener: &OwnedFd, host: &str, port: u16)
 
 /// The state shared by all connections.
 struct RelayShared {
-    hosts: Hosts,
+    hosts: HostRules,
     /// The number of connections.
     busy: AtomicUsize,
 }
@@ -225,7 +225,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &Hosts) {
+fn connect(inner: TcpStream, (host, port): &(String, u16), channel: &OwnedFd, hosts: &HostRules) {
     match dial::dial(hosts, host, *port) {
         Ok(outer) => carry::carry(inner, outer, channel),
         Err(missed) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use policy::{Missing, Tier};
+use policy::{MissingTier, Tier};
 use rustix::fs::{Mode, OFlags};
 
 /// The machine's settings for user namespaces.
@@ -41,7 +41,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// Returns the command that fixes it, if one is known.
-pub(crate) fn remedy(missing: &[Missing], facts: &UserNamespaceFacts) -> Option<String> {
+pub(crate) fn remedy(missing: &[MissingTier], facts: &UserNamespaceFacts) -> Option<String> {
     let lacks = |tier| missing.iter().any(|missing| missing.tier == tier);
     if !lacks(Tier::Namespaces) {
         return None;
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_mends_it() {
-        let without = |tier| [Missing { tier, why: "making namespaces: Operation not permitted".to_owned() }];
+        let without = |tier| [MissingTier { tier, why: "making namespaces: Operation not permitted".to_owned() }];
         let none = UserNamespaceFacts::default();
         for (facts, begins) in [
             (UserNamespaceFacts { none_allowed: true, apparmor_restricts: true, ..none }, Some("sudo sysctl -w user.max")),

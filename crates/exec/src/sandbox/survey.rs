@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use policy::{Confinement, HostFile, Reach, Tier, normal};
+use policy::{Confinement, HostFile, ReadScope, Tier, normal};
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 
 use super::changed::DirectoryIndex;
@@ -108,7 +108,7 @@ pub(crate) struct PlannedCell {
 }
 
 /// Surveys the machine and makes the plan.
-pub(crate) fn survey(confinement: &Confinement, reach: &Reach, scratch: &Scratch, tier: Tier) -> PlannedCell {
+pub(crate) fn survey(confinement: &Confinement, reach: &ReadScope, scratch: &Scratch, tier: Tier) -> PlannedCell {
     let mut survey = PlannedCell {
         plan: CellPlan {
             tier,
@@ -174,7 +174,7 @@ fn strays(confinement: &Confinement, survey: &mut PlannedCell, scratch: &Scratch
 }
 
 /// Builds the mount table of a cell, and extends the writable paths.
-fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &Reach, scratch: &Scratch) -> MountTable {
+fn view(survey: &mut PlannedCell, confinement: &Confinement, reach: &ReadScope, scratch: &Scratch) -> MountTable {
     let mut places = MountTable::default();
     let writable = &mut survey.plan.writable;
     system(&mut places, scratch);
@@ -266,7 +266,7 @@ impl PlannedCell {
 }
 
 /// Returns the denied paths: the matches of globs, and literal paths, existing or not.
-fn hidden(globs: BTreeSet<PathBuf>, reach: &Reach) -> BTreeSet<PathBuf> {
+fn hidden(globs: BTreeSet<PathBuf>, reach: &ReadScope) -> BTreeSet<PathBuf> {
     // A missing file would be created where its directory really is: a home may be a link. Most share a directory,
     // which is resolved once.
     let mut directories = HashMap::new();
@@ -336,7 +336,7 @@ fn system(places: &mut MountTable, scratch: &Scratch) {
 }
 
 /// Adds readable paths that lie in a replaced directory.
-fn visible(places: &mut MountTable, confinement: &Confinement, reach: &Reach) {
+fn visible(places: &mut MountTable, confinement: &Confinement, reach: &ReadScope) {
     let home = confinement.home.clone().filter(|home| !OF_USERS.iter().any(|place| home == Path::new(place)));
     let sockets = sockets(confinement).into_iter().filter(|name| name.starts_with(b"/")).map(to_path);
     for path in reach.roots().map(Path::to_owned).chain(home).chain(sockets) {
@@ -384,7 +384,7 @@ fn caches(places: &mut MountTable, confinement: &Confinement, scratch: &Scratch,
 }
 
 /// Mounts a working directory that lies in a cache read-only: a change in the cache's layer would be lost silently.
-fn workspace_in_cache(places: &mut MountTable, reach: &Reach) {
+fn workspace_in_cache(places: &mut MountTable, reach: &ReadScope) {
     // The first root is the working directory. Others may be caches, which package managers write.
     let Some(root) = reach.roots().next() else { return };
     if matches!(places.innermost(root), Some(MountContent::Overlay { .. })) && exists(root).is_some() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use policy::{HostFile, HostRole};
+use policy::{HostFile, HostFileRole};
 
 use super::changed::{ChangedSince, DirectoryIndex};
 use super::git::PlantedFileWatch;
@@ -87,8 +87,8 @@ impl HostFileWatch {
             if after.is_some_and(|stamp| self.scratch.overlap.tell(path, stamp)) {
                 let sentence = format!("changed: {}", file.sentence(&path.display().to_string()));
                 match file.role {
-                    HostRole::Configuration => configuration.push(sentence),
-                    HostRole::Code => code.push(sentence),
+                    HostFileRole::Configuration => configuration.push(sentence),
+                    HostFileRole::Code => code.push(sentence),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use policy::{Confinement, Denial, Enforcement, Gap, Reach};
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
 
 use super::ProcessSession;
 use crate::process::RunningProcess;
@@ -17,7 +17,7 @@ use crate::sandbox::watch::HostFileWatch;
 pub(super) struct SessionConfinement {
     enforcement: Enforcement,
     confinement: Option<Arc<Confinement>>,
-    reach: Option<Arc<Reach>>,
+    reach: Option<Arc<ReadScope>>,
     refusals: Vec<KernelRefusal>,
     read_only_repositories: Arc<[PathBuf]>,
     layers: Vec<BorrowedLayer>,
@@ -48,9 +48,9 @@ impl SessionConfinement {
     /// Records that a git directory is read-only.
     pub(super) fn no_layer(&mut self) {
         self.enforcement = match std::mem::replace(&mut self.enforcement, Enforcement::Full) {
-            Enforcement::Full => Enforcement::Partial(vec![Gap::GitReadOnly]),
-            Enforcement::Partial(mut gaps) if !gaps.contains(&Gap::GitReadOnly) => {
-                gaps.push(Gap::GitReadOnly);
+            Enforcement::Full => Enforcement::Partial(vec![EnforcementGap::GitReadOnly]),
+            Enforcement::Partial(mut gaps) if !gaps.contains(&EnforcementGap::GitReadOnly) => {
+                gaps.push(EnforcementGap::GitReadOnly);
                 Enforcement::Partial(gaps)
             }
             other => other,
@@ -104,7 +104,7 @@ impl ProcessSession {
     }
 
     /// Returns the readable paths, if the session is confined.
-    pub fn reach(&self) -> Option<Arc<Reach>> {
+    pub fn reach(&self) -> Option<Arc<ReadScope>> {
         self.lock().confined.reach.clone()
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use policy::{Environment, Permit};
+use policy::{EnvironmentPolicy, Permit};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
@@ -109,7 +109,7 @@ impl LoginProfile {
     pub(super) fn variables(
         &self,
         before: &BTreeMap<OsString, OsString>,
-        environment: &Environment,
+        environment: &EnvironmentPolicy,
     ) -> &BTreeMap<OsString, OsString> {
         self.admitted.get_or_init(|| {
             let mut variables = environment.of_profile(self.exported.clone());

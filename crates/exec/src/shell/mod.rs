@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use policy::{Environment, Permit, imposed};
+use policy::{EnvironmentPolicy, Permit, imposed};
 
 use crate::fs::FileHandle;
 use crate::process::{ProcessCommand, Spawner, Stdio};
@@ -102,7 +102,7 @@ fn can_run(path: &Path) -> bool {
 #[derive(Debug)]
 pub struct ShellCommands {
     own: Option<InstalledShell>,
-    environment: Environment,
+    environment: EnvironmentPolicy,
     /// The host's variables that every command gets.
     variables: BTreeMap<OsString, OsString>,
     logins: LoginProfiles,
@@ -112,7 +112,7 @@ impl ShellCommands {
     /// Creates the builder with the variables in `host` that `environment` admits; `own` is the default shell.
     pub fn new(
         own: Option<InstalledShell>,
-        environment: Environment,
+        environment: EnvironmentPolicy,
         host: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let variables = environment.build(host);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use policy::Root;
+use policy::ReadRoot;
 
 use super::{FsTestTree, door, options, walk};
 
@@ -78,7 +78,7 @@ fn an_ignore_file_behind_a_link_or_denied_is_not_read() {
     symlink(ground.outside().join("rules"), ground.path(".gitignore")).unwrap();
     let (seen, _) = walk(&ground.door(), &ground.root(), &options(1));
     assert_eq!(seen, [".gitignore", "a", "d", "d/.gitignore"]);
-    let door = door(vec![Root::new(ground.root())], &["**/d/.gitignore"]);
+    let door = door(vec![ReadRoot::new(ground.root())], &["**/d/.gitignore"]);
     assert_eq!(walk(&door, &ground.root(), &options(1)).0, [".gitignore", "a", "d", "d/b"]);
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use exec::fs::{ConfinedFs, FsError, FileKind};
-use policy::{Denial, Root};
+use policy::{Denial, ReadRoot};
 use rustix::fs::{CWD, FileType, Mode};
 
 use super::{FsTestTree, door, is_root, outcome, permit};
@@ -54,7 +54,7 @@ const TREE: &str = "
 #[test]
 fn what_each_path_leads_to() {
     let ground = FsTestTree::new(TREE);
-    let door = door(vec![Root::new(ground.root())], &["secrets/"]);
+    let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
     for (name, expected) in [
         ("a", "A"),
         ("dir/b", "B"),
@@ -112,7 +112,7 @@ fn what_each_path_leads_to() {
 #[test]
 fn a_denial_does_not_tell_what_exists_behind_it() {
     let ground = FsTestTree::new(TREE);
-    let door = door(vec![Root::new(ground.root())], &["secrets/"]);
+    let door = door(vec![ReadRoot::new(ground.root())], &["secrets/"]);
     let said = |name: &str| door.look(&ground.path(name)).unwrap_err().to_string().replace(name, "NAME");
     for (there, not_there) in [
         ("out-dir/secret", "out-dir/nothing"),
@@ -131,7 +131,7 @@ fn a_denial_does_not_tell_what_exists_behind_it() {
 #[test]
 fn a_link_into_another_root_is_followed() {
     let ground = FsTestTree::new("a -> OUT/secret");
-    let both = door(vec![Root::new(ground.root()), Root::new(ground.outside())], &[]);
+    let both = door(vec![ReadRoot::new(ground.root()), ReadRoot::new(ground.outside())], &[]);
     assert_eq!(outcome(&both, &ground.path("a")), "secret");
     assert_eq!(both.look(&ground.path("a")).unwrap().path(), ground.outside().join("secret"));
 }
@@ -141,7 +141,7 @@ fn a_root_can_be_spelled_through_a_link() {
     let ground = FsTestTree::new("dir/a = A");
     let spelled = ground.base().join("spelled");
     symlink(ground.root(), &spelled).unwrap();
-    let root = Root::new(ground.root()).spelled(&spelled);
+    let root = ReadRoot::new(ground.root()).spelled(&spelled);
     let door = ConfinedFs::new(&permit(vec![root], &[], std::slice::from_ref(&spelled)));
     assert_eq!(outcome(&door, &spelled.join("dir/a")), "A");
     assert_eq!(door.look(&spelled.join("dir/a")).unwrap().path(), ground.path("dir/a"));
@@ -150,7 +150,7 @@ fn a_root_can_be_spelled_through_a_link() {
 #[test]
 fn the_whole_file_system_can_be_a_root() {
     let ground = FsTestTree::new("dir/a = A\nlink -> OUT/secret\ndir/.env");
-    let door = door(vec![Root::new("/")], &["**/.env"]);
+    let door = door(vec![ReadRoot::new("/")], &["**/.env"]);
     assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
     assert_eq!(outcome(&door, &ground.path("link")), "secret");
     let (seen, walked) = super::walk(&door, &ground.path("dir"), &super::options(1));
@@ -172,7 +172,7 @@ fn a_root_that_became_a_link_is_judged_like_any_other() {
 fn only_what_was_stated_opens() {
     let ground = FsTestTree::new("dir/a = A\nb = B");
     let stated = [ground.path("dir")];
-    let door = ConfinedFs::new(&permit(vec![Root::new(ground.root())], &[], &stated));
+    let door = ConfinedFs::new(&permit(vec![ReadRoot::new(ground.root())], &[], &stated));
     assert_eq!(outcome(&door, &ground.path("dir/a")), "A");
     assert_eq!(outcome(&door, &ground.path("b")), "not stated");
 }
@@ -188,14 +188,14 @@ fn fifos_and_sockets_are_named_and_never_opened() {
 
 #[test]
 fn a_device_is_named_and_never_opened() {
-    let door = door(vec![Root::new("/dev")], &[]);
+    let door = door(vec![ReadRoot::new("/dev")], &[]);
     assert_eq!(outcome(&door, Path::new("/dev/null")), "a character device");
     assert_eq!(outcome(&door, Path::new("/dev/tty")), "a character device");
 }
 
 #[test]
 fn magic_links_are_not_followed() {
-    let door = door(vec![Root::new("/proc")], &[]);
+    let door = door(vec![ReadRoot::new("/proc")], &[]);
     let outside = std::fs::File::open("/etc/passwd").unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&outside);
     let pid = std::process::id();
@@ -225,7 +225,7 @@ fn a_link_into_proc_is_no_way_out() {
 #[test]
 fn a_missing_name_brings_up_those_like_it() {
     let ground = FsTestTree::new("src/main.rs\nsrc/lib.rs\nsrc/.env\nREADME.md\nsrc/mainn.rs");
-    let door = door(vec![Root::new(ground.root())], &["**/.env", "**/mainn.rs"]);
+    let door = door(vec![ReadRoot::new(ground.root())], &["**/.env", "**/mainn.rs"]);
     let say = |name: &str| {
         let error = door.look(&ground.path(name)).unwrap_err().to_string();
         error.replace(ground.root().to_str().unwrap(), "/w")

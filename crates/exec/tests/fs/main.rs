@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use exec::fs::{ConfinedFs, WalkEntry, WalkControl, FsError, IgnoreFiles, WalkOptions, WalkSummary};
-use policy::{DenyRead, Effect, Gate, Intent, Permit, Reach, Root, Verdict};
+use policy::{DenyRead, Effect, Gate, Intent, Permit, ReadScope, ReadRoot, Verdict};
 use tempfile::TempDir;
 
 /// A test tree: `in/` is the root, `out/` lies beside it and holds files that must never be seen.
@@ -72,7 +72,7 @@ impl FsTestTree {
     }
 
     fn door(&self) -> ConfinedFs {
-        door(vec![Root::new(self.root())], &[])
+        door(vec![ReadRoot::new(self.root())], &[])
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -80,8 +80,8 @@ impl FsTestTree {
     }
 }
 
-fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
-    let reach = Reach::new(roots, DenyRead::new(deny, None).unwrap());
+fn permit(roots: Vec<ReadRoot>, deny: &[&str], stated: &[PathBuf]) -> Permit {
+    let reach = ReadScope::new(roots, DenyRead::new(deny, None).unwrap());
     let effects = stated.iter().cloned().map(Effect::Read).collect();
     match Gate::read_only(reach).decide("test", &Intent { effects, ..Intent::default() }) {
         Verdict::Allow(permit) => permit,
@@ -90,7 +90,7 @@ fn permit(roots: Vec<Root>, deny: &[&str], stated: &[PathBuf]) -> Permit {
 }
 
 /// Returns access to all of `roots`.
-fn door(roots: Vec<Root>, deny: &[&str]) -> ConfinedFs {
+fn door(roots: Vec<ReadRoot>, deny: &[&str]) -> ConfinedFs {
     let stated: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
     ConfinedFs::new(&permit(roots, deny, &stated))
 }

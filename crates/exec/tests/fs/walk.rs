@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use exec::fs::{WalkEntry, WalkControl, IgnoreFiles, FileKind, WalkOptions};
-use policy::Root;
+use policy::ReadRoot;
 use rustix::fs::{CWD, FileType, Mode};
 
 use super::{FsTestTree, door, is_root, options, walk};
@@ -79,7 +79,7 @@ fn an_entry_knows_what_it_is() {
 #[test]
 fn what_is_denied_is_hidden_and_counted() {
     let ground = FsTestTree::new(".env\na/.env\na/b\nsecrets/x\nsecrets/y\nlink -> secrets");
-    let door = door(vec![Root::new(ground.root())], &["**/.env", "secrets/"]);
+    let door = door(vec![ReadRoot::new(ground.root())], &["**/.env", "secrets/"]);
     for threads in [1, 3] {
         let (mut seen, walked) = walk(&door, &ground.root(), &options(threads));
         seen.sort();

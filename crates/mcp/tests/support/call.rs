@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{ToolRegistry, ToolRouter};
-use policy::{DenyRead, Gate, Reach, ReviewDecision, Root, SandboxPolicy};
+use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
 use serde_json::Value;
 use testkit::Scripted;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> Tool
     let name = tool.spec().name().to_owned();
     let registry = ToolRegistry::builder().any(tool).build().unwrap();
     let root = std::env::temp_dir();
-    let reach = Reach::new(vec![Root::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
     let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Place { cwd: root })
         .with_approver(Scripted::new(|_| ReviewDecision::Approved));
     router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await

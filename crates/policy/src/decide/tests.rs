@@ -5,12 +5,12 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CommandLine, DenyRead, Root, Typing};
+use crate::{CommandLine, DenyRead, ReadRoot, ProgramInput};
 
 fn gate(sandbox: SandboxPolicy) -> Gate {
-    let roots = vec![Root::new("/real/w").spelled("/w"), Root::new("/real/w/inner"), Root::new("/lib")];
+    let roots = vec![ReadRoot::new("/real/w").spelled("/w"), ReadRoot::new("/real/w/inner"), ReadRoot::new("/lib")];
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
-    Gate::new(Reach::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox).confined_to(confinement)
+    Gate::new(ReadScope::new(roots, DenyRead::new(["**/.env"], None).unwrap()), sandbox).confined_to(confinement)
 }
 
 const DENIED: &str = "`/w/.env` may not be read: the deny-read rule `**/.env` covers it";
@@ -24,7 +24,7 @@ fn effect_of(argv: &[&str]) -> Effect {
 }
 
 fn typing(confined: bool) -> Effect {
-    Effect::Type(Typing { into: "python3".into(), text: "1\n".into(), confined })
+    Effect::Type(ProgramInput { into: "python3".into(), text: "1\n".into(), confined })
 }
 
 fn said(verdict: &Verdict) -> String {
@@ -144,7 +144,7 @@ fn a_sub_agent_is_confined_no_less_and_asks_no_less() {
                 for theirs in ApprovalPolicy::ALL {
                     let child = gate(parent).asking(ours).inherited(asked, theirs);
                     assert_eq!(child.sandbox(), child.sandbox().narrower(parent));
-                    for matter in Matter::ALL {
+                    for matter in ApprovalCase::ALL {
                         let (theirs, ours) =
                             (requirement(child.approval(), matter), requirement(ours, matter));
                         assert!(theirs >= ours, "{matter:?}: {theirs:?} < {ours:?}");

@@ -19,14 +19,14 @@ pub(crate) fn fits(pattern: &str, text: &str) -> bool {
         let (item, after) = item(&pattern, at);
         let mut next = vec![false; text.len() + 1];
         match item {
-            Item::Any => {
+            GlobItem::Any => {
                 let mut seen = false;
                 for (here, was) in next.iter_mut().zip(&reached) {
                     seen |= *was;
                     *here = seen;
                 }
             }
-            Item::One(set) => {
+            GlobItem::One(set) => {
                 for (end, letter) in text.iter().enumerate() {
                     next[end + 1] = reached[end] && set.has(*letter);
                 }
@@ -39,19 +39,19 @@ pub(crate) fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// One element of a pattern.
-enum Item<'a> {
+enum GlobItem<'a> {
     Any,
-    One(Letters<'a>),
+    One(GlobCharSet<'a>),
 }
 
 /// The characters that one element matches.
-enum Letters<'a> {
+enum GlobCharSet<'a> {
     All,
     Just(char),
     Class { listed: &'a [char], but: bool },
 }
 
-impl Letters<'_> {
+impl GlobCharSet<'_> {
     fn has(&self, letter: char) -> bool {
         match self {
             Self::All => true,
@@ -65,22 +65,22 @@ impl Letters<'_> {
 }
 
 /// Parses the element of `pattern` at `at`, and returns the position after it.
-fn item(pattern: &[char], at: usize) -> (Item<'_>, usize) {
+fn item(pattern: &[char], at: usize) -> (GlobItem<'_>, usize) {
     match pattern[at] {
-        '*' => (Item::Any, at + 1),
-        '?' => (Item::One(Letters::All), at + 1),
-        '\\' if at + 1 < pattern.len() => (Item::One(Letters::Just(pattern[at + 1])), at + 2),
+        '*' => (GlobItem::Any, at + 1),
+        '?' => (GlobItem::One(GlobCharSet::All), at + 1),
+        '\\' if at + 1 < pattern.len() => (GlobItem::One(GlobCharSet::Just(pattern[at + 1])), at + 2),
         '[' => {
             let but = matches!(pattern.get(at + 1), Some('!' | '^'));
             let from = at + 1 + usize::from(but);
             // A bracket in the first position is an ordinary character.
             let end = pattern.iter().skip(from + 1).position(|letter| *letter == ']');
             match end.map(|end| from + 1 + end) {
-                Some(end) => (Item::One(Letters::Class { listed: &pattern[from..end], but }), end + 1),
-                None => (Item::One(Letters::Just('[')), at + 1),
+                Some(end) => (GlobItem::One(GlobCharSet::Class { listed: &pattern[from..end], but }), end + 1),
+                None => (GlobItem::One(GlobCharSet::Just('[')), at + 1),
             }
         }
-        letter => (Item::One(Letters::Just(letter)), at + 1),
+        letter => (GlobItem::One(GlobCharSet::Just(letter)), at + 1),
     }
 }
 

@@ -1,19 +1,19 @@
 //! Expands shell parameters: their values and the operations inside `${…}`.
 
-use super::Missing;
+use super::UnknownExpansion;
 use super::glob;
-use super::scan::{Scan, name_length};
-use super::values::{Value, Values};
+use super::scan::{WordExpander, name_length};
+use super::values::{VariableValue, ScriptVariables};
 
 /// The value of an expansion.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum ExpandedValue {
     Text(String),
     List(Vec<String>),
 }
 
 /// Returns the possible values of `${inside}`; none if they are unknown.
-pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<Outcome> {
+pub(super) fn parameter(inside: &str, values: &ScriptVariables, missing: UnknownExpansion) -> Vec<ExpandedValue> {
     let end = name_length(inside);
     let end = if inside[..end].starts_with(|c: char| c.is_ascii_digit()) {
         inside.find(|c: char| !c.is_ascii_digit()).unwrap_or(inside.len())
@@ -21,7 +21,7 @@ pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<
         end
     };
     let (name, mut rest) = inside.split_at(end);
-    let mut found: Vec<Outcome> = values.of(name).map(outcome).collect();
+    let mut found: Vec<ExpandedValue> = values.of(name).map(outcome).collect();
     if let Some(subscript) = rest.strip_prefix('[') {
         let (index, after) = subscript.split_once(']').unwrap_or((subscript, ""));
         found = found.iter().filter_map(|value| element(value, index)).collect();
@@ -30,9 +30,9 @@ pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<
     if rest.is_empty() {
         return found;
     }
-    let texts = |word: &str| -> Vec<Outcome> {
+    let texts = |word: &str| -> Vec<ExpandedValue> {
         let Some(values) = values.deeper(4) else { return Vec::new() };
-        Scan::new(word, &values, missing).texts().into_iter().map(Outcome::Text).collect()
+        WordExpander::new(word, &values, missing).texts().into_iter().map(ExpandedValue::Text).collect()
     };
     let plain = rest.strip_prefix(':').unwrap_or(rest);
     match plain.chars().next() {
@@ -46,30 +46,30 @@ pub(super) fn parameter(inside: &str, values: &Values, missing: Missing) -> Vec<
     }
 }
 
-fn outcome(value: &Value) -> Outcome {
+fn outcome(value: &VariableValue) -> ExpandedValue {
     match value {
-        Value::Text(text) => Outcome::Text(text.clone()),
-        Value::List(items) => Outcome::List(items.clone()),
+        VariableValue::Text(text) => ExpandedValue::Text(text.clone()),
+        VariableValue::List(items) => ExpandedValue::List(items.clone()),
     }
 }
 
 /// Returns the elements of `value` that a subscript selects.
-fn element(value: &Outcome, index: &str) -> Option<Outcome> {
+fn element(value: &ExpandedValue, index: &str) -> Option<ExpandedValue> {
     let items = match value {
-        Outcome::Text(text) => std::slice::from_ref(text),
-        Outcome::List(items) => items.as_slice(),
+        ExpandedValue::Text(text) => std::slice::from_ref(text),
+        ExpandedValue::List(items) => items.as_slice(),
     };
     if matches!(index, "@" | "*") {
-        return Some(Outcome::List(items.to_vec()));
+        return Some(ExpandedValue::List(items.to_vec()));
     }
-    items.get(index.parse::<usize>().ok()?).cloned().map(Outcome::Text)
+    items.get(index.parse::<usize>().ok()?).cloned().map(ExpandedValue::Text)
 }
 
 /// Applies the operation `how` to `value`.
-fn changed(value: &Outcome, how: &str) -> Outcome {
+fn changed(value: &ExpandedValue, how: &str) -> ExpandedValue {
     match value {
-        Outcome::Text(text) => Outcome::Text(changed_text(text, how)),
-        Outcome::List(items) => Outcome::List(items.iter().map(|item| changed_text(item, how)).collect()),
+        ExpandedValue::Text(text) => ExpandedValue::Text(changed_text(text, how)),
+        ExpandedValue::List(items) => ExpandedValue::List(items.iter().map(|item| changed_text(item, how)).collect()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Scans the source text of a word and collects its possible expansions.
 
-use super::parameter::{Outcome, parameter};
-use super::values::Values;
-use super::{CANDIDATES, LONGEST, Missing};
-use crate::shell::{Analysis, Word, analyse};
+use super::parameter::{ExpandedValue, parameter};
+use super::values::ScriptVariables;
+use super::{CANDIDATES, LONGEST, UnknownExpansion};
+use crate::shell::{ScriptAnalysis, ScriptWord, analyse};
 
 /// Maximum number of words that one word may become.
 const WORDS: usize = 256;
@@ -14,12 +14,12 @@ const DEPTH: usize = 4;
 
 /// A partial expansion: the finished words and the unfinished one.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Way {
+struct PartialExpansion {
     done: Vec<String>,
     open: Option<String>,
 }
 
-impl Way {
+impl PartialExpansion {
     fn push(&mut self, text: &str) {
         let open = self.open.get_or_insert_default();
         // Drops text beyond the limit: values may be built from values.
@@ -56,16 +56,16 @@ impl Way {
 }
 
 /// The scan of one word.
-pub(super) struct Scan<'a> {
+pub(super) struct WordExpander<'a> {
     rest: &'a str,
-    values: &'a Values,
-    missing: Missing,
-    ways: Vec<Way>,
+    values: &'a ScriptVariables,
+    missing: UnknownExpansion,
+    ways: Vec<PartialExpansion>,
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn new(word: &'a str, values: &'a Values, missing: Missing) -> Self {
-        Self { rest: word, values, missing, ways: vec![Way::default()] }
+impl<'a> WordExpander<'a> {
+    pub(super) fn new(word: &'a str, values: &'a ScriptVariables, missing: UnknownExpansion) -> Self {
+        Self { rest: word, values, missing, ways: vec![PartialExpansion::default()] }
     }
 
     /// Returns the lists of words that the word may become.
@@ -135,9 +135,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Continues with each of `outcomes`, or with the `written` text if there is none.
-    fn branch(&mut self, outcomes: &[Outcome], written: &str, quoted: bool) {
+    fn branch(&mut self, outcomes: &[ExpandedValue], written: &str, quoted: bool) {
         if outcomes.is_empty() {
-            if self.missing == Missing::Kept {
+            if self.missing == UnknownExpansion::Kept {
                 self.text(written);
             } else if quoted {
                 self.text("");
@@ -149,10 +149,10 @@ impl<'a> Scan<'a> {
             for outcome in outcomes {
                 let mut way = way.clone();
                 match outcome {
-                    Outcome::Text(text) if quoted => way.push(text),
-                    Outcome::Text(text) => way.split(text),
-                    Outcome::List(items) if quoted => way.list(items),
-                    Outcome::List(items) => way.split(&items.join(" ")),
+                    ExpandedValue::Text(text) if quoted => way.push(text),
+                    ExpandedValue::Text(text) => way.split(text),
+                    ExpandedValue::List(items) if quoted => way.list(items),
+                    ExpandedValue::List(items) => way.split(&items.join(" ")),
                 }
                 if ways.len() < CANDIDATES && !ways.contains(&way) {
                     ways.push(way);
@@ -265,12 +265,12 @@ fn closing(text: &str, opens: char, closes: char) -> usize {
 }
 
 /// Returns the certain output of the script `inside`: one `echo` or `printf` with known words.
-fn printed(inside: &str, values: &Values) -> Vec<Outcome> {
+fn printed(inside: &str, values: &ScriptVariables) -> Vec<ExpandedValue> {
     let Some(values) = values.deeper(DEPTH) else { return Vec::new() };
-    let Analysis { commands, .. } = analyse(inside);
+    let ScriptAnalysis { commands, .. } = analyse(inside);
     let [command] = &commands[..] else { return Vec::new() };
-    let lists = super::lists(&command.words, &values, Missing::Empty);
-    lists.iter().filter_map(|words| said(words)).map(Outcome::Text).collect()
+    let lists = super::lists(&command.words, &values, UnknownExpansion::Empty);
+    lists.iter().filter_map(|words| said(words)).map(ExpandedValue::Text).collect()
 }
 
 /// Returns the output of `echo` or `printf` with these words.
@@ -360,13 +360,13 @@ fn first_brace(word: &str) -> Option<(usize, usize)> {
 }
 
 /// Splits the source text of an array literal into words.
-pub(super) fn split(raw: &str) -> Vec<Word> {
+pub(super) fn split(raw: &str) -> Vec<ScriptWord> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for letter in raw.chars() {
         match (quote, letter) {
             (None, _) if letter.is_whitespace() => {
                 if !word.is_empty() {
-                    words.push(Word::Unknown(std::mem::take(&mut word)));
+                    words.push(ScriptWord::Unknown(std::mem::take(&mut word)));
                 }
                 continue;
             }
@@ -377,7 +377,7 @@ pub(super) fn split(raw: &str) -> Vec<Word> {
         word.push(letter);
     }
     if !word.is_empty() {
-        words.push(Word::Unknown(word));
+        words.push(ScriptWord::Unknown(word));
     }
     words
 }

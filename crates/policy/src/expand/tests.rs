@@ -2,13 +2,13 @@
 
 use proptest::prelude::{prop_assert, proptest};
 
-use super::{Missing, Values, word_lists};
+use super::{UnknownExpansion, ScriptVariables, word_lists};
 use crate::shell::analyse;
 
 /// Returns the likely forms of the last command of `script` other than `echo` and `printf`.
 fn forms(script: &str) -> Vec<String> {
     let analysis = analyse(script);
-    let values = Values::of_script(&analysis.commands, &analysis.defined, &analysis.assigned);
+    let values = ScriptVariables::of_script(&analysis.commands, &analysis.defined, &analysis.assigned);
     let last = analysis.commands.iter().rfind(|command| {
         let name = crate::account::text(&command.words[0]);
         name != "echo" && name != "printf"
@@ -63,8 +63,8 @@ proptest! {
     /// Law: no word panics, and each has at least one expansion.
     #[test]
     fn any_word(raw in "[$(){}\"'`\\\\a@*:%#/,\\[\\] é\n-]{0,24}") {
-        let values = Values::of_script(&[], &[], &[]);
-        for missing in [Missing::Kept, Missing::Empty] {
+        let values = ScriptVariables::of_script(&[], &[], &[]);
+        for missing in [UnknownExpansion::Kept, UnknownExpansion::Empty] {
             prop_assert!(!word_lists(&raw, &values, missing).is_empty());
         }
     }

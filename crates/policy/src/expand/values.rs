@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::scan::{Scan, said, split};
-use super::{LONGEST, Missing, lists};
+use super::scan::{WordExpander, said, split};
+use super::{LONGEST, UnknownExpansion, lists};
 use crate::account::{base, literal, text};
-use crate::shell::{Command, Redirect, Word};
+use crate::shell::{ScriptCommand, ScriptRedirect, ScriptWord};
 
 /// Maximum number of values kept for one variable.
 const VALUES: usize = 8;
@@ -14,25 +14,25 @@ const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
 
 /// The value of a variable.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum VariableValue {
     Text(String),
     List(Vec<String>),
 }
 
 /// The possible values of variables and positional parameters. All values assigned anywhere count, in any order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Values {
-    names: HashMap<String, Vec<Value>>,
+pub(crate) struct ScriptVariables {
+    names: HashMap<String, Vec<VariableValue>>,
     /// A `shift` drops positional parameters from the front.
     shifts: bool,
     depth: usize,
 }
 
-impl Values {
+impl ScriptVariables {
     /// Collects the values of a script that runs `commands`, defines these functions and sets these variables.
-    pub(crate) fn of_script(commands: &[Command], defined: &[String], assigned: &[(String, Word)]) -> Self {
+    pub(crate) fn of_script(commands: &[ScriptCommand], defined: &[String], assigned: &[(String, ScriptWord)]) -> Self {
         let mut values = Self::default();
-        values.add("IFS", Value::Text(" \t\n".to_owned()));
+        values.add("IFS", VariableValue::Text(" \t\n".to_owned()));
         values.shifts = commands.iter().any(|command| literal(&command.words[0]) == Some("shift"));
         // A positional parameter may be set from a variable, and a variable from a positional parameter.
         for _ in 0..2 {
@@ -48,7 +48,7 @@ impl Values {
     }
 
     /// Returns the values of `name`.
-    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &Value> {
+    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = &VariableValue> {
         self.names.get(name).into_iter().flatten()
     }
 
@@ -57,10 +57,10 @@ impl Values {
         (self.depth < most).then(|| Self { depth: self.depth + 1, ..self.clone() })
     }
 
-    fn add(&mut self, name: &str, value: Value) {
+    fn add(&mut self, name: &str, value: VariableValue) {
         let length = match &value {
-            Value::Text(text) => text.len(),
-            Value::List(items) => items.iter().map(|item| item.len() + 1).sum(),
+            VariableValue::Text(text) => text.len(),
+            VariableValue::List(items) => items.iter().map(|item| item.len() + 1).sum(),
         };
         if length > LONGEST {
             return;
@@ -71,10 +71,10 @@ impl Values {
         }
     }
 
-    fn assign(&mut self, name: &str, word: &Word) {
+    fn assign(&mut self, name: &str, word: &ScriptWord) {
         let given = match word {
-            Word::Literal(text) => vec![Value::Text(text.clone())],
-            Word::Unknown(raw) => self.unknown(raw),
+            ScriptWord::Literal(text) => vec![VariableValue::Text(text.clone())],
+            ScriptWord::Unknown(raw) => self.unknown(raw),
         };
         for value in given {
             // The assignment may be `+=`, which appends.
@@ -87,37 +87,37 @@ impl Values {
     }
 
     /// Returns the possible values of the source text `raw`.
-    fn unknown(&self, raw: &str) -> Vec<Value> {
+    fn unknown(&self, raw: &str) -> Vec<VariableValue> {
         if let Some(list) = raw.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
-            let items: Vec<Word> =
-                split(list).iter().map(|item| Word::Unknown(unindexed(text(item)))).collect();
-            let ways = lists(&items, self, Missing::Kept);
-            return ways.into_iter().take(VALUES).map(Value::List).collect();
+            let items: Vec<ScriptWord> =
+                split(list).iter().map(|item| ScriptWord::Unknown(unindexed(text(item)))).collect();
+            let ways = lists(&items, self, UnknownExpansion::Kept);
+            return ways.into_iter().take(VALUES).map(VariableValue::List).collect();
         }
-        let texts = Scan::new(raw, self, Missing::Kept).texts();
+        let texts = WordExpander::new(raw, self, UnknownExpansion::Kept).texts();
         // File names and the output of commands are unknown.
         let by_builtin = ["getopts", "mapfile", "printf", "read", "readarray"].contains(&raw);
         let known = |text: &String| !text.contains(['*', '?', '`', '$', '[']) && !by_builtin;
-        texts.into_iter().filter(known).map(Value::Text).collect()
+        texts.into_iter().filter(known).map(VariableValue::Text).collect()
     }
 
     /// Collects the values that a command gives to variables or to a function.
-    fn by_command(&mut self, command: &Command, defined: &[String]) {
+    fn by_command(&mut self, command: &ScriptCommand, defined: &[String]) {
         let Some(name) = literal(&command.words[0]) else { return };
         let args = &command.words[1..];
         if defined.iter().any(|function| function == name) {
             return self.positional(args);
         }
-        let is = |word: &Word, wanted: &str| literal(word) == Some(wanted);
+        let is = |word: &ScriptWord, wanted: &str| literal(word) == Some(wanted);
         match (base(name), args) {
             ("set", [first, rest @ ..]) if is(first, "--") => self.positional(rest),
             ("set", [first, ..]) if !text(first).starts_with(['-', '+']) => self.positional(args),
             ("printf", [option, variable, rest @ ..]) if is(option, "-v") => {
-                let words: Vec<Word> =
-                    [Word::Literal("printf".to_owned())].iter().chain(rest).cloned().collect();
-                for words in lists(&words, self, Missing::Empty) {
+                let words: Vec<ScriptWord> =
+                    [ScriptWord::Literal("printf".to_owned())].iter().chain(rest).cloned().collect();
+                for words in lists(&words, self, UnknownExpansion::Empty) {
                     if let Some(text) = said(&words) {
-                        self.add(self::text(variable), Value::Text(text));
+                        self.add(self::text(variable), VariableValue::Text(text));
                     }
                 }
             }
@@ -128,8 +128,8 @@ impl Values {
                 });
                 let behind = script.and_then(|at| args.get(at + 2..)).unwrap_or_default();
                 if let Some((zero, rest)) = behind.split_first() {
-                    for words in lists(std::slice::from_ref(zero), self, Missing::Empty) {
-                        self.add("0", Value::Text(words.join(" ")));
+                    for words in lists(std::slice::from_ref(zero), self, UnknownExpansion::Empty) {
+                        self.add("0", VariableValue::Text(words.join(" ")));
                     }
                     self.positional(rest);
                 }
@@ -139,31 +139,31 @@ impl Values {
     }
 
     /// Collects the arguments of a function or a script.
-    fn positional(&mut self, args: &[Word]) {
-        for words in lists(args, self, Missing::Kept).into_iter().take(VALUES) {
+    fn positional(&mut self, args: &[ScriptWord]) {
+        for words in lists(args, self, UnknownExpansion::Kept).into_iter().take(VALUES) {
             for (at, word) in words.iter().enumerate().take(9) {
-                self.add(&(at + 1).to_string(), Value::Text(word.clone()));
+                self.add(&(at + 1).to_string(), VariableValue::Text(word.clone()));
             }
             let shifted = if self.shifts { words.len() } else { 1 };
             for at in 0..shifted.min(VALUES / 2) {
-                self.add("@", Value::List(words[at..].to_vec()));
-                self.add("*", Value::List(words[at..].to_vec()));
+                self.add("@", VariableValue::List(words[at..].to_vec()));
+                self.add("*", VariableValue::List(words[at..].to_vec()));
             }
         }
     }
 
     /// Collects the text that the script itself feeds to `read`.
-    fn read(&mut self, command: &Command) {
+    fn read(&mut self, command: &ScriptCommand) {
         let given = command.redirects.iter().find_map(|redirect| match redirect {
-            Redirect::Text(Word::Literal(text)) => Some(text.clone()),
+            ScriptRedirect::Text(ScriptWord::Literal(text)) => Some(text.clone()),
             _ => None,
         });
         let Some(given) = given else { return };
         let parts: Vec<String> = given.split_whitespace().map(str::to_owned).collect();
         for name in command.words[1..].iter().map(text).filter(|word| !word.starts_with('-')) {
-            self.add(name, Value::Text(given.trim().to_owned()));
-            self.add(name, Value::List(parts.clone()));
-            parts.iter().for_each(|part| self.add(name, Value::Text(part.clone())));
+            self.add(name, VariableValue::Text(given.trim().to_owned()));
+            self.add(name, VariableValue::List(parts.clone()));
+            parts.iter().for_each(|part| self.add(name, VariableValue::Text(part.clone())));
         }
     }
 }
@@ -175,15 +175,15 @@ fn unindexed(raw: &str) -> String {
 }
 
 /// Concatenates two values.
-fn joined(before: &Value, after: &Value) -> Value {
+fn joined(before: &VariableValue, after: &VariableValue) -> VariableValue {
     match (before, after) {
-        (Value::Text(before), Value::Text(after)) => Value::Text(format!("{before}{after}")),
-        (Value::List(before), Value::List(after)) => Value::List([before.clone(), after.clone()].concat()),
-        (Value::List(before), Value::Text(after)) => {
-            Value::List([before.clone(), vec![after.clone()]].concat())
+        (VariableValue::Text(before), VariableValue::Text(after)) => VariableValue::Text(format!("{before}{after}")),
+        (VariableValue::List(before), VariableValue::List(after)) => VariableValue::List([before.clone(), after.clone()].concat()),
+        (VariableValue::List(before), VariableValue::Text(after)) => {
+            VariableValue::List([before.clone(), vec![after.clone()]].concat())
         }
-        (Value::Text(before), Value::List(after)) => {
-            Value::List([vec![before.clone()], after.clone()].concat())
+        (VariableValue::Text(before), VariableValue::List(after)) => {
+            VariableValue::List([vec![before.clone()], after.clone()].concat())
         }
     }
 }

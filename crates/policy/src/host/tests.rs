@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn host(text: &str) -> Host {
+fn host(text: &str) -> HostPattern {
     text.parse().unwrap()
 }
 
@@ -65,10 +65,10 @@ fn what_is_no_host() {
         "fe80::1%eth0",
         "[fe80::1%1]:80",
     ] {
-        assert!(text.parse::<Host>().is_err(), "{text:?}");
+        assert!(text.parse::<HostPattern>().is_err(), "{text:?}");
     }
-    assert!(format!("{}.org", "a".repeat(64)).parse::<Host>().is_err());
-    assert!(["a"; 128].join(".").parse::<Host>().is_err());
+    assert!(format!("{}.org", "a".repeat(64)).parse::<HostPattern>().is_err());
+    assert!(["a"; 128].join(".").parse::<HostPattern>().is_err());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_is_wrong_is_said() {
         ("127.1", "it ends like an address and is none"),
     ] {
         let e_g = "write e.g. `example.org`, `example.org:443`, `*.example.org`, `192.0.2.7` or `[2001:db8::1]:443`";
-        let said = text.parse::<Host>().unwrap_err().to_string();
+        let said = text.parse::<HostPattern>().unwrap_err().to_string();
         assert_eq!(said, format!("`{text}` is no host: {why}; {e_g}"));
     }
 }
@@ -120,7 +120,7 @@ fn whom_a_host_covers() {
 
 #[test]
 fn forbidding_beats_allowing() {
-    let hosts = Hosts {
+    let hosts = HostRules {
         allow: vec![host("*.example.org"), host("192.0.2.7"), host("one.net:443")],
         forbid: vec![host("secret.example.org"), host("*.example.org:22"), host("192.0.2.7:22")],
     };
@@ -141,12 +141,12 @@ fn forbidding_beats_allowing() {
     {
         assert_eq!(hosts.may_ask_for(name), may, "{name}");
     }
-    assert!(!Hosts::default().may_reach("a.example.org", 443));
+    assert!(!HostRules::default().may_reach("a.example.org", 443));
 }
 
 #[test]
 fn a_name_leads_inside_only_where_the_list_says_so() {
-    let hosts = Hosts {
+    let hosts = HostRules {
         allow: vec![
             host("example.org"),
             host("*.example.org"),
@@ -243,8 +243,8 @@ proptest! {
     /// Law: no text panics, and a parsed host survives formatting and parsing.
     #[test]
     fn any_text(text in "\\PC{0,40}", name in "\\PC{0,40}", port: u16) {
-        if let Ok(host) = text.parse::<Host>() {
-            prop_assert_eq!(&host.to_string().parse::<Host>().unwrap(), &host);
+        if let Ok(host) = text.parse::<HostPattern>() {
+            prop_assert_eq!(&host.to_string().parse::<HostPattern>().unwrap(), &host);
             let _may = host.covers(&name, port);
         }
     }
@@ -264,8 +264,8 @@ proptest! {
     /// Law: forbidding one more host never makes more reachable.
     #[test]
     fn forbidding_never_loosens(name in "[ab]\\.[ab]", port in 1..3_u16, allow in "(\\*\\.)?[ab](\\.[ab])?(:[12])?", forbid in "(\\*\\.)?[ab](\\.[ab])?(:[12])?") {
-        let open = Hosts { allow: vec![host(&allow)], forbid: Vec::new() };
-        let closed = Hosts { forbid: vec![host(&forbid)], ..open.clone() };
+        let open = HostRules { allow: vec![host(&allow)], forbid: Vec::new() };
+        let closed = HostRules { forbid: vec![host(&forbid)], ..open.clone() };
         prop_assert!(open.may_reach(&name, port) || !closed.may_reach(&name, port));
         prop_assert!(open.may_ask_for(&name) || !open.may_reach(&name, port));
     }

@@ -1,7 +1,7 @@
 //! Checks commands that get unknown arguments from `xargs` or `find -exec`.
 
 use super::options::scan;
-use super::{Known, find, known, last_part, lists, reading};
+use super::{CommandRisk, find, known, last_part, lists, reading};
 
 /// Programs without options that write, run or wait for anything: they only read, for any argument.
 const ANY_WORDS: &str = "
@@ -14,7 +14,7 @@ const XARGS: &str = "
 pub(crate) fn reads_whatever_is_added(argv: &[Option<&str>]) -> bool {
     let Some((Some(program), _)) = argv.split_first() else { return false };
     let stand_in: Vec<&str> = argv.iter().map(|word| word.unwrap_or("x")).collect();
-    lists(ANY_WORDS, last_part(program)) && known(&stand_in) == Known::ReadOnly
+    lists(ANY_WORDS, last_part(program)) && known(&stand_in) == CommandRisk::ReadOnly
 }
 
 /// Returns true if `options`, between `xargs` and its command, only control how arguments are taken from the input.

@@ -1,7 +1,7 @@
 //! Checks that an `awk` program only prints.
 
 use super::lists;
-use super::options::Said;
+use super::options::ParsedOptions;
 use super::reading::all;
 use super::ways::may_be_read;
 
@@ -20,10 +20,10 @@ const ESCAPED: &str = "[](){}.*+?^$|tswdSWD";
 const SIGNS: &str = "{}()[]$,;=!<>+-*%&|~.?:^ \t\n";
 
 /// Returns true if the first operand of `awk` is a program that only prints, and the others are readable files.
-pub(super) fn only_prints(said: &Said<'_>) -> bool {
+pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
     let files = all(said, |word| may_be_read(word) && !word.contains("/inet"));
     let Some(Some(program)) = said.operands.first() else { return false };
-    !said.late && files && said.values_of(&["v"]).all(is_setting) && Reader::default().reads(program)
+    !said.late && files && said.values_of(&["v"]).all(is_setting) && AwkNesting::default().reads(program)
 }
 
 /// Returns true if `-v` sets a variable to plain text.
@@ -35,7 +35,7 @@ fn is_setting(setting: &str) -> bool {
 
 /// The previous token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum PreviousToken {
     /// A variable, a number, or a closing index bracket: a following `/` divides.
     Value,
     Sign(char),
@@ -45,21 +45,21 @@ enum Last {
 
 /// The nesting depth of braces and parentheses.
 #[derive(Debug, Default)]
-struct Reader {
+struct AwkNesting {
     braces: usize,
     parentheses: usize,
 }
 
-impl Reader {
+impl AwkNesting {
     /// Returns true if the program consists of listed words, numbers, strings, regular expressions and operators.
     /// Redirections (`>`), pipes (`|`), reads (`getline`), loads (`@`) and comments are rejected.
     fn reads(mut self, program: &str) -> bool {
-        let (mut rest, mut last) = (program, Last::Sign('\n'));
+        let (mut rest, mut last) = (program, PreviousToken::Sign('\n'));
         // ends: each round takes a letter or more
         while let Some(next) = rest.chars().next() {
             let taken = match next {
                 ' ' | '\t' => Some((1, last)),
-                '"' => text(rest).map(|end| (end, Last::Other)),
+                '"' => text(rest).map(|end| (end, PreviousToken::Other)),
                 '/' => slash(rest, last),
                 _ if in_name(next) => word(rest),
                 _ if SIGNS.contains(next) => self.sign(rest, next),
@@ -72,11 +72,11 @@ impl Reader {
     }
 
     /// Reads a one- or two-character sign.
-    fn sign(&mut self, rest: &str, sign: char) -> Option<(usize, Last)> {
+    fn sign(&mut self, rest: &str, sign: char) -> Option<(usize, PreviousToken)> {
         let second = rest[1..].chars().next();
         match sign {
-            '|' if second == Some('|') => return Some((2, Last::Sign('|'))),
-            '&' if second == Some('&') => return Some((2, Last::Sign('&'))),
+            '|' if second == Some('|') => return Some((2, PreviousToken::Sign('|'))),
+            '&' if second == Some('&') => return Some((2, PreviousToken::Sign('&'))),
             '|' | '&' => return None,
             // Within an action `>` compares only inside parentheses; a pattern cannot redirect.
             '>' if second == Some('>') || (self.braces > 0 && self.parentheses == 0) => return None,
@@ -85,10 +85,10 @@ impl Reader {
             '{' | '}' | ';' | '\n' if self.parentheses > 0 => return None,
             '{' => self.braces += 1,
             '}' => self.braces = self.braces.checked_sub(1)?,
-            ']' => return Some((1, Last::Value)),
+            ']' => return Some((1, PreviousToken::Value)),
             _ => {}
         }
-        Some((1, Last::Sign(sign)))
+        Some((1, PreviousToken::Sign(sign)))
     }
 }
 
@@ -112,7 +112,7 @@ fn text(rest: &str) -> Option<usize> {
 }
 
 /// Reads a number, a word, or the head of a loop over the keys of a variable. Only that loop is certain to end.
-fn word(rest: &str) -> Option<(usize, Last)> {
+fn word(rest: &str) -> Option<(usize, PreviousToken)> {
     let end = rest.find(|letter| !in_name(letter)).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     if word == "for" {
@@ -120,23 +120,23 @@ fn word(rest: &str) -> Option<(usize, Last)> {
         let words: Vec<&str> = head.split_whitespace().collect();
         let [key, "in", of] = words.as_slice() else { return None };
         let taken = end + after.find(')')? + 1;
-        return (lists(VARIABLES, key) && lists(VARIABLES, of)).then_some((taken, Last::Other));
+        return (lists(VARIABLES, key) && lists(VARIABLES, of)).then_some((taken, PreviousToken::Other));
     }
     if lists(VARIABLES, word) || word.chars().all(|digit| digit.is_ascii_digit()) {
-        return Some((end, Last::Value));
+        return Some((end, PreviousToken::Value));
     }
-    lists(WORDS, word).then_some((end, Last::Other))
+    lists(WORDS, word).then_some((end, PreviousToken::Other))
 }
 
 /// Reads a division or a regular expression if only one of them is possible.
-fn slash(rest: &str, last: Last) -> Option<(usize, Last)> {
+fn slash(rest: &str, last: PreviousToken) -> Option<(usize, PreviousToken)> {
     if rest.starts_with("/=") {
         return None;
     }
     match last {
-        Last::Value => Some((1, Last::Sign('/'))),
-        Last::Sign(sign) if BEFORE_REGEX.contains(sign) => regex(rest).map(|end| (end, Last::Other)),
-        Last::Sign(_) | Last::Other => None,
+        PreviousToken::Value => Some((1, PreviousToken::Sign('/'))),
+        PreviousToken::Sign(sign) if BEFORE_REGEX.contains(sign) => regex(rest).map(|end| (end, PreviousToken::Other)),
+        PreviousToken::Sign(_) | PreviousToken::Other => None,
     }
 }
 

@@ -15,11 +15,11 @@
 
 use std::sync::LazyLock;
 
-use super::index::Index;
+use super::index::ProgramIndex;
 use super::predicate::predicate;
 use super::risks::RISKS;
 use super::rows::ROWS;
-use super::{Word, git, last_part, lists, variables, wrapper};
+use super::{MaybeWord, git, last_part, lists, variables, wrapper};
 
 /// Maximum nesting depth of examined commands.
 const DEPTH: usize = 8;
@@ -27,20 +27,20 @@ const DEPTH: usize = 8;
 pub(super) const INSIDE: usize = 64;
 
 /// Program names, a condition on the words, and the danger.
-pub(super) type Row = (&'static str, &'static str, &'static str);
+pub(super) type DangerRow = (&'static str, &'static str, &'static str);
 
 /// Returns the danger of the command `argv` or of one that it runs; `None` if none is known.
-pub(super) fn why(argv: &[Word<'_>]) -> Option<&'static str> {
+pub(super) fn why(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     search(argv, why_alone)
 }
 
 /// Returns the risk without confinement of the command `argv` or of one that it runs.
-pub(super) fn risk(argv: &[Word<'_>]) -> Option<&'static str> {
+pub(super) fn risk(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     search(argv, risk_alone)
 }
 
 /// Applies `alone` to the command `argv` and to the commands that it runs.
-fn search(argv: &[Word<'_>], alone: fn(&[Word<'_>]) -> Option<&'static str>) -> Option<&'static str> {
+fn search(argv: &[MaybeWord<'_>], alone: fn(&[MaybeWord<'_>]) -> Option<&'static str>) -> Option<&'static str> {
     let mut commands = vec![argv.iter().flat_map(|word| spread(*word)).collect::<Vec<_>>()];
     for _ in 0..DEPTH {
         if let Some(why) = commands.iter().find_map(|argv| alone(argv)) {
@@ -58,8 +58,8 @@ fn search(argv: &[Word<'_>], alone: fn(&[Word<'_>]) -> Option<&'static str>) -> 
 }
 
 /// Returns the commands inside `argv` as far as wrappers are known, up to a limit.
-pub(crate) fn commands_inside<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
-    let mut all: Vec<Vec<Word<'a>>> = Vec::new();
+pub(crate) fn commands_inside<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
+    let mut all: Vec<Vec<MaybeWord<'a>>> = Vec::new();
     let mut last = wrapper::inner(argv);
     for _ in 0..DEPTH {
         last.truncate(INSIDE);
@@ -71,7 +71,7 @@ pub(crate) fn commands_inside<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// Expands `{a,b}` as if unquoted. Quoting is not known here, and the expansion may be dangerous.
-fn spread(word: Word<'_>) -> Vec<Word<'_>> {
+fn spread(word: MaybeWord<'_>) -> Vec<MaybeWord<'_>> {
     let list = word.and_then(|word| word.strip_prefix('{')?.strip_suffix('}'));
     match list.filter(|list| list.contains(',') && !list.contains([' ', '"'])) {
         Some(list) => list.split(',').map(Some).collect(),
@@ -79,10 +79,10 @@ fn spread(word: Word<'_>) -> Vec<Word<'_>> {
     }
 }
 
-fn why_alone(argv: &[Word<'_>]) -> Option<&'static str> {
+fn why_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
     let name = last_part(program);
-    static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(ROWS.iter().map(|(names, ..)| *names)));
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(ROWS.iter().map(|(names, ..)| *names)));
     let of_git = || git::ROWS.iter();
     let row = match (name, name.strip_prefix("git-")) {
         ("git", _) => of_git().find(|(_, when, _)| holds(name, when, words)),
@@ -99,10 +99,10 @@ fn why_alone(argv: &[Word<'_>]) -> Option<&'static str> {
     row.map(|(_, _, why)| *why).or_else(|| wrapper::set(argv).find_map(variables::dangerous_variable))
 }
 
-fn risk_alone(argv: &[Word<'_>]) -> Option<&'static str> {
+fn risk_alone(argv: &[MaybeWord<'_>]) -> Option<&'static str> {
     let Some((Some(program), words)) = argv.split_first() else { return None };
     let name = last_part(program);
-    static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RISKS.iter().map(|(names, ..)| *names)));
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(RISKS.iter().map(|(names, ..)| *names)));
     let mut rows = INDEX.rows(name).into_iter().map(|row| &RISKS[row]);
     rows.find(|(_, when, _)| holds(name, when, words)).map(|(_, _, why)| *why)
 }
@@ -135,7 +135,7 @@ pub(crate) fn names_like(fits: impl Fn(&str) -> bool, limit: usize) -> Vec<&'sta
 }
 
 /// Returns true if `words` satisfy all items of `when`. Options count only after the sub-commands.
-fn holds(program: &str, when: &str, words: &[Word<'_>]) -> bool {
+fn holds(program: &str, when: &str, words: &[MaybeWord<'_>]) -> bool {
     let mut rest = words;
     for item in when.split_whitespace() {
         let fits = if item.starts_with('{') {
@@ -170,7 +170,7 @@ const TAKES_NONE: &str = "
 /// Returns the words after the sub-command that `item` names. A word after an option may be its value, so it is skipped
 /// if it does not match. For a negated item it is skipped if it certainly is a value; if that is unclear, the next word
 /// is examined too.
-pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
+pub(super) fn sub_command<'w, 'a>(item: &str, words: &'w [MaybeWord<'a>]) -> Option<&'w [MaybeWord<'a>]> {
     let (list, other) = match item.strip_prefix('!') {
         Some(list) => (list, true),
         None => (item, false),
@@ -226,7 +226,7 @@ fn abbreviates(word: &str, full: &str) -> bool {
 }
 
 /// Returns true if `words` contain `option` before a `--`.
-pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn has_option(program: &str, option: &str, words: &[MaybeWord<'_>]) -> bool {
     let mut before = words.iter().flatten().take_while(|word| **word != "--");
     if option == "--" {
         return words.contains(&Some("--"));
@@ -253,7 +253,7 @@ pub(super) fn has_option(program: &str, option: &str, words: &[Word<'_>]) -> boo
 }
 
 /// Returns the values of the options `names`, also abbreviated: attached, or in the next word.
-pub(super) fn values<'a>(program: &str, names: &'static str, words: &[Word<'a>]) -> Vec<&'a str> {
+pub(super) fn values<'a>(program: &str, names: &'static str, words: &[MaybeWord<'a>]) -> Vec<&'a str> {
     let stops = with_value(program);
     let value = |at: usize| {
         let word = words[at]?;

@@ -3,16 +3,16 @@
 use super::danger::values;
 use super::places::plain;
 use super::predicate::{is_system, operands};
-use super::{Word, lists};
+use super::{MaybeWord, lists};
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
         |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
     match name {
         "{system-first}" => {
-            let all: Vec<Word<'_>> = operands(words).collect();
+            let all: Vec<MaybeWord<'_>> = operands(words).collect();
             all.split_last().is_some_and(|(_, from)| from.iter().flatten().any(|word| is_system(word)))
         }
         "{unbounded}" => {
@@ -43,12 +43,12 @@ fn is_sink(path: &str) -> bool {
 }
 
 /// Returns true if there are at least two operands.
-fn has_two(words: &[Word<'_>]) -> bool {
+fn has_two(words: &[MaybeWord<'_>]) -> bool {
     operands(words).nth(1).is_some()
 }
 
 /// Returns true if the program to run is given by a URL: as the first operand or as its package.
-fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
+fn is_url_first(program: &str, words: &[MaybeWord<'_>]) -> bool {
     let is_url = |word: &str| {
         ["http://", "https://", "git+", "git://", "github:", "gitlab:", "gist:", "ssh://"]
             .iter()
@@ -60,7 +60,7 @@ fn is_url_first(program: &str, words: &[Word<'_>]) -> bool {
 
 /// Returns true if `chown`, `chgrp` or `install` makes root the owner: by name, by number, or by a system reference
 /// file.
-fn gives_to_root(program: &str, words: &[Word<'_>]) -> bool {
+fn gives_to_root(program: &str, words: &[MaybeWord<'_>]) -> bool {
     let root = |name: &str| matches!(name, "root" | "0" | "+0" | "wheel");
     if program == "install" {
         return values(program, "-o --owner -g --group", words).into_iter().any(root);

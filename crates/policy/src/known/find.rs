@@ -1,7 +1,7 @@
 //! Checks that the expression of `find` only prints.
 
 use super::options::looks_like_option;
-use super::{Word, lists};
+use super::{MaybeWord, lists};
 
 /// Tests and actions without a value.
 const ALONE: &str = "
@@ -16,7 +16,7 @@ const WITH_VALUE: &str = "
 const BEFORE: &str = "-H -L -P";
 
 /// Returns true if the words of `find` are paths and an expression that only prints.
-pub(super) fn only_prints(words: &[Word<'_>]) -> bool {
+pub(super) fn only_prints(words: &[MaybeWord<'_>]) -> bool {
     let known: Option<Vec<&str>> = words.iter().copied().collect();
     let Some(known) = known else { return false };
     let mut words = known.into_iter().skip_while(|word| lists(BEFORE, word)).peekable();

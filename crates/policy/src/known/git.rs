@@ -1,8 +1,8 @@
 //! The dangers of `git`. No git command is read-only by its words, since the repository's configuration can run
 //! programs.
 
-use super::danger::{self, Row, values};
-use super::{Word, lists};
+use super::danger::{self, DangerRow, values};
+use super::{MaybeWord, lists};
 
 const WORK: &str = "loses work that is not committed";
 const COMMITS: &str = "loses commits";
@@ -11,7 +11,7 @@ const RUNS: &str = "makes git run a program";
 const SENDS: &str = "changes where git fetches from or sends to";
 
 /// The rows for git; the format is described in `danger`.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[DangerRow] = &[
     ("git", "{keys}", RUNS),
     ("git", "--exec-path", RUNS),
     ("git", "{remote}", RUNS),
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn predicate(name: &str, words: &[MaybeWord<'_>]) -> bool {
     let has = |option: &str| danger::has_option("git", option, words);
     match name {
         "{config}" => configures(words),
@@ -99,7 +99,7 @@ fn runs(key: &str, value: Option<&str>) -> bool {
     if key.starts_with("alias.") {
         // An alias that is a shell command, begins with options of git, or is dangerous itself.
         return value.is_none_or(|value| {
-            let words: Vec<Word<'_>> =
+            let words: Vec<MaybeWord<'_>> =
                 std::iter::once("git").chain(value.split_whitespace()).map(Some).collect();
             value.trim_start().starts_with(['!', '-']) || danger::why(&words).is_some()
         });
@@ -114,7 +114,7 @@ fn runs(key: &str, value: Option<&str>) -> bool {
 }
 
 /// Returns true if an option of git, or of `git clone`, sets a key that runs a program.
-fn runs_by_key(words: &[Word<'_>]) -> bool {
+fn runs_by_key(words: &[MaybeWord<'_>]) -> bool {
     let set = |text: &str| match text.split_once('=') {
         Some((key, value)) => runs(key, Some(value)),
         None => runs(text, Some("true")),
@@ -126,7 +126,7 @@ fn runs_by_key(words: &[Word<'_>]) -> bool {
 }
 
 /// Returns true if an option makes git expire unreachable commits.
-fn expires(words: &[Word<'_>]) -> bool {
+fn expires(words: &[MaybeWord<'_>]) -> bool {
     let set = |text: &str| {
         let key = text.split('=').next().unwrap_or(text).to_ascii_lowercase();
         key.starts_with("gc.") && key.contains("expire")
@@ -135,7 +135,7 @@ fn expires(words: &[Word<'_>]) -> bool {
 }
 
 /// Returns true if the arguments of `git fetch` overwrite a local branch.
-fn lands(words: &[Word<'_>]) -> bool {
+fn lands(words: &[MaybeWord<'_>]) -> bool {
     let forced = danger::has_option("git", "-f", words) || danger::has_option("git", "--force", words);
     let mut refs = words.iter().flatten().filter(|word| !word.starts_with('-')).skip(1);
     refs.any(|word| {
@@ -155,7 +155,7 @@ const WRITES: &str = "
     --remove-section";
 
 /// Returns true if the arguments of `git config` set a key that runs a program, or any key for all repositories.
-fn configures(words: &[Word<'_>]) -> bool {
+fn configures(words: &[MaybeWord<'_>]) -> bool {
     let known: Vec<&str> = words.iter().copied().flatten().collect();
     let mut operands = Vec::new();
     let mut before = "";

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 /// Maps program names to row numbers.
-pub(super) struct Index {
+pub(super) struct ProgramIndex {
     exact: HashMap<&'static str, Vec<usize>>,
     /// Rows for name prefixes.
     begins: Vec<(&'static str, usize)>,
 }
 
-impl Index {
+impl ProgramIndex {
     /// Builds the index from each row's whitespace-separated names; a name that ends in `*` is a prefix.
     pub(super) fn of(names: impl Iterator<Item = &'static str>) -> Self {
         let mut index = Self { exact: HashMap::new(), begins: Vec::new() };

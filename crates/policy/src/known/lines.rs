@@ -2,18 +2,18 @@
 
 use std::sync::LazyLock;
 
-use super::Word;
-use super::index::Index;
+use super::MaybeWord;
+use super::index::ProgramIndex;
 
 /// Program names, and the complete arguments that each may have.
-type Line = (&'static str, &'static [&'static str]);
+type ExactCommand = (&'static str, &'static [&'static str]);
 
 /// Programs that print their version, with the exact arguments. Java is excluded, which leaves a file behind, and so is
 /// `npm`, which looks for `node` in the `PATH`.
 ///
 /// A proxy with one of these names chooses the program from project files (`rustup` from `rust-toolchain.toml`, even a
 /// path inside it). The program lookup must therefore not report such a proxy as the real program.
-const VERSIONS: &[Line] = &[
+const VERSIONS: &[ExactCommand] = &[
     ("cargo rustc rustdoc", &["--version", "-V", "-vV", "-Vv", "--version --verbose"]),
     ("rustfmt cargo-clippy cargo-fmt rust-analyzer", &["--version", "-V"]),
     ("node", &["--version", "-v"]),
@@ -31,7 +31,7 @@ const VERSIONS: &[Line] = &[
 ];
 
 /// Common script preambles and queries about the shell.
-const IDIOMS: &[Line] = &[
+const IDIOMS: &[ExactCommand] = &[
     ("set", &["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "+e", "+u", "+x", "+eu", "+ex", "+ux"]),
     ("set", &["-o pipefail", "-e -o pipefail", "-eo pipefail", "-uo pipefail", "-euo pipefail"]),
     ("set", &["-exo pipefail", "-euxo pipefail", "-o errexit", "-o nounset", "+o pipefail"]),
@@ -40,9 +40,9 @@ const IDIOMS: &[Line] = &[
 ];
 
 /// Returns true if an entry is the program `name` with exactly these `words`.
-pub(super) fn lists(name: &str, words: &[Word<'_>]) -> bool {
-    static LINES: LazyLock<Vec<Line>> = LazyLock::new(|| [VERSIONS, IDIOMS].concat());
-    static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(LINES.iter().map(|(names, _)| *names)));
+pub(super) fn lists(name: &str, words: &[MaybeWord<'_>]) -> bool {
+    static LINES: LazyLock<Vec<ExactCommand>> = LazyLock::new(|| [VERSIONS, IDIOMS].concat());
+    static INDEX: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(LINES.iter().map(|(names, _)| *names)));
     let words_are = |line: &str| words.iter().copied().eq(line.split(' ').map(Some));
     INDEX.rows(name).into_iter().any(|row| LINES[row].1.iter().any(|line| words_are(line)))
 }

@@ -48,11 +48,11 @@ pub(crate) const LASTING: &str = "changes the system, or what runs later";
 pub(crate) const REMOVES: &str = "removes files without asking";
 
 /// One word of a command; `None` if it is unknown.
-type Word<'a> = Option<&'a str>;
+type MaybeWord<'a> = Option<&'a str>;
 
 /// The risk of a command, judged by its words alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum CommandRisk {
     /// Only reads and prints, whatever the files contain.
     ReadOnly,
     /// Nothing is known; the command runs confined.
@@ -71,25 +71,25 @@ pub enum Known {
 /// assert_eq!(known(&["cargo", "test"]), Known::Ordinary);
 /// assert!(matches!(known(&["rm", "-rf", "src"]), Known::Dangerous(_)));
 /// ```
-pub fn known(argv: &[&str]) -> Known {
-    let words: Vec<Word<'_>> = argv.iter().copied().map(Some).collect();
+pub fn known(argv: &[&str]) -> CommandRisk {
+    let words: Vec<MaybeWord<'_>> = argv.iter().copied().map(Some).collect();
     known_partly(&words)
 }
 
 /// Classifies a command with unknown words. An unknown word never lowers the risk: the command is read-only only if the
 /// word cannot be an option and may have any value.
-pub fn known_partly(argv: &[Option<&str>]) -> Known {
+pub fn known_partly(argv: &[Option<&str>]) -> CommandRisk {
     if argv.iter().flatten().any(|word| word.contains(crate::letters::hides)) {
-        return Known::Dangerous("holds characters that do not show on a terminal");
+        return CommandRisk::Dangerous("holds characters that do not show on a terminal");
     }
-    let Some((Some(program), words)) = argv.split_first() else { return Known::Ordinary };
+    let Some((Some(program), words)) = argv.split_first() else { return CommandRisk::Ordinary };
     if let Some(why) = danger::why(argv) {
-        return Known::Dangerous(why);
+        return CommandRisk::Dangerous(why);
     }
     if reading::only_reads(last_part(program), words) {
-        return Known::ReadOnly;
+        return CommandRisk::ReadOnly;
     }
-    danger::risk(argv).map_or(Known::Ordinary, Known::Risky)
+    danger::risk(argv).map_or(CommandRisk::Ordinary, CommandRisk::Risky)
 }
 
 /// Returns the program name of a path.

@@ -12,22 +12,22 @@
 //! exact     letters cannot be combined, and an attached value is a number
 //! ```
 
-use super::Word;
+use super::MaybeWord;
 
 /// The parsed words of a command.
 #[derive(Debug, Default)]
-pub(super) struct Said<'a> {
+pub(super) struct ParsedOptions<'a> {
     /// Values of options, by letter or `--name`.
     pub(super) values: Vec<(&'a str, &'a str)>,
     /// Options without a value, by letter or `--name`.
     pub(super) flags: Vec<&'a str>,
     /// Operands.
-    pub(super) operands: Vec<Word<'a>>,
+    pub(super) operands: Vec<MaybeWord<'a>>,
     /// An option follows an operand; some programs treat it as another operand.
     pub(super) late: bool,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ParsedOptions<'a> {
     /// Returns the values of the options `names`.
     pub(super) fn values_of(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
         self.values.iter().filter(move |(name, _)| names.contains(name)).map(|(_, value)| *value)
@@ -42,8 +42,8 @@ impl<'a> Said<'a> {
 
 /// Parses `words` by the list `options`. Returns `None` for a word that is unlisted, abbreviated, lacks its value, or
 /// may be an option.
-pub(super) fn scan<'a>(options: &'static str, words: &[Word<'a>]) -> Option<Said<'a>> {
-    let mut said = Said::default();
+pub(super) fn scan<'a>(options: &'static str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
+    let mut said = ParsedOptions::default();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         let word = word?;
@@ -71,8 +71,8 @@ pub(super) fn scan<'a>(options: &'static str, words: &[Word<'a>]) -> Option<Said
 fn long<'a>(
     options: &'static str,
     word: &'a str,
-    words: &mut impl Iterator<Item = Word<'a>>,
-    said: &mut Said<'a>,
+    words: &mut impl Iterator<Item = MaybeWord<'a>>,
+    said: &mut ParsedOptions<'a>,
 ) -> Option<()> {
     let (name, attached) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -95,8 +95,8 @@ fn long<'a>(
 fn short<'a>(
     options: &'static str,
     word: &'a str,
-    words: &mut impl Iterator<Item = Word<'a>>,
-    said: &mut Said<'a>,
+    words: &mut impl Iterator<Item = MaybeWord<'a>>,
+    said: &mut ParsedOptions<'a>,
 ) -> Option<()> {
     let number = word[1..].chars().all(|digit| digit.is_ascii_digit());
     if number && has(options, "-NUM") {
@@ -135,7 +135,7 @@ fn kind(options: &str, letter: char) -> Option<&str> {
 
 /// Returns the value in the next word. A word that may be an option is not accepted: a program without a value here
 /// would take it for an option.
-fn value<'a>(words: &mut impl Iterator<Item = Word<'a>>) -> Option<&'a str> {
+fn value<'a>(words: &mut impl Iterator<Item = MaybeWord<'a>>) -> Option<&'a str> {
     words.next()?.filter(|word| !looks_like_option(word))
 }
 

@@ -2,10 +2,10 @@
 
 use super::danger::{self, values};
 use super::places::{is_lasting, is_named, plain};
-use super::{Word, destroying, git, last_part, lists, sed, sending, wrapper};
+use super::{MaybeWord, destroying, git, last_part, lists, sed, sending, wrapper};
 
 /// Evaluates the predicate `name`, written with its braces, for `words` of `program`.
-pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let any = |fits: fn(&str) -> bool| words.iter().flatten().any(|word| fits(word));
     let has_value =
         |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
@@ -131,9 +131,9 @@ fn is_host(word: &str) -> bool {
 }
 
 /// Returns the words that are not options.
-pub(super) fn operands<'w, 'a>(words: &'w [Word<'a>]) -> impl Iterator<Item = Word<'a>> + 'w {
+pub(super) fn operands<'w, 'a>(words: &'w [MaybeWord<'a>]) -> impl Iterator<Item = MaybeWord<'a>> + 'w {
     let all = words.iter().position(|word| *word == Some("--")).unwrap_or(words.len());
-    let is_operand = move |at: usize, word: Word<'_>| at > all || !word.is_some_and(|it| it.starts_with('-'));
+    let is_operand = move |at: usize, word: MaybeWord<'_>| at > all || !word.is_some_and(|it| it.starts_with('-'));
     words.iter().copied().enumerate().filter(move |(at, word)| is_operand(*at, *word)).map(|(_, word)| word)
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn drops_data(text: &str) -> bool {
 }
 
 /// Returns true if an argument of `date` is a time such as `MMDDhhmm` and not the value of an option.
-fn sets_clock(words: &[Word<'_>]) -> bool {
+fn sets_clock(words: &[MaybeWord<'_>]) -> bool {
     let is_value =
         |at: usize| at > 0 && words[at - 1].is_some_and(|name| lists("-d -r -f --date --reference", name));
     let is_time = |word: &str| word.len() >= 8 && word.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -181,7 +181,7 @@ fn sets_clock(words: &[Word<'_>]) -> bool {
 }
 
 /// Returns true if `kill` targets process 1 or all processes.
-fn stops_everything(words: &[Word<'_>]) -> bool {
+fn stops_everything(words: &[MaybeWord<'_>]) -> bool {
     let is_signal = |at: usize| at > 0 && matches!(words[at - 1], Some("-s" | "-n" | "-l" | "--signal"));
     words.iter().enumerate().any(|(at, word)| matches!(word, Some("-1" | "1")) && !is_signal(at))
 }

@@ -8,13 +8,13 @@
 
 use std::sync::LazyLock;
 
-use super::index::Index;
-use super::options::{Said, scan};
+use super::index::ProgramIndex;
+use super::options::{ParsedOptions, scan};
 use super::ways::{is_a_place, may_be_read, may_be_searched};
-use super::{Word, awk, filter, find, lines, sed};
+use super::{MaybeWord, awk, filter, find, lines, sed};
 
 /// The accepted arguments of a program.
-enum Rule {
+enum OperandRule {
     /// Any options and any words.
     Anything,
     /// The listed options, and operands whose files are not read.
@@ -29,58 +29,58 @@ enum Rule {
     /// recursively.
     Pattern,
     /// The listed options, if this condition holds.
-    If(fn(&Said<'_>) -> bool),
+    If(fn(&ParsedOptions<'_>) -> bool),
     /// Words with a grammar of their own.
-    Grammar(fn(&[Word<'_>]) -> bool),
+    Grammar(fn(&[MaybeWord<'_>]) -> bool),
 }
 
 /// Programs, their options in the format of [`scan`], and the rule for their operands.
-const PROGRAMS: &[(&str, &str, Rule)] = &[
-    ("echo true false : expr", "", Rule::Anything),
-    ("pwd", "-LP", Rule::AtMost(0)),
-    ("cd", "-LP", Rule::If(|said| said.operands.len() <= 1 && !said.late && all(said, is_a_place))),
-    ("printf", "", Rule::Grammar(filter::printf)),
-    ("test", "", Rule::Grammar(filter::test)),
-    ("[", "", Rule::Grammar(filter::bracket)),
-    ("type", "-aftpP", Rule::Names),
-    ("command", "", Rule::Grammar(filter::command)),
-    ("which", "-as", Rule::Names),
-    ("whoami arch", "--help --version", Rule::AtMost(0)),
-    ("id", "-aGZgnruz --context --group --groups --name --real --user --zero --help --version", Rule::Names),
-    ("groups", "--help --version", Rule::Names),
+const PROGRAMS: &[(&str, &str, OperandRule)] = &[
+    ("echo true false : expr", "", OperandRule::Anything),
+    ("pwd", "-LP", OperandRule::AtMost(0)),
+    ("cd", "-LP", OperandRule::If(|said| said.operands.len() <= 1 && !said.late && all(said, is_a_place))),
+    ("printf", "", OperandRule::Grammar(filter::printf)),
+    ("test", "", OperandRule::Grammar(filter::test)),
+    ("[", "", OperandRule::Grammar(filter::bracket)),
+    ("type", "-aftpP", OperandRule::Names),
+    ("command", "", OperandRule::Grammar(filter::command)),
+    ("which", "-as", OperandRule::Names),
+    ("whoami arch", "--help --version", OperandRule::AtMost(0)),
+    ("id", "-aGZgnruz --context --group --groups --name --real --user --zero --help --version", OperandRule::Names),
+    ("groups", "--help --version", OperandRule::Names),
     (
         "uname",
         "-amnrspvio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor
          --hardware-platform --operating-system --help --version",
-        Rule::AtMost(0),
+        OperandRule::AtMost(0),
     ),
-    ("hostname", "-s --short", Rule::AtMost(0)),
-    ("nproc", "--all --ignore= --help --version", Rule::AtMost(0)),
-    ("uptime", "-ps --pretty --since --version", Rule::AtMost(0)),
+    ("hostname", "-s --short", OperandRule::AtMost(0)),
+    ("nproc", "--all --ignore= --help --version", OperandRule::AtMost(0)),
+    ("uptime", "-ps --pretty --since --version", OperandRule::AtMost(0)),
     (
         "date",
         "-uR -r= -I=? --utc --universal --rfc-email --rfc-3339= --iso-8601=? --reference= --help
          --version",
-        Rule::If(|said| !said.late && said.operands.len() <= 1 && all(said, |word| word.starts_with('+'))),
+        OperandRule::If(|said| !said.late && said.operands.len() <= 1 && all(said, |word| word.starts_with('+'))),
     ),
     (
         "seq",
         "-NUM -fs= -w --format= --separator= --equal-width --help --version",
-        Rule::If(|said| all(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
+        OperandRule::If(|said| all(said, |word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-'))),
     ),
-    ("basename", "-az -s= --multiple --zero --suffix= --help --version", Rule::Names),
-    ("dirname", "-z --zero --help --version", Rule::Names),
+    ("basename", "-az -s= --multiple --zero --suffix= --help --version", OperandRule::Names),
+    ("dirname", "-z --zero --help --version", OperandRule::Names),
     (
         "realpath",
         "-emLPqsz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to=
          --relative-base= --strip --no-symlinks --zero --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "readlink",
         "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet
          --silent --verbose --zero --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "ls dir vdir",
@@ -91,12 +91,12 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
          --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width=
          --context --zero --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "stat",
         "-Lft -c= --dereference --file-system --format= --printf= --terse --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "du",
@@ -104,127 +104,127 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --max-depth= --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs
          --si --summarize --threshold= --time=? --time-style= --exclude-from= --exclude= --one-file-system
          --null --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "df",
         "-ahHiklPT -Btx= --all --block-size= --human-readable --si --inodes --local --portability
          --print-type --output=? --total --type= --exclude-type= --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "tree",
         "-aACdDfFghilnNpqQrsStuUvxX -J -PI: -L= --dirsfirst --filesfirst --noreport --prune --du --si --inodes
          --device --gitignore --matchdirs --ignore-case --metafirst --version --help",
-        Rule::If(|said| said.values_of(&["L"]).all(|level| level.chars().all(|c| c.is_ascii_digit()))),
+        OperandRule::If(|said| said.values_of(&["L"]).all(|level| level.chars().all(|c| c.is_ascii_digit()))),
     ),
     (
         "file",
         "-bEhikLNr0 -F= --brief --mime --mime-type --mime-encoding --keep-going --dereference
          --no-dereference --no-pad --print0 --raw --separator= --extension --apple --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "cat",
         "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
          --show-nonprinting --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "head",
         "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "tail",
         "-NUM -qvz -nc= --lines= --bytes= --quiet --silent --verbose --zero-terminated --help --version",
-        Rule::If(|said| all(said, |word| !word.starts_with('+') && may_be_read(word))),
+        OperandRule::If(|said| all(said, |word| !word.starts_with('+') && may_be_read(word))),
     ),
     (
         "nl",
         "-p -bdfhilnsvw= --body-numbering= --section-delimiter= --footer-numbering= --header-numbering=
          --line-increment= --join-blank-lines= --number-format= --no-renumber --number-separator=
          --starting-line-number= --number-width= --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("wc", "-clLmw --bytes --chars --lines --max-line-length --words --help --version", Rule::Files),
-    ("rev", "-0 --zero --help --version", Rule::Files),
-    ("tac", "-br -s= --before --regex --separator= --help --version", Rule::SomeFiles),
-    ("tsort", "--help --version", Rule::AtMost(1)),
+    ("wc", "-clLmw --bytes --chars --lines --max-line-length --words --help --version", OperandRule::Files),
+    ("rev", "-0 --zero --help --version", OperandRule::Files),
+    ("tac", "-br -s= --before --regex --separator= --help --version", OperandRule::SomeFiles),
+    ("tsort", "--help --version", OperandRule::AtMost(1)),
     (
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum",
         "-btwz -l= --binary --text --tag --zero --length=
          --warn --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("cksum", "-a= --algorithm= --length= --tag --untagged --help --version", Rule::Files),
-    ("sum", "-rs --sysv --help --version", Rule::Files),
-    ("base64 base32", "-d -w= --decode --ignore-garbage --wrap= --help --version", Rule::AtMost(1)),
+    ("cksum", "-a= --algorithm= --length= --tag --untagged --help --version", OperandRule::Files),
+    ("sum", "-rs --sysv --help --version", OperandRule::Files),
+    ("base64 base32", "-d -w= --decode --ignore-garbage --wrap= --help --version", OperandRule::AtMost(1)),
     (
         "strings",
         "-NUM -afow -nteUs= --all --print-file-name --bytes= --radix= --encoding= --unicode= --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "od",
         "-abcdfilosxv -AjNt= -Sw=? --address-radix= --skip-bytes= --read-bytes= --format= --output-duplicates
          --width=? --endian= --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "hexdump hd",
         "-bcCdovx -ens= --canonical --length= --skip= --no-squeezing --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("xxd", "exact -abCeEipu -cgl= -s: -o:", Rule::AtMost(1)),
+    ("xxd", "exact -abCeEipu -cgl= -s: -o:", OperandRule::AtMost(1)),
     (
         "comm",
         "-123iz --check-order --nocheck-order --output-delimiter= --total --zero-terminated --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "join",
         "-iz -aeotvj12= --ignore-case --check-order --nocheck-order --header --zero-terminated --help
          --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("paste", "-sz -d= --delimiters= --serial --zero-terminated --help --version", Rule::Files),
-    ("fold", "-bs -w= --bytes --spaces --width= --help --version", Rule::Files),
+    ("paste", "-sz -d= --delimiters= --serial --zero-terminated --help --version", OperandRule::Files),
+    ("fold", "-bs -w= --bytes --spaces --width= --help --version", OperandRule::Files),
     (
         "fmt",
         "-NUM -cstu -gpw= --crown-margin --prefix= --split-only --tagged-paragraph --uniform-spacing --width=
          --goal= --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "column",
         "-dtJexL -NoEHROTWsclnri= --table --json --table-name= --table-columns= --table-right=
          --table-truncate= --table-noextreme= --table-hide= --table-order= --table-wrap= --separator=
          --output-separator= --output-width= --fillrows --keep-empty-lines --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("expand", "-NUM -i -t= --initial --tabs= --help --version", Rule::Files),
-    ("unexpand", "-a -t= --all --first-only --tabs= --help --version", Rule::Files),
+    ("expand", "-NUM -i -t= --initial --tabs= --help --version", OperandRule::Files),
+    ("unexpand", "-a -t= --all --first-only --tabs= --help --version", OperandRule::Files),
     (
         "cut",
         "-nsz -bcdf= --bytes= --characters= --delimiter= --fields= --complement --only-delimited
          --output-delimiter= --zero-terminated --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
-    ("tr", "-cCdst --complement --delete --squeeze-repeats --truncate-set1 --help --version", Rule::Names),
+    ("tr", "-cCdst --complement --delete --squeeze-repeats --truncate-set1 --help --version", OperandRule::Names),
     (
         "sort",
         "-bdfghiMnrRVcCsuz -kt= --ignore-leading-blanks --dictionary-order --ignore-case
          --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort
          --random-sort --reverse --sort= --version-sort --check=? --key= --stable --field-separator= --unique
          --zero-terminated --debug --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "uniq",
         "-cdDiuz -fsw= --count --repeated --all-repeated=? --skip-fields= --group=? --ignore-case
          --skip-chars= --unique --zero-terminated --check-chars= --help --version",
-        Rule::AtMost(1),
+        OperandRule::AtMost(1),
     ),
     (
         "diff",
@@ -235,12 +235,12 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change
          --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
          --minimal --speed-large-files --color=? --palette= --help --version",
-        Rule::If(|said| all(said, |word| searched(said, "r --recursive", word))),
+        OperandRule::If(|said| all(said, |word| searched(said, "r --recursive", word))),
     ),
     (
         "cmp",
         "-bls -in= --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent --help --version",
-        Rule::Files,
+        OperandRule::Files,
     ),
     (
         "grep",
@@ -252,7 +252,7 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --no-group-separator --text --binary-files= --directories= --exclude= --exclude-from=
          --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary --null-data
          --help --version",
-        Rule::If(|said| behind_pattern(said, |word| searched(said, GREP_SEARCHES, word))),
+        OperandRule::If(|said| behind_pattern(said, |word| searched(said, GREP_SEARCHES, word))),
     ),
     (
         "rg",
@@ -271,62 +271,62 @@ const PROGRAMS: &[(&str, &str, Rule)] = &[
          --stop-on-nonmatch --text --threads= --trim --type= --type-not= --type-add= --type-clear=
          --type-list --unrestricted --vimgrep --with-filename --word-regexp --auto-hybrid-regex --help
          --version",
-        Rule::Pattern,
+        OperandRule::Pattern,
     ),
-    ("find", "", Rule::Grammar(find::only_prints)),
+    ("find", "", OperandRule::Grammar(find::only_prints)),
     (
         "sed",
         "-nErsuz -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
          --posix --sandbox --help --version",
-        Rule::If(sed::only_prints),
+        OperandRule::If(sed::only_prints),
     ),
     (
         "jq",
         "-acCehjMnrRsSV --ascii-output --compact-output --color-output --exit-status --join-output
          --monochrome-output --null-input --raw-output --raw-input --slurp --sort-keys --tab --indent=
          --unbuffered --stream --seq --arg== --argjson== --help --version",
-        Rule::If(filter::jq),
+        OperandRule::If(filter::jq),
     ),
-    ("exit", "", Rule::Grammar(filter::exit)),
-    ("sleep", "", Rule::Grammar(filter::sleep)),
-    ("wait umask lscpu who", "", Rule::AtMost(0)),
+    ("exit", "", OperandRule::Grammar(filter::exit)),
+    ("sleep", "", OperandRule::Grammar(filter::sleep)),
+    ("wait umask lscpu who", "", OperandRule::AtMost(0)),
     (
         "free",
         "-bkmghtwl --bytes --kibi --mebi --gibi --human --si --total --wide --lohi --help --version",
-        Rule::AtMost(0),
+        OperandRule::AtMost(0),
     ),
-    ("locale", "-a --all-locales --help --version", Rule::AtMost(0)),
-    ("getconf", "", Rule::If(|said| said.operands.len() == 1 && all(said, is_setting))),
+    ("locale", "-a --all-locales --help --version", OperandRule::AtMost(0)),
+    ("getconf", "", OperandRule::If(|said| said.operands.len() == 1 && all(said, is_setting))),
     (
         "numfmt",
         "-z -d= --to= --from= --suffix= --padding= --format= --to-unit= --from-unit= --round= --field=
          --delimiter= --header=? --grouping --invalid= --zero-terminated --help --version",
-        Rule::Names,
+        OperandRule::Names,
     ),
     (
         "nm",
         "-aADgnoprSuC --debug-syms --print-file-name --dynamic --extern-only --numeric-sort --no-sort
          --reverse-sort --print-size --size-sort --undefined-only --defined-only --demangle --help --version",
-        Rule::If(|said| all(said, is_object)),
+        OperandRule::If(|said| all(said, is_object)),
     ),
     (
         "readelf",
         "-hlSsdnVW --file-header --program-headers --segments --section-headers --sections --symbols --syms
          --dynamic --notes --version-info --wide --help --version",
-        Rule::If(|said| all(said, is_object)),
+        OperandRule::If(|said| all(said, is_object)),
     ),
-    ("size", "-ABdoxt --totals --help --version", Rule::If(|said| all(said, is_object))),
-    ("awk mawk gawk nawk", "-Fv=", Rule::If(awk::only_prints)),
+    ("size", "-ABdoxt --totals --help --version", OperandRule::If(|said| all(said, is_object))),
+    ("awk mawk gawk nawk", "-Fv=", OperandRule::If(awk::only_prints)),
 ];
 
 /// Returns the options and the rule of the program `name`.
-fn row(name: &str) -> Option<(&'static str, &'static Rule)> {
-    static PROGRAM: LazyLock<Index> = LazyLock::new(|| Index::of(PROGRAMS.iter().map(|(names, ..)| *names)));
+fn row(name: &str) -> Option<(&'static str, &'static OperandRule)> {
+    static PROGRAM: LazyLock<ProgramIndex> = LazyLock::new(|| ProgramIndex::of(PROGRAMS.iter().map(|(names, ..)| *names)));
     PROGRAM.rows(name).first().map(|row| (PROGRAMS[*row].1, &PROGRAMS[*row].2))
 }
 
 /// Parses the words of the program `name`, if all of its options are listed.
-pub(super) fn said<'a>(name: &str, words: &[Word<'a>]) -> Option<Said<'a>> {
+pub(super) fn said<'a>(name: &str, words: &[MaybeWord<'a>]) -> Option<ParsedOptions<'a>> {
     scan(row(name)?.0, words)
 }
 
@@ -336,29 +336,29 @@ pub(super) fn has(name: &str) -> bool {
 }
 
 /// Returns true if the program `name` with `words` only reads and prints.
-pub(super) fn only_reads(name: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn only_reads(name: &str, words: &[MaybeWord<'_>]) -> bool {
     if lines::lists(name, words) {
         return true;
     }
     let Some((options, rule)) = row(name) else { return false };
     match rule {
-        Rule::Anything => return true,
-        Rule::Grammar(holds) => return holds(words),
-        Rule::Names | Rule::Files | Rule::AtMost(_) | Rule::SomeFiles | Rule::Pattern | Rule::If(_) => {}
+        OperandRule::Anything => return true,
+        OperandRule::Grammar(holds) => return holds(words),
+        OperandRule::Names | OperandRule::Files | OperandRule::AtMost(_) | OperandRule::SomeFiles | OperandRule::Pattern | OperandRule::If(_) => {}
     }
     let Some(said) = scan(options, words) else { return false };
     said.values.iter().all(|(_, value)| may_be_read(value)) && holds(rule, &said)
 }
 
-fn holds(rule: &Rule, said: &Said<'_>) -> bool {
+fn holds(rule: &OperandRule, said: &ParsedOptions<'_>) -> bool {
     match rule {
-        Rule::Anything | Rule::Grammar(_) => false,
-        Rule::Names => true,
-        Rule::Files => all(said, may_be_read),
-        Rule::AtMost(most) => said.operands.len() <= *most && !said.late && all(said, may_be_read),
-        Rule::SomeFiles => !said.operands.is_empty() && all(said, |word| word != "-" && may_be_read(word)),
-        Rule::Pattern => behind_pattern(said, may_be_searched),
-        Rule::If(holds) => holds(said),
+        OperandRule::Anything | OperandRule::Grammar(_) => false,
+        OperandRule::Names => true,
+        OperandRule::Files => all(said, may_be_read),
+        OperandRule::AtMost(most) => said.operands.len() <= *most && !said.late && all(said, may_be_read),
+        OperandRule::SomeFiles => !said.operands.is_empty() && all(said, |word| word != "-" && may_be_read(word)),
+        OperandRule::Pattern => behind_pattern(said, may_be_searched),
+        OperandRule::If(holds) => holds(said),
     }
 }
 
@@ -366,20 +366,20 @@ fn holds(rule: &Rule, said: &Said<'_>) -> bool {
 const GREP_SEARCHES: &str = "r R --recursive --dereference-recursive d --directories";
 
 /// Returns true if the operand `path` may be read, and searched if one of `options` is present.
-fn searched(said: &Said<'_>, options: &'static str, path: &str) -> bool {
+fn searched(said: &ParsedOptions<'_>, options: &'static str, path: &str) -> bool {
     if said.has(options) { may_be_searched(path) } else { may_be_read(path) }
 }
 
 /// Returns true if all operands except the pattern are known and `fits`. The pattern is the first, unless an option
 /// gives one.
-fn behind_pattern(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
+fn behind_pattern(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
     let given = said.values_of(&["e", "f", "--regexp", "--file"]).next().is_some();
     let mut files = said.operands.iter().skip(usize::from(!given));
     files.all(|word| word.is_some_and(&fits))
 }
 
 /// Returns true if every operand is known and `fits`.
-pub(super) fn all(said: &Said<'_>, fits: impl Fn(&str) -> bool) -> bool {
+pub(super) fn all(said: &ParsedOptions<'_>, fits: impl Fn(&str) -> bool) -> bool {
     said.operands.iter().all(|word| word.is_some_and(&fits))
 }
 

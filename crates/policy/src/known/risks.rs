@@ -1,7 +1,7 @@
 //! The table of commands that may do harm without confinement. In a sandbox they can change only the workspace. The row
 //! format is described in `danger`.
 
-use super::danger::Row;
+use super::danger::DangerRow;
 
 const OWNER: &str = "gives files to root, or takes them from their owner";
 const RIGHTS: &str = "changes the rights of what belongs to the system";
@@ -9,7 +9,7 @@ const OVER: &str = "overwrites a file or a device";
 const EMPTIES: &str = "empties a file";
 const PACKAGES: &str = "removes programs of the machine";
 
-pub(super) const RISKS: &[Row] = &[
+pub(super) const RISKS: &[DangerRow] = &[
     ("dd dcfldd dc3dd", "{to-file}", OVER),
     ("chown chgrp lchown install", "{to-root}", OWNER),
     ("chmod chown chgrp setfacl chattr lchown", "{system}", RIGHTS),

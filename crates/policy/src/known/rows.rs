@@ -1,6 +1,6 @@
 //! The table of commands that need review even when confined. The row format is described in `danger`.
 
-use super::danger::Row;
+use super::danger::DangerRow;
 use super::{LASTING, REMOVES};
 
 const DISK: &str = "changes disks or what is on them";
@@ -25,7 +25,7 @@ const MANAGER: &str = "changes the configuration of a package manager";
 const FILLS: &str = "writes without end, until the disk is full";
 const ELSEWHERE: &str = "runs a program from another machine";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[DangerRow] = &[
     ("rm rmdir unlink", "{system}", "removes what belongs to the system"),
     ("rm", "-r,-R,--recursive", REMOVES),
     ("rm", "-f,--force {unnamed}", REMOVES),

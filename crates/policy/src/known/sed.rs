@@ -3,13 +3,13 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::Word;
-use super::options::{Said, scan};
+use super::MaybeWord;
+use super::options::{ParsedOptions, scan};
 use super::ways::may_be_read;
 
 /// The worst effect of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Does {
+enum SedEffect {
     /// Transforms and prints its input.
     Print,
     /// Writes files, or has unknown effects.
@@ -35,23 +35,23 @@ const LABELS: &str = ":btT";
 const DELIMITERS: &str = "/|,#@:!%_~+;";
 
 /// Returns true if the scripts in `said` only print and the files are readable.
-pub(super) fn only_prints(said: &Said<'_>) -> bool {
+pub(super) fn only_prints(said: &ParsedOptions<'_>) -> bool {
     let (scripts, files) = split(said);
     !scripts.is_empty()
-        && scripts.iter().all(|script| does(script) == Does::Print)
+        && scripts.iter().all(|script| does(script) == SedEffect::Print)
         && files.iter().all(|file| file.is_some_and(may_be_read))
 }
 
 /// Returns true if a script among `words` runs programs.
-pub(super) fn runs_programs(words: &[Word<'_>]) -> bool {
+pub(super) fn runs_programs(words: &[MaybeWord<'_>]) -> bool {
     // An unknown word is taken for a file. It may be a script, but then its effect is unknown.
     let words: Vec<String> = words.iter().map(|word| in_full(word.unwrap_or("?"))).collect();
-    let words: Vec<Word<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
+    let words: Vec<MaybeWord<'_>> = words.iter().map(|word| Some(word.as_str())).collect();
     match scan(OPTIONS, &words) {
         Some(said) => split(&said).0.iter().any(|script| match does(script) {
-            Does::Run => true,
-            Does::More => may_run(script),
-            Does::Print => false,
+            SedEffect::Run => true,
+            SedEffect::More => may_run(script),
+            SedEffect::Print => false,
         }),
         // A word that is not understood may be or contain a script.
         None => {
@@ -98,7 +98,7 @@ fn may_run(script: &str) -> bool {
 }
 
 /// Returns the scripts and the files. An unknown script is omitted, so that the command does not count as print-only.
-fn split<'s, 'a>(said: &'s Said<'a>) -> (Vec<&'a str>, &'s [Word<'a>]) {
+fn split<'s, 'a>(said: &'s ParsedOptions<'a>) -> (Vec<&'a str>, &'s [MaybeWord<'a>]) {
     let mut scripts: Vec<&str> = said.values_of(&["e", "--expression"]).collect();
     if !scripts.is_empty() || said.values_of(&["f", "--file"]).next().is_some() {
         return (scripts, &said.operands);
@@ -112,9 +112,9 @@ fn split<'s, 'a>(said: &'s Said<'a>) -> (Vec<&'a str>, &'s [Word<'a>]) {
     }
 }
 
-fn does(script: &str) -> Does {
+fn does(script: &str) -> SedEffect {
     let mut script = script.chars().peekable();
-    let (mut worst, mut open) = (Does::Print, 0_usize);
+    let (mut worst, mut open) = (SedEffect::Print, 0_usize);
     // ends: each round takes a letter
     while let Some(next) = script.peek().copied() {
         if next.is_whitespace() || next == ';' {
@@ -122,40 +122,40 @@ fn does(script: &str) -> Does {
             continue;
         }
         if addresses(&mut script).is_none() {
-            return worst.max(Does::More);
+            return worst.max(SedEffect::More);
         }
-        let Some(command) = script.next() else { return Does::More.max(worst) };
+        let Some(command) = script.next() else { return SedEffect::More.max(worst) };
         match command {
             '{' => {
                 open += 1;
                 continue;
             }
             '}' if open > 0 => open -= 1,
-            'e' => return Does::Run,
+            'e' => return SedEffect::Run,
             's' | 'y' => worst = worst.max(substitution(&mut script, command == 's')),
             _ if PLAIN.contains(command) => {
                 skip(&mut script, |letter| letter == ' ' || letter.is_ascii_digit());
             }
             _ if TEXTS.contains(command) => {
-                worst = Does::More;
+                worst = SedEffect::More;
                 text(&mut script);
             }
             _ if LINES.contains(command) => {
-                worst = Does::More;
+                worst = SedEffect::More;
                 skip(&mut script, |letter| letter != '\n');
             }
             _ if LABELS.contains(command) => {
-                worst = Does::More;
+                worst = SedEffect::More;
                 skip(&mut script, |letter| letter != '\n' && letter != ';');
             }
-            _ => return Does::More.max(worst),
+            _ => return SedEffect::More.max(worst),
         }
         skip(&mut script, |letter| letter == ' ');
         if !matches!(script.peek(), None | Some(';' | '\n' | '}')) {
-            return Does::More.max(worst);
+            return SedEffect::More.max(worst);
         }
     }
-    if open == 0 { worst } else { Does::More.max(worst) }
+    if open == 0 { worst } else { SedEffect::More.max(worst) }
 }
 
 fn skip(script: &mut Peekable<Chars<'_>>, while_: impl Fn(char) -> bool) {
@@ -237,17 +237,17 @@ fn bracket(script: &mut Peekable<Chars<'_>>, end: char) -> Option<()> {
 }
 
 /// Reads the arguments of `s` or `y`.
-fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> Does {
-    let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else { return Does::More };
+fn substitution(script: &mut Peekable<Chars<'_>>, flags: bool) -> SedEffect {
+    let Some(end) = script.next().filter(|letter| DELIMITERS.contains(*letter)) else { return SedEffect::More };
     if regex(script, end).is_none() || replacement(script, end).is_none() {
-        return Does::More;
+        return SedEffect::More;
     }
-    let mut worst = Does::Print;
+    let mut worst = SedEffect::Print;
     while let Some(flag) = script.next_if(|letter| flags && letter.is_ascii_alphanumeric()) {
         worst = worst.max(match flag {
-            'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => Does::Print,
-            'e' => return Does::Run,
-            _ => Does::More,
+            'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => SedEffect::Print,
+            'e' => return SedEffect::Run,
+            _ => SedEffect::More,
         });
     }
     worst

@@ -2,10 +2,10 @@
 
 use super::danger::values;
 use super::options::scan;
-use super::{Word, lists};
+use super::{MaybeWord, lists};
 
 /// Evaluates the predicate `name` if it is one of these.
-pub(super) fn predicate(name: &str, program: &str, words: &[Word<'_>]) -> bool {
+pub(super) fn predicate(name: &str, program: &str, words: &[MaybeWord<'_>]) -> bool {
     let has_value =
         |names: &'static str, fits: fn(&str) -> bool| values(program, names, words).into_iter().any(fits);
     match name {
@@ -38,8 +38,8 @@ const CURL: &str = "
     --write-out= --upload-file= --output= --retry= --retry-delay= --retry-connrefused --http1.1 --http2 --url-query=";
 
 /// Returns true if every URL given to `curl` certainly is this machine.
-fn stays_here(words: &[Word<'_>]) -> bool {
-    let here = |word: &Word<'_>| word.is_some_and(is_here);
+fn stays_here(words: &[MaybeWord<'_>]) -> bool {
+    let here = |word: &MaybeWord<'_>| word.is_some_and(is_here);
     scan(CURL, words).is_some_and(|said| !said.operands.is_empty() && said.operands.iter().all(here))
 }
 

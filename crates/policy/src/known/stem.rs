@@ -1,6 +1,6 @@
 //! Finds the first words of a command that a saved rule may consist of.
 
-use super::{Known, known, last_part, lists, reading};
+use super::{CommandRisk, known, last_part, lists, reading};
 
 /// Programs that run text as a program, also with a version number after the name.
 const INTERPRETERS: &str = "
@@ -51,26 +51,26 @@ const ALONE: &str = "
     hlint ormolu fourmolu cmake-format taplo dprint typos codespell vale sqlfluff buf tflint ansible-lint helm-docs";
 
 /// Programs identified by a sub-command, with the accepted or the excluded sub-commands.
-const BY_SUB_COMMAND: &[(&str, Takes)] = &[
+const BY_SUB_COMMAND: &[(&str, SubcommandRule)] = &[
     (
         "git",
-        Takes::AnyBut("config submodule bisect rebase difftool mergetool filter-branch credential daemon"),
+        SubcommandRule::AnyBut("config submodule bisect rebase difftool mergetool filter-branch credential daemon"),
     ),
-    ("cargo", Takes::AnyBut("config install watch")),
-    ("npm pnpm yarn", Takes::AnyBut("run run-script exec x dlx explore config set create init")),
-    ("go", Takes::AnyBut("run tool generate env")),
-    ("bun deno", Takes::Only("test install add build check lint fmt")),
-    ("uv poetry pipenv pdm hatch bundle", Takes::AnyBut("run exec tool shell config x")),
-    ("rustup mix dotnet bazel", Takes::AnyBut("run exec script eval")),
+    ("cargo", SubcommandRule::AnyBut("config install watch")),
+    ("npm pnpm yarn", SubcommandRule::AnyBut("run run-script exec x dlx explore config set create init")),
+    ("go", SubcommandRule::AnyBut("run tool generate env")),
+    ("bun deno", SubcommandRule::Only("test install add build check lint fmt")),
+    ("uv poetry pipenv pdm hatch bundle", SubcommandRule::AnyBut("run exec tool shell config x")),
+    ("rustup mix dotnet bazel", SubcommandRule::AnyBut("run exec script eval")),
     (
         "pip pip3 gem composer mvn mvnw gradle gradlew brew apt apt-get terraform systemctl",
-        Takes::AnyBut("exec config"),
+        SubcommandRule::AnyBut("exec config"),
     ),
-    ("make gmake ninja just task rake tox nox invoke", Takes::AnyBut("")),
+    ("make gmake ninja just task rake tox nox invoke", SubcommandRule::AnyBut("")),
 ];
 
 /// The sub-commands that identify a command.
-enum Takes {
+enum SubcommandRule {
     AnyBut(&'static str),
     Only(&'static str),
 }
@@ -99,7 +99,7 @@ const RUNNERS_DEEP: usize = 2;
 /// assert_eq!(stem(&["python3", "x.py"]), None);
 /// ```
 pub fn stem(argv: &[&str]) -> Option<Vec<String>> {
-    if matches!(known(argv), Known::Dangerous(_) | Known::Risky(_)) {
+    if matches!(known(argv), CommandRisk::Dangerous(_) | CommandRisk::Risky(_)) {
         return None;
     }
     let taken = words_taken(argv, RUNNERS_DEEP)?;
@@ -132,8 +132,8 @@ fn words_taken(argv: &[&str], deep: usize) -> Option<usize> {
     }
     if let Some((_, takes)) = BY_SUB_COMMAND.iter().find(|(names, _)| has(names)) {
         let says = match takes {
-            Takes::AnyBut(list) => !lists(list, first?),
-            Takes::Only(list) => lists(list, first?),
+            SubcommandRule::AnyBut(list) => !lists(list, first?),
+            SubcommandRule::Only(list) => lists(list, first?),
         };
         return says.then_some(2);
     }

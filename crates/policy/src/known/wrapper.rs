@@ -1,7 +1,7 @@
 //! Finds the commands that a wrapper runs.
 
 use super::danger::{INSIDE, sub_command};
-use super::{Word, last_part, lists};
+use super::{MaybeWord, last_part, lists};
 
 /// Programs that run their remaining arguments, their options that take the next word, and the number of operands
 /// before the command.
@@ -54,7 +54,7 @@ const RUNNERS: &[(&str, &str)] = &[
 ];
 
 /// Returns the commands that `argv` runs, each with its program first, up to a limit.
-pub(super) fn inner<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+pub(super) fn inner<'a>(argv: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     match argv.split_first() {
         Some((Some(program), words)) => inner_of(last_part(program), words),
         _ => Vec::new(),
@@ -62,7 +62,7 @@ pub(super) fn inner<'a>(argv: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// Returns the commands in the arguments of the program `name`.
-pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+pub(super) fn inner_of<'a>(name: &str, words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     if lists("find fd fdfind", name) {
         return executed(words);
     }
@@ -109,7 +109,7 @@ pub(super) fn inner_of<'a>(name: &str, words: &[Word<'a>]) -> Vec<Vec<Word<'a>>>
 
 /// Splits the text of `env -S` at whitespace and quotes, and returns a command for each start position. Returns `None`
 /// without that option.
-fn split_string<'a>(words: &[Word<'a>]) -> Option<Vec<Vec<Word<'a>>>> {
+fn split_string<'a>(words: &[MaybeWord<'a>]) -> Option<Vec<Vec<MaybeWord<'a>>>> {
     let (at, attached) = words.iter().enumerate().find_map(|(at, word)| {
         let word = (*word)?;
         if let Some((name, text)) = word.split_once('=').filter(|(name, _)| name.starts_with("--s")) {
@@ -126,19 +126,19 @@ fn split_string<'a>(words: &[Word<'a>]) -> Option<Vec<Vec<Word<'a>>>> {
     };
     let parts =
         text.split_whitespace().flat_map(|part| part.split("\\_")).map(|part| part.trim_matches(['"', '\'']));
-    let split: Vec<Word<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
+    let split: Vec<MaybeWord<'a>> = parts.map(Some).chain(rest.iter().copied()).collect();
     let mut found: Vec<_> = (0..split.len().min(INSIDE / 2)).map(|at| split[at..].to_vec()).collect();
     // The text may begin with variables and more options.
     found.push(std::iter::once(Some("env")).chain(split).collect());
     Some(found)
 }
 
-fn non_empty<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+fn non_empty<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     if words.is_empty() { Vec::new() } else { vec![words.to_vec()] }
 }
 
 /// Returns the words after the options of the program `name`; `with_value` lists the options that take the next word.
-fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &'static str, name: &str) -> &'w [Word<'a>] {
+fn behind_options<'w, 'a>(words: &'w [MaybeWord<'a>], with_value: &'static str, name: &str) -> &'w [MaybeWord<'a>] {
     let mut at = 0;
     // ends: each round passes a word
     while let Some(Some(word)) = words.get(at) {
@@ -153,9 +153,9 @@ fn behind_options<'w, 'a>(words: &'w [Word<'a>], with_value: &'static str, name:
 }
 
 /// Returns a command for each word that may be a program, and the commands in texts.
-fn anywhere<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+fn anywhere<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let is_program =
-        |word: Word<'_>| word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'));
+        |word: MaybeWord<'_>| word.is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '/'));
     let begins = (0..words.len()).filter(|at| is_program(words[*at]));
     let mut found: Vec<_> = begins.take(INSIDE / 2).map(|at| words[at..].to_vec()).collect();
     found.extend(texts(words));
@@ -163,7 +163,7 @@ fn anywhere<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// Returns, for words with several parts, a command for each start position after a split at whitespace.
-fn texts<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+fn texts<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let several =
         words.iter().copied().flatten().map(|text| text.split_whitespace().map(Some).collect::<Vec<_>>());
     let begins = several
@@ -173,9 +173,9 @@ fn texts<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// Returns the commands after `-exec` and similar options.
-fn executed<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
+fn executed<'a>(words: &[MaybeWord<'a>]) -> Vec<Vec<MaybeWord<'a>>> {
     let starts = "-exec -execdir -ok -okdir -x -X --exec --exec-batch";
-    let ends = |word: &Word<'_>| matches!(word, Some(";"));
+    let ends = |word: &MaybeWord<'_>| matches!(word, Some(";"));
     let command = |at: usize| {
         let (name, first) = match words[at]?.split_once('=') {
             Some((name, first)) => (name, Some(Some(first))),
@@ -188,7 +188,7 @@ fn executed<'a>(words: &[Word<'a>]) -> Vec<Vec<Word<'a>>> {
 }
 
 /// Returns the variables that `env` sets.
-pub(super) fn set<'w, 'a>(argv: &'w [Word<'a>]) -> impl Iterator<Item = &'a str> + 'w {
+pub(super) fn set<'w, 'a>(argv: &'w [MaybeWord<'a>]) -> impl Iterator<Item = &'a str> + 'w {
     let is_env = matches!(argv.first(), Some(Some(program)) if last_part(program) == "env");
     let words = argv
         .iter()

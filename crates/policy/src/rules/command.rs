@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use super::{MAX_WORDS, On, Rule, Rules};
-use crate::shell::Word;
+use super::{MAX_WORDS, RuleSubject, PolicyRule, RuleSet};
+use crate::shell::ScriptWord;
 
 /// A rule that a command matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Matched<'a> {
+pub struct MatchedRule<'a> {
     /// The rule.
-    pub rule: &'a Rule,
+    pub rule: &'a PolicyRule,
     /// The rule names a program, and the command gives a path to a program of that name. A caller that relies on the
     /// rule must check the location of the program.
     pub by_name: bool,
@@ -17,104 +17,104 @@ pub struct Matched<'a> {
 
 /// The rules for a command, in the order they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Matches<'a> {
+pub struct MatchedRules<'a> {
     /// Rules that match for any value of the unknown words.
-    pub certain: Vec<Matched<'a>>,
+    pub certain: Vec<MatchedRule<'a>>,
     /// Rules that match only for some values of the unknown words.
-    pub possible: Vec<Matched<'a>>,
+    pub possible: Vec<MatchedRule<'a>>,
 }
 
 /// Returns the strictest of `matched`; among equals the one with the longest pattern, whose reason is the most
 /// specific.
-pub fn strictest<'a>(matched: &[Matched<'a>]) -> Option<Matched<'a>> {
+pub fn strictest<'a>(matched: &[MatchedRule<'a>]) -> Option<MatchedRule<'a>> {
     // `min_by_key` keeps the first of equals; `max_by_key` would keep the last.
     matched.iter().min_by_key(|matched| Reverse((matched.rule.decision, length(matched.rule)))).copied()
 }
 
-fn length(rule: &Rule) -> usize {
+fn length(rule: &PolicyRule) -> usize {
     match &rule.on {
-        On::Command { pattern, exact } => pattern.len() + usize::from(*exact),
-        On::Path { .. } | On::Tool { .. } | On::Host { .. } => 0,
+        RuleSubject::Command { pattern, exact } => pattern.len() + usize::from(*exact),
+        RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => 0,
     }
 }
 
 /// The degree to which a command matches a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum PatternFit {
     Certain,
     Possible,
     Not,
 }
 
-pub(super) fn matches<'a>(rules: &'a Rules, words: &[Word], more: bool) -> Matches<'a> {
-    let mut found = Matches::default();
+pub(super) fn matches<'a>(rules: &'a RuleSet, words: &[ScriptWord], more: bool) -> MatchedRules<'a> {
+    let mut found = MatchedRules::default();
     for at in candidates(rules, words, more) {
         let rule = &rules.rules[at];
-        let On::Command { pattern, exact } = &rule.on else { continue };
-        let matched = Matched { rule, by_name: by_name(pattern, words) };
+        let RuleSubject::Command { pattern, exact } = &rule.on else { continue };
+        let matched = MatchedRule { rule, by_name: by_name(pattern, words) };
         match fit(pattern, *exact, words, more) {
-            Fit::Certain => found.certain.push(matched),
-            Fit::Possible => found.possible.push(matched),
-            Fit::Not => {}
+            PatternFit::Certain => found.certain.push(matched),
+            PatternFit::Possible => found.possible.push(matched),
+            PatternFit::Not => {}
         }
     }
     found
 }
 
 /// Returns the rules whose first word may be the command's, in order.
-fn candidates(rules: &Rules, words: &[Word], more: bool) -> Vec<usize> {
+fn candidates(rules: &RuleSet, words: &[ScriptWord], more: bool) -> Vec<usize> {
     let listed = |first: &str| rules.by_first.get(first).map(Vec::as_slice).unwrap_or_default();
     match words.first() {
-        Some(Word::Literal(program)) if program.contains('/') => {
+        Some(ScriptWord::Literal(program)) if program.contains('/') => {
             let mut both = [listed(program), listed(last_part(program))].concat();
             both.sort_unstable();
             both.dedup();
             both
         }
-        Some(Word::Literal(program)) => {
+        Some(ScriptWord::Literal(program)) => {
             let mut one = listed(program).to_vec();
             // A word may occur twice among the alternatives.
             one.dedup();
             one
         }
-        Some(Word::Unknown(_)) => (0..rules.rules.len()).collect(),
+        Some(ScriptWord::Unknown(_)) => (0..rules.rules.len()).collect(),
         None if more => (0..rules.rules.len()).collect(),
         None => Vec::new(),
     }
 }
 
-fn by_name(pattern: &[Vec<String>], words: &[Word]) -> bool {
+fn by_name(pattern: &[Vec<String>], words: &[ScriptWord]) -> bool {
     match (pattern.first(), words.first()) {
-        (Some(names), Some(Word::Literal(program))) => program.contains('/') && !names.contains(program),
+        (Some(names), Some(ScriptWord::Literal(program))) => program.contains('/') && !names.contains(program),
         (Some(_) | None, Some(_) | None) => false,
     }
 }
 
 /// Matches the command `words`, which `more` words may follow, against `pattern`.
-pub(super) fn fit(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bool) -> Fit {
+pub(super) fn fit(pattern: &[Vec<String>], exact: bool, words: &[ScriptWord], more: bool) -> PatternFit {
     for (at, names) in pattern.iter().enumerate() {
         match words.get(at) {
-            Some(Word::Literal(word)) if is_one_of(names, word, at) => {}
-            Some(Word::Literal(_)) => return Fit::Not,
+            Some(ScriptWord::Literal(word)) if is_one_of(names, word, at) => {}
+            Some(ScriptWord::Literal(_)) => return PatternFit::Not,
             // The unknown word may stand for all remaining words of the pattern.
-            Some(Word::Unknown(_)) if !exact => return Fit::Possible,
-            Some(Word::Unknown(_)) => return fit_exactly(pattern, at, &words[at..], more),
-            None => return if more { Fit::Possible } else { Fit::Not },
+            Some(ScriptWord::Unknown(_)) if !exact => return PatternFit::Possible,
+            Some(ScriptWord::Unknown(_)) => return fit_exactly(pattern, at, &words[at..], more),
+            None => return if more { PatternFit::Possible } else { PatternFit::Not },
         }
     }
     match words.get(pattern.len()..) {
-        Some([]) if exact && more => Fit::Possible,
+        Some([]) if exact && more => PatternFit::Possible,
         Some(rest) if exact && !rest.is_empty() => fit_exactly(pattern, pattern.len(), rest, more),
-        Some(_) | None => Fit::Certain,
+        Some(_) | None => PatternFit::Certain,
     }
 }
 
 /// Decides whether `words`, some of them unknown, may be exactly `pattern` from position `at` on.
-fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -> Fit {
+fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[ScriptWord], more: bool) -> PatternFit {
     const _: () = assert!(MAX_WORDS < 128, "a bit for each position, and one for the end");
     // No parsed rule is this long; a rule built in code gets the conservative answer.
     if pattern.len() > MAX_WORDS {
-        return Fit::Possible;
+        return PatternFit::Possible;
     }
     // Bit n is set if the words so far can match the first n positions.
     let mut reached: u128 = 1 << at;
@@ -123,11 +123,11 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -
         reached = match word {
             // The word becomes none, one or more words: every position from the first one on. Bits beyond the end are
             // cleared.
-            Word::Unknown(_) => {
+            ScriptWord::Unknown(_) => {
                 let first = reached & reached.wrapping_neg();
                 first.wrapping_neg() & (end | (end - 1))
             }
-            Word::Literal(word) => pattern
+            ScriptWord::Literal(word) => pattern
                 .iter()
                 .enumerate()
                 .filter(|(at, names)| reached & (1 << at) != 0 && is_one_of(names, word, *at))
@@ -136,10 +136,10 @@ fn fit_exactly(pattern: &[Vec<String>], at: usize, words: &[Word], more: bool) -
         // A known word advances by one position, so this is reached after at most as many known words as the pattern
         // has.
         if reached == 0 {
-            return Fit::Not;
+            return PatternFit::Not;
         }
     }
-    if more || reached & end != 0 { Fit::Possible } else { Fit::Not }
+    if more || reached & end != 0 { PatternFit::Possible } else { PatternFit::Not }
 }
 
 /// Returns true if `word` is one of `names`. For a program path the last component counts too.

@@ -1,14 +1,14 @@
 //! Runs the examples in a rule file, which verify that a rule means what its author intends.
 
 use super::fault::RuleFault;
-use super::field::{Fields, Value};
-use super::{On, Rule, command, tool};
-use crate::shell::{self, Word};
-use crate::{Host, HostFault};
+use super::field::{RuleFields, SpannedValue};
+use super::{RuleSubject, PolicyRule, command, tool};
+use crate::shell::{self, ScriptWord};
+use crate::{HostPattern, HostPatternFault};
 
 /// The result of one example.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct ExampleResult {
     /// The line of the rule.
     pub rule: usize,
     /// The line of the example, from 1.
@@ -24,7 +24,7 @@ pub struct Tried {
 }
 
 /// Runs the examples of `rule`. A malformed example is a fault.
-pub(super) fn try_all(fields: &Fields<'_>, rule: &Rule, tried: &mut Vec<Tried>) -> Result<(), RuleFault> {
+pub(super) fn try_all(fields: &RuleFields<'_>, rule: &PolicyRule, tried: &mut Vec<ExampleResult>) -> Result<(), RuleFault> {
     for (list, expected) in [("match", true), ("not_match", false)] {
         let Some(value) = fields.get(list) else { continue };
         let not = || {
@@ -44,45 +44,45 @@ pub(super) fn try_all(fields: &Fields<'_>, rule: &Rule, tried: &mut Vec<Tried>) 
                 }
             };
             let (line, column) = fields.source.lines.place(example.span().start);
-            tried.push(Tried { rule: rule.line, line, column, list, text, fault });
+            tried.push(ExampleResult { rule: rule.line, line, column, list, text, fault });
         }
     }
     Ok(())
 }
 
 /// The text of an example, and its match result or the reason why there is none.
-type Judged = (String, Result<bool, String>);
+type ExampleMatch = (String, Result<bool, String>);
 
-fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> Result<Judged, RuleFault> {
-    let not = |value: &Value<'_>| {
+fn judge(fields: &RuleFields<'_>, rule: &PolicyRule, list: &str, example: &SpannedValue<'_>) -> Result<ExampleMatch, RuleFault> {
+    let not = |value: &SpannedValue<'_>| {
         let why = match rule.on {
-            On::Command { .. } => format!("an example in `{list}` is a text or a list of words"),
-            On::Path { .. } | On::Tool { .. } | On::Host { .. } => {
+            RuleSubject::Command { .. } => format!("an example in `{list}` is a text or a list of words"),
+            RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => {
                 format!("an example in `{list}` is a text")
             }
         };
         fields.fault(&value.span(), why)
     };
-    if let (Some(words), On::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.on) {
-        let word = |value: &Value<'_>| value.get_ref().as_str().map(str::to_owned).ok_or_else(|| not(value));
+    if let (Some(words), RuleSubject::Command { pattern, exact }) = (example.get_ref().as_array(), &rule.on) {
+        let word = |value: &SpannedValue<'_>| value.get_ref().as_str().map(str::to_owned).ok_or_else(|| not(value));
         let words = words.iter().map(word).collect::<Result<Vec<String>, _>>()?;
         let text = words.join(" ");
-        let words: Vec<Word> = words.into_iter().map(Word::Literal).collect();
-        return Ok((text, Ok(command::fit(pattern, *exact, &words, false) == command::Fit::Certain)));
+        let words: Vec<ScriptWord> = words.into_iter().map(ScriptWord::Literal).collect();
+        return Ok((text, Ok(command::fit(pattern, *exact, &words, false) == command::PatternFit::Certain)));
     }
     let text = example.get_ref().as_str().ok_or_else(|| not(example))?;
     let matches = match &rule.on {
-        On::Command { pattern, exact } => {
-            simple(text).map(|words| command::fit(pattern, *exact, &words, false) == command::Fit::Certain)
+        RuleSubject::Command { pattern, exact } => {
+            simple(text).map(|words| command::fit(pattern, *exact, &words, false) == command::PatternFit::Certain)
         }
-        On::Path { paths, .. } => {
+        RuleSubject::Path { paths, .. } => {
             let from_base =
                 fields.source.base().filter(|_| !text.starts_with("~/")).map(|base| base.join(text));
             let path = from_base.map_or_else(|| text.to_owned(), |path| path.to_string_lossy().into_owned());
             Ok(paths.iter().any(|one| one.holds(&path)))
         }
-        On::Tool { names } => Ok(names.iter().any(|pattern| tool::fits(pattern, text))),
-        On::Host { hosts } => {
+        RuleSubject::Tool { names } => Ok(names.iter().any(|pattern| tool::fits(pattern, text))),
+        RuleSubject::Host { hosts } => {
             asked(text).map(|(name, port)| hosts.iter().any(|host| host.covers(name, port)))
         }
     };
@@ -90,11 +90,11 @@ fn judge(fields: &Fields<'_>, rule: &Rule, list: &str, example: &Value<'_>) -> R
 }
 
 /// Returns the words of `text` if it is a single simple command.
-pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
+pub(super) fn simple(text: &str) -> Result<Vec<ScriptWord>, String> {
     if let Some(words) = plain(text) {
         return Ok(words);
     }
-    let shell::Analysis { commands, undecided, defined, assigned, .. } = shell::analyse(text);
+    let shell::ScriptAnalysis { commands, undecided, defined, assigned, .. } = shell::analyse(text);
     if let Some(undecided) = undecided.first() {
         return Err(format!("{}; write a list of words instead", undecided.why));
     }
@@ -107,7 +107,7 @@ pub(super) fn simple(text: &str) -> Result<Vec<Word>, String> {
                 && assigned.is_empty()
                 && one.variables.is_empty()
                 && one.redirects.is_empty()
-                && one.words.iter().all(|word| matches!(word, Word::Literal(_))) =>
+                && one.words.iter().all(|word| matches!(word, ScriptWord::Literal(_))) =>
         {
             Ok(one.words)
         }
@@ -123,15 +123,15 @@ const RESERVED: &[&str] = &[
 
 /// Splits a text without shell syntax into words. Most examples are of this kind, and for a thousand rules this takes a
 /// tenth of the time.
-fn plain(text: &str) -> Option<Vec<Word>> {
+fn plain(text: &str) -> Option<Vec<ScriptWord>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:@%+,".contains(&byte);
     if !text.bytes().all(is_plain) {
         return None;
     }
-    let words: Vec<Word> =
-        text.split(' ').filter(|word| !word.is_empty()).map(|word| Word::Literal(word.to_owned())).collect();
+    let words: Vec<ScriptWord> =
+        text.split(' ').filter(|word| !word.is_empty()).map(|word| ScriptWord::Literal(word.to_owned())).collect();
     match words.first() {
-        Some(Word::Literal(first)) if !RESERVED.contains(&first.as_str()) => Some(words),
+        Some(ScriptWord::Literal(first)) if !RESERVED.contains(&first.as_str()) => Some(words),
         Some(_) | None => None,
     }
 }
@@ -139,8 +139,8 @@ fn plain(text: &str) -> Option<Vec<Word>> {
 /// Returns the host and the port, by default the HTTPS port.
 fn asked(text: &str) -> Result<(&str, u16), String> {
     const HTTPS: u16 = 443;
-    let fault = |fault: HostFault| fault.to_string();
-    text.parse::<Host>().map_err(fault)?;
+    let fault = |fault: HostPatternFault| fault.to_string();
+    text.parse::<HostPattern>().map_err(fault)?;
     let split = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
     let (name, port) = split.unwrap_or((text, ""));
     Ok((name, port.parse().unwrap_or(HTTPS)))

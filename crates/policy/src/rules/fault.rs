@@ -31,12 +31,12 @@ fn shown(place: Option<(usize, usize)>) -> String {
 }
 
 /// The start positions of the lines of a text.
-pub(super) struct Lines<'a> {
+pub(super) struct LineStarts<'a> {
     text: &'a str,
     begins: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineStarts<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { text, begins: std::iter::once(0).chain(after).collect() }

@@ -7,23 +7,23 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{Lines, RuleFault};
-use super::{Decision, Layer};
+use super::fault::{LineStarts, RuleFault};
+use super::{RuleDecision, RuleLayer};
 
 /// Minimum similarity, from 0 to 1, for proposing another name.
 const ALIKE: f64 = 0.75;
 
 /// A value with its position.
-pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type SpannedValue<'a> = Spanned<DeValue<'a>>;
 
 /// The file being parsed.
-pub(super) struct Source<'a> {
+pub(super) struct RuleSource<'a> {
     pub(super) file: Arc<Path>,
-    pub(super) layer: Layer,
-    pub(super) lines: Lines<'a>,
+    pub(super) layer: RuleLayer,
+    pub(super) lines: LineStarts<'a>,
 }
 
-impl Source<'_> {
+impl RuleSource<'_> {
     /// Creates a fault at a position in the file.
     pub(super) fn fault(&self, span: &Range<usize>, why: impl Into<String>) -> RuleFault {
         RuleFault::at(&self.file, self.lines.place(span.start), why.into())
@@ -32,8 +32,8 @@ impl Source<'_> {
     /// Returns the base directory of relative paths; only a project file has one.
     pub(super) fn base(&self) -> Option<&Path> {
         match self.layer {
-            Layer::System | Layer::User => None,
-            Layer::Project => {
+            RuleLayer::System | RuleLayer::User => None,
+            RuleLayer::Project => {
                 let directory = self.file.parent()?;
                 if directory.ends_with(".toolgate") { directory.parent() } else { Some(directory) }
             }
@@ -42,15 +42,15 @@ impl Source<'_> {
 }
 
 /// The source of one rule.
-pub(super) struct Fields<'a> {
-    pub(super) source: &'a Source<'a>,
+pub(super) struct RuleFields<'a> {
+    pub(super) source: &'a RuleSource<'a>,
     pub(super) table: &'a DeTable<'a>,
     /// The position of the rule.
     pub(super) span: Range<usize>,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn get(&self, key: &str) -> Option<&'a Value<'a>> {
+impl<'a> RuleFields<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<&'a SpannedValue<'a>> {
         self.table.get(key)
     }
 
@@ -82,10 +82,10 @@ impl<'a> Fields<'a> {
     /// Reads a text or a nonempty list of texts, with their positions.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<(&'a str, Range<usize>)>, RuleFault> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let not = |value: &Value<'_>| {
+        let not = |value: &SpannedValue<'_>| {
             self.fault(&value.span(), format!("`{key}` must be a text or a list of texts"))
         };
-        let one = |value: &'a Value<'a>| {
+        let one = |value: &'a SpannedValue<'a>| {
             let text = value.get_ref().as_str().ok_or_else(|| not(value))?;
             Ok((text, value.span()))
         };
@@ -99,15 +99,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn decision(&self) -> Result<Decision, RuleFault> {
+    pub(super) fn decision(&self) -> Result<RuleDecision, RuleFault> {
         const CHOICES: &str = "write \"allow\", \"ask\" or \"forbid\"";
         let Some(text) = self.text("decision")? else {
             return Err(self.fault(&self.span, format!("the rule has no `decision`: {CHOICES}")));
         };
         match text {
-            "allow" => Ok(Decision::Allow),
-            "ask" => Ok(Decision::Ask),
-            "forbid" => Ok(Decision::Forbid),
+            "allow" => Ok(RuleDecision::Allow),
+            "ask" => Ok(RuleDecision::Ask),
+            "forbid" => Ok(RuleDecision::Forbid),
             _ => {
                 let meant = match text.to_ascii_lowercase().as_str() {
                     "allow" | "approve" | "permit" | "yes" => "; did you mean \"allow\"?",

@@ -37,16 +37,16 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use command::{Matched, Matches, strictest};
-pub use example::Tried;
+pub use command::{MatchedRule, MatchedRules, strictest};
+pub use example::ExampleResult;
 pub use fault::RuleFault;
-pub use path::Where;
+pub use path::RulePath;
 pub use tool::{check as check_tool, concerns as concerns_tool, fits as fits_tool};
-pub use warning::Warning;
-pub use write::{Added, NewRule, add};
+pub use warning::RuleWarning;
+pub use write::{RuleAddition, NewRule, add};
 
-use crate::Host;
-use crate::shell::Word;
+use crate::HostPattern;
+use crate::shell::ScriptWord;
 
 /// Maximum size of a rule file in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -55,7 +55,7 @@ pub const MAX_WORDS: usize = 100;
 
 /// The decision of a rule. The stricter decision is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decision {
+pub enum RuleDecision {
     /// The action is performed without a question; a command runs confined unless its rule says otherwise.
     Allow,
     /// A person is asked.
@@ -64,7 +64,7 @@ pub enum Decision {
     Forbid,
 }
 
-impl Decision {
+impl RuleDecision {
     /// Returns the name used in rule files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl Decision {
 
 /// The origin of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum RuleLayer {
     /// The machine's rules, for all its users.
     System,
     /// The user's own rules.
@@ -86,7 +86,7 @@ pub enum Layer {
     Project,
 }
 
-impl Layer {
+impl RuleLayer {
     /// Returns the name of the layer.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,14 +99,14 @@ impl Layer {
 
 /// The kind of access that a path rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum PathAccess {
     /// Reading and listing.
     Read,
     /// Writing.
     Write,
 }
 
-impl Access {
+impl PathAccess {
     /// Returns the name used in rule files.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Access {
 
 /// The subject of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum On {
+pub enum RuleSubject {
     /// Commands that begin with these words.
     Command {
         /// The alternatives at each position.
@@ -129,9 +129,9 @@ pub enum On {
     /// These paths, and everything below them.
     Path {
         /// One or more paths.
-        paths: Vec<Where>,
+        paths: Vec<RulePath>,
         /// The kind of access.
-        access: Access,
+        access: PathAccess,
     },
     /// Tools with these names; `*` matches any characters.
     Tool {
@@ -141,41 +141,41 @@ pub enum On {
     /// These hosts.
     Host {
         /// One or more hosts.
-        hosts: Vec<Host>,
+        hosts: Vec<HostPattern>,
     },
 }
 
 /// One rule and its position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     /// The origin of the rule.
-    pub layer: Layer,
+    pub layer: RuleLayer,
     /// The file of the rule.
     pub file: Arc<Path>,
     /// The line in the file, from 1.
     pub line: usize,
     /// The subject of the rule.
-    pub on: On,
+    pub on: RuleSubject,
     /// The decision of the rule.
-    pub decision: Decision,
+    pub decision: RuleDecision,
     /// The reason, shown in denials and questions.
     pub reason: Option<String>,
-    /// Allowed commands run without confinement. Only with [`Decision::Allow`] and [`On::Command`].
+    /// Allowed commands run without confinement. Only with [`RuleDecision::Allow`] and [`RuleSubject::Command`].
     pub unsandboxed: bool,
 }
 
 /// All rules in force.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
-    rules: Vec<Rule>,
+pub struct RuleSet {
+    rules: Vec<PolicyRule>,
     /// Command rules by the possible first words.
     by_first: HashMap<String, Vec<usize>>,
 }
 
-impl Rules {
+impl RuleSet {
     /// Parses the rules in `text`. `file` is used in faults, and defines the base of a project's relative paths: the
     /// directory of the file, or its parent if the directory is called `.toolgate`.
-    pub fn parse(text: &str, file: &Path, layer: Layer) -> Result<Self, RuleFault> {
+    pub fn parse(text: &str, file: &Path, layer: RuleLayer) -> Result<Self, RuleFault> {
         let read = parse::read(text, file, layer)?;
         match read.tried.iter().find_map(|tried| Some((tried, tried.fault.as_ref()?))) {
             Some((tried, why)) => Err(RuleFault::at(file, (tried.line, tried.column), why.clone())),
@@ -184,7 +184,7 @@ impl Rules {
     }
 
     /// Runs every `match` and `not_match` example of `text` against its own rule.
-    pub fn examples(text: &str, file: &Path, layer: Layer) -> Result<Vec<Tried>, RuleFault> {
+    pub fn examples(text: &str, file: &Path, layer: RuleLayer) -> Result<Vec<ExampleResult>, RuleFault> {
         Ok(parse::read(text, file, layer)?.tried)
     }
 
@@ -205,13 +205,13 @@ impl Rules {
     /// Returns these rules, with the ask- and forbid-rules for paths below `from` also applied below `to`.
     #[must_use]
     pub fn mirrored(mut self, from: &Path, to: &Path) -> Self {
-        let there = |place: &Where| match place {
-            Where::At(path) => path.strip_prefix(from).ok().map(|below| Where::At(to.join(below))),
-            Where::Home(_) | Where::Glob(_) => None,
+        let there = |place: &RulePath| match place {
+            RulePath::At(path) => path.strip_prefix(from).ok().map(|below| RulePath::At(to.join(below))),
+            RulePath::Home(_) | RulePath::Glob(_) => None,
         };
-        for rule in self.rules.iter_mut().filter(|rule| rule.decision != Decision::Allow) {
-            if let On::Path { paths, .. } = &mut rule.on {
-                let more: Vec<Where> = paths.iter().filter_map(there).collect();
+        for rule in self.rules.iter_mut().filter(|rule| rule.decision != RuleDecision::Allow) {
+            if let RuleSubject::Path { paths, .. } = &mut rule.on {
+                let more: Vec<RulePath> = paths.iter().filter_map(there).collect();
                 paths.extend(more);
             }
         }
@@ -219,7 +219,7 @@ impl Rules {
     }
 
     /// Iterates over the rules in the order they were read.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &PolicyRule> {
         self.rules.iter()
     }
 
@@ -235,24 +235,24 @@ impl Rules {
 
     /// Returns the ask- and forbid-rules that may be about the command `words` although they do not match it literally:
     /// options stand between its words, or its program is given by another path.
-    pub(crate) fn likely(&self, words: &[Word]) -> Vec<&Rule> {
+    pub(crate) fn likely(&self, words: &[ScriptWord]) -> Vec<&PolicyRule> {
         likely::likely(self, words)
     }
 
     /// Returns the rules for a command with these words, which `more` unknown words may follow.
-    pub fn command(&self, words: &[Word], more: bool) -> Matches<'_> {
+    pub fn command(&self, words: &[ScriptWord], more: bool) -> MatchedRules<'_> {
         command::matches(self, words, more)
     }
 
     /// Returns the rules for the tool `name`. Allow-rules match only the tool's own name. Ask- and forbid-rules match
     /// every name of the tool. Such a rule for one shell tool matches all shell tools, since a model can call any of
     /// them.
-    pub fn tool(&self, name: &str) -> Vec<&Rule> {
-        let about = |rule: &&Rule| {
-            let On::Tool { names } = &rule.on else { return false };
+    pub fn tool(&self, name: &str) -> Vec<&PolicyRule> {
+        let about = |rule: &&PolicyRule| {
+            let RuleSubject::Tool { names } = &rule.on else { return false };
             names.iter().any(|pattern| match rule.decision {
-                Decision::Allow => tool::fits(pattern, name),
-                Decision::Ask | Decision::Forbid => tool::concerns(pattern, name),
+                RuleDecision::Allow => tool::fits(pattern, name),
+                RuleDecision::Ask | RuleDecision::Forbid => tool::concerns(pattern, name),
             })
         };
         self.rules.iter().filter(about).collect()
@@ -261,8 +261,8 @@ impl Rules {
     /// Applies every ask- and forbid-rule about the tool `name` to the tool `other` too, which acts on its behalf.
     pub fn extend_to_tool(&mut self, name: &str, other: &str) {
         for rule in &mut self.rules {
-            let is_narrowing = matches!(rule.decision, Decision::Ask | Decision::Forbid);
-            if let On::Tool { names } = &mut rule.on
+            let is_narrowing = matches!(rule.decision, RuleDecision::Ask | RuleDecision::Forbid);
+            if let RuleSubject::Tool { names } = &mut rule.on
                 && is_narrowing
                 && names.iter().any(|pattern| tool::concerns(pattern, name))
             {
@@ -272,30 +272,30 @@ impl Rules {
     }
 
     /// Returns the rules for connecting to `name`, a name or an address, on `port`.
-    pub fn host(&self, name: &str, port: u16) -> Vec<&Rule> {
-        self.about(|on| matches!(on, On::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
+    pub fn host(&self, name: &str, port: u16) -> Vec<&PolicyRule> {
+        self.about(|on| matches!(on, RuleSubject::Host { hosts } if hosts.iter().any(|host| host.covers(name, port))))
     }
 
     /// Returns the rules for paths.
-    pub fn paths(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter().filter(|rule| matches!(rule.on, On::Path { .. }))
+    pub fn paths(&self) -> impl Iterator<Item = &PolicyRule> {
+        self.rules.iter().filter(|rule| matches!(rule.on, RuleSubject::Path { .. }))
     }
 
     /// Returns warnings about rules that allow more than they seem to.
-    pub fn warnings(&self) -> Vec<Warning<'_>> {
+    pub fn warnings(&self) -> Vec<RuleWarning<'_>> {
         warning::warnings(self)
     }
 
-    fn about(&self, is: impl Fn(&On) -> bool) -> Vec<&Rule> {
+    fn about(&self, is: impl Fn(&RuleSubject) -> bool) -> Vec<&PolicyRule> {
         self.rules.iter().filter(|rule| is(&rule.on)).collect()
     }
 }
 
-impl Extend<Rule> for Rules {
-    fn extend<I: IntoIterator<Item = Rule>>(&mut self, rules: I) {
+impl Extend<PolicyRule> for RuleSet {
+    fn extend<I: IntoIterator<Item = PolicyRule>>(&mut self, rules: I) {
         for rule in rules {
             let at = self.rules.len();
-            if let On::Command { pattern, .. } = &rule.on {
+            if let RuleSubject::Command { pattern, .. } = &rule.on {
                 for first in pattern.first().into_iter().flatten() {
                     self.by_first.entry(first.clone()).or_default().push(at);
                 }
@@ -305,8 +305,8 @@ impl Extend<Rule> for Rules {
     }
 }
 
-impl FromIterator<Rule> for Rules {
-    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+impl FromIterator<PolicyRule> for RuleSet {
+    fn from_iter<I: IntoIterator<Item = PolicyRule>>(rules: I) -> Self {
         let mut all = Self::default();
         all.extend(rules);
         all

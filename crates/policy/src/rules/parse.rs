@@ -6,10 +6,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::example::{self, Tried};
-use super::fault::{Lines, RuleFault};
-use super::field::{Fields, Source, nearest};
-use super::{Access, Decision, Layer, MAX_BYTES, On, Rule, subject};
+use super::example::{self, ExampleResult};
+use super::fault::{LineStarts, RuleFault};
+use super::field::{RuleFields, RuleSource, nearest};
+use super::{PathAccess, RuleDecision, RuleLayer, MAX_BYTES, RuleSubject, PolicyRule, subject};
 
 const KEYS: &[&str] = &[
     "pattern",
@@ -30,22 +30,22 @@ const SUBJECTS: &[&str] = &["pattern", "path", "tool", "host"];
 const MAX_REASON: usize = 500;
 
 /// A parsed file; some of its examples may have failed.
-pub(super) struct Read {
-    pub(super) rules: Vec<Rule>,
-    pub(super) tried: Vec<Tried>,
+pub(super) struct ParsedRules {
+    pub(super) rules: Vec<PolicyRule>,
+    pub(super) tried: Vec<ExampleResult>,
 }
 
-pub(super) fn read(text: &str, file: &Path, layer: Layer) -> Result<Read, RuleFault> {
+pub(super) fn read(text: &str, file: &Path, layer: RuleLayer) -> Result<ParsedRules, RuleFault> {
     if text.len() > MAX_BYTES {
         return Err(RuleFault::whole(file, format!("longer than {MAX_BYTES} bytes")));
     }
-    let source = Source { file: Arc::from(file), layer, lines: Lines::of(text) };
+    let source = RuleSource { file: Arc::from(file), layer, lines: LineStarts::of(text) };
     let document = DeTable::parse(text).map_err(|error| {
         // The parser puts the expected token on a second line.
         let why = error.message().lines().collect::<Vec<_>>().join(", ");
         source.fault(&error.span().unwrap_or(0..0), why)
     })?;
-    let mut read = Read { rules: Vec::new(), tried: Vec::new() };
+    let mut read = ParsedRules { rules: Vec::new(), tried: Vec::new() };
     for (key, value) in document.get_ref() {
         if key.get_ref() != "rule" {
             let why =
@@ -61,18 +61,18 @@ pub(super) fn read(text: &str, file: &Path, layer: Layer) -> Result<Read, RuleFa
 }
 
 fn one<'a>(
-    source: &'a Source<'a>,
+    source: &'a RuleSource<'a>,
     value: &'a Spanned<DeValue<'a>>,
-    read: &mut Read,
+    read: &mut ParsedRules,
 ) -> Result<(), RuleFault> {
     let not = || source.fault(&value.span(), "a rule is a table: write `[[rule]]` and its keys below");
     let table = value.get_ref().as_table().ok_or_else(not)?;
-    let fields = Fields { source, table, span: value.span() };
+    let fields = RuleFields { source, table, span: value.span() };
     check_keys(&fields)?;
     let decision = fields.decision()?;
     let on = subject::read(&fields, decision)?;
     check(&fields, &on, decision)?;
-    let rule = Rule {
+    let rule = PolicyRule {
         layer: source.layer,
         file: Arc::clone(&source.file),
         line: source.lines.place(fields.span.start).0,
@@ -86,7 +86,7 @@ fn one<'a>(
     Ok(())
 }
 
-fn check_keys(fields: &Fields<'_>) -> Result<(), RuleFault> {
+fn check_keys(fields: &RuleFields<'_>) -> Result<(), RuleFault> {
     let unknown = fields.table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref()));
     // Reports the first key in source order, not in alphabetical order.
     if let Some(key) = unknown.min_by_key(|key| key.span().start) {
@@ -114,15 +114,15 @@ fn check_keys(fields: &Fields<'_>) -> Result<(), RuleFault> {
 }
 
 /// Checks the constraints between the fields of a rule.
-fn check(fields: &Fields<'_>, on: &On, decision: Decision) -> Result<(), RuleFault> {
+fn check(fields: &RuleFields<'_>, on: &RuleSubject, decision: RuleDecision) -> Result<(), RuleFault> {
     let belongs = |key: &str, to: &str| match fields.get(key) {
         Some(_) => Err(fields.fault(&fields.key(key), format!("`{key}` belongs to a rule with a `{to}`"))),
         None => Ok(()),
     };
     let (is_command, access) = match on {
-        On::Command { .. } => (true, None),
-        On::Path { access, .. } => (false, Some(*access)),
-        On::Tool { .. } | On::Host { .. } => (false, None),
+        RuleSubject::Command { .. } => (true, None),
+        RuleSubject::Path { access, .. } => (false, Some(*access)),
+        RuleSubject::Tool { .. } | RuleSubject::Host { .. } => (false, None),
     };
     if !is_command {
         belongs("exact", "pattern")?;
@@ -130,24 +130,24 @@ fn check(fields: &Fields<'_>, on: &On, decision: Decision) -> Result<(), RuleFau
     if access.is_none() {
         belongs("access", "path")?;
     }
-    if fields.flag("unsandboxed")? && !(is_command && decision == Decision::Allow) {
+    if fields.flag("unsandboxed")? && !(is_command && decision == RuleDecision::Allow) {
         let why = "`unsandboxed` says that an allowed command runs without confinement: it needs a `pattern` and \
                    decision = \"allow\"";
         return Err(fields.fault(&fields.key("unsandboxed"), why));
     }
     let decided = || fields.get("decision").map_or_else(|| fields.span.clone(), Spanned::span);
-    if access == Some(Access::Read) && decision == Decision::Ask {
+    if access == Some(PathAccess::Read) && decision == RuleDecision::Ask {
         let why = "nobody is asked about reading a path: write \"forbid\", or \"allow\" to make it readable";
         return Err(fields.fault(&decided(), why));
     }
-    if fields.source.layer == Layer::Project && decision == Decision::Allow {
+    if fields.source.layer == RuleLayer::Project && decision == RuleDecision::Allow {
         let why = "a project may tighten the rules, not loosen them: this belongs in your own file";
         return Err(fields.fault(&decided(), why));
     }
     Ok(())
 }
 
-fn reason(fields: &Fields<'_>) -> Result<Option<String>, RuleFault> {
+fn reason(fields: &RuleFields<'_>) -> Result<Option<String>, RuleFault> {
     let Some(reason) = fields.text("reason")? else { return Ok(None) };
     let why = match reason {
         _ if reason.trim().is_empty() => "`reason` is empty: say why, or leave it out".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Access, Decision};
+use super::{PathAccess, RuleDecision};
 use crate::{DenyRead, normal};
 
 /// Characters that make a path a glob.
@@ -10,7 +10,7 @@ const WILD: [char; 4] = ['*', '?', '[', '{'];
 
 /// A path in a rule. It includes everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Where {
+pub enum RulePath {
     /// An absolute path.
     At(PathBuf),
     /// A path relative to the user's home.
@@ -19,15 +19,15 @@ pub enum Where {
     Glob(String),
 }
 
-impl Where {
+impl RulePath {
     /// Parses `text`; a relative path starts at `base`.
     pub(super) fn read(
         text: &str,
         base: Option<&Path>,
-        access: Access,
-        decision: Decision,
+        access: PathAccess,
+        decision: RuleDecision,
     ) -> Result<Self, String> {
-        let globs = access == Access::Read && decision == Decision::Forbid;
+        let globs = access == PathAccess::Read && decision == RuleDecision::Forbid;
         if globs && text.contains(WILD) {
             // Any home is sufficient for validating the glob.
             let glob = DenyRead::new([text], Some(Path::new("/home")));

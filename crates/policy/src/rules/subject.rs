@@ -3,34 +3,34 @@
 use std::ops::Range;
 
 use super::fault::RuleFault;
-use super::field::{Fields, Value};
-use super::{Access, Decision, MAX_WORDS, On, Where, tool};
-use crate::Host;
+use super::field::{RuleFields, SpannedValue};
+use super::{PathAccess, RuleDecision, MAX_WORDS, RuleSubject, RulePath, tool};
+use crate::HostPattern;
 
-pub(super) fn read(fields: &Fields<'_>, decision: Decision) -> Result<On, RuleFault> {
+pub(super) fn read(fields: &RuleFields<'_>, decision: RuleDecision) -> Result<RuleSubject, RuleFault> {
     if let Some(pattern) = fields.get("pattern") {
-        return Ok(On::Command { pattern: words(fields, pattern)?, exact: fields.flag("exact")? });
+        return Ok(RuleSubject::Command { pattern: words(fields, pattern)?, exact: fields.flag("exact")? });
     }
     if fields.get("path").is_some() {
         let access = access(fields)?;
         let base = fields.source.base();
-        let paths = each(fields, "path", |text| Where::read(text, base, access, decision))?;
-        return Ok(On::Path { paths, access });
+        let paths = each(fields, "path", |text| RulePath::read(text, base, access, decision))?;
+        return Ok(RuleSubject::Path { paths, access });
     }
     if fields.get("tool").is_some() {
-        return Ok(On::Tool {
+        return Ok(RuleSubject::Tool {
             names: each(fields, "tool", |name| tool::check(name).map(|()| name.to_owned()))?,
         });
     }
     let host = |(text, span): (&str, Range<usize>)| {
-        text.parse::<Host>().map_err(|fault| fields.fault(&span, fault.to_string()))
+        text.parse::<HostPattern>().map_err(|fault| fields.fault(&span, fault.to_string()))
     };
-    Ok(On::Host { hosts: fields.texts("host")?.into_iter().map(host).collect::<Result<_, _>>()? })
+    Ok(RuleSubject::Host { hosts: fields.texts("host")?.into_iter().map(host).collect::<Result<_, _>>()? })
 }
 
 /// Parses every text of `key`; a fault points at the text.
 fn each<T>(
-    fields: &Fields<'_>,
+    fields: &RuleFields<'_>,
     key: &str,
     one: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, RuleFault> {
@@ -40,10 +40,10 @@ fn each<T>(
     fields.texts(key)?.into_iter().map(read).collect()
 }
 
-fn access(fields: &Fields<'_>) -> Result<Access, RuleFault> {
+fn access(fields: &RuleFields<'_>) -> Result<PathAccess, RuleFault> {
     match fields.text("access")? {
-        None | Some("write") => Ok(Access::Write),
-        Some("read") => Ok(Access::Read),
+        None | Some("write") => Ok(PathAccess::Write),
+        Some("read") => Ok(PathAccess::Read),
         Some(other) => {
             let why = format!("`{}` is no access: write \"read\" or \"write\"", other.escape_debug());
             Err(fields.fault(&fields.key("access"), why))
@@ -51,7 +51,7 @@ fn access(fields: &Fields<'_>) -> Result<Access, RuleFault> {
     }
 }
 
-fn words(fields: &Fields<'_>, pattern: &Value<'_>) -> Result<Vec<Vec<String>>, RuleFault> {
+fn words(fields: &RuleFields<'_>, pattern: &SpannedValue<'_>) -> Result<Vec<Vec<String>>, RuleFault> {
     let Some(positions) = pattern.get_ref().as_array() else {
         let why = "`pattern` must be a list of words, e.g. `[\"git\", [\"push\", \"fetch\"]]`";
         return Err(fields.fault(&pattern.span(), why));
@@ -67,8 +67,8 @@ fn words(fields: &Fields<'_>, pattern: &Value<'_>) -> Result<Vec<Vec<String>>, R
     positions.iter().enumerate().map(|(at, position)| alternatives(fields, at, position)).collect()
 }
 
-fn alternatives(fields: &Fields<'_>, at: usize, position: &Value<'_>) -> Result<Vec<String>, RuleFault> {
-    let word = |value: &Value<'_>| {
+fn alternatives(fields: &RuleFields<'_>, at: usize, position: &SpannedValue<'_>) -> Result<Vec<String>, RuleFault> {
+    let word = |value: &SpannedValue<'_>| {
         let fault = |why: &str| Err(fields.fault(&value.span(), why));
         match value.get_ref().as_str() {
             None => fault("a word of a pattern must be a text, or a list of texts for alternatives"),

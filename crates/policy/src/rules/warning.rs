@@ -1,35 +1,35 @@
 //! Warnings about rules that allow more than they seem to.
 
-use super::{Decision, On, Rule, Rules, Where};
+use super::{RuleDecision, RuleSubject, PolicyRule, RuleSet, RulePath};
 use crate::known::is_unknown;
-use crate::{Known, is_interpreter, known, stem};
+use crate::{CommandRisk, is_interpreter, known, stem};
 
 /// Maximum number of examined combinations of alternatives.
 const MAX_COMBINATIONS: usize = 64;
 
 /// A warning about a rule, which is in force nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning<'a> {
+pub struct RuleWarning<'a> {
     /// The rule.
-    pub rule: &'a Rule,
+    pub rule: &'a PolicyRule,
     /// The unexpected effect of the rule.
     pub why: String,
 }
 
-pub(super) fn warnings(rules: &Rules) -> Vec<Warning<'_>> {
-    rules.iter().filter_map(|rule| Some(Warning { rule, why: why(rule)? })).collect()
+pub(super) fn warnings(rules: &RuleSet) -> Vec<RuleWarning<'_>> {
+    rules.iter().filter_map(|rule| Some(RuleWarning { rule, why: why(rule)? })).collect()
 }
 
-fn why(rule: &Rule) -> Option<String> {
+fn why(rule: &PolicyRule) -> Option<String> {
     match &rule.on {
-        On::Command { pattern, exact } => {
+        RuleSubject::Command { pattern, exact } => {
             let blank =
                 pattern.first().into_iter().flatten().find(|word| word.contains(' ') && !word.contains('/'));
             if let Some(word) = blank {
                 let words = word.split(' ').map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
                 return Some(format!("no program is called `{word}`; a pattern lists words: `[{words}]`"));
             }
-            if rule.decision != Decision::Allow {
+            if rule.decision != RuleDecision::Allow {
                 return None;
             }
             let opened = combinations(pattern).into_iter().find_map(|words| opens(&words, *exact));
@@ -45,27 +45,27 @@ fn why(rule: &Rule) -> Option<String> {
                 }
             }
         }
-        On::Path { paths, .. } if rule.decision == Decision::Allow => {
-            let whole = |path: &&Where| match path {
-                Where::At(path) => path.parent().is_none(),
-                Where::Home(path) => path.as_os_str().is_empty(),
-                Where::Glob(_) => false,
+        RuleSubject::Path { paths, .. } if rule.decision == RuleDecision::Allow => {
+            let whole = |path: &&RulePath| match path {
+                RulePath::At(path) => path.parent().is_none(),
+                RulePath::Home(path) => path.as_os_str().is_empty(),
+                RulePath::Glob(_) => false,
             };
             let text = paths.iter().find(whole)?.text();
             Some(format!("`{text}` is everything that lies below it, your own configuration too"))
         }
-        On::Tool { names } if rule.decision == Decision::Allow => {
+        RuleSubject::Tool { names } if rule.decision == RuleDecision::Allow => {
             let all = names.iter().find(|name| name.bytes().all(|byte| byte == b'*'))?;
             Some(format!("`{all}` is every tool, also those that are added later"))
         }
-        On::Path { .. } | On::Tool { .. } | On::Host { .. } => None,
+        RuleSubject::Path { .. } | RuleSubject::Tool { .. } | RuleSubject::Host { .. } => None,
     }
 }
 
 /// Returns what a rule for commands that begin with `words` allows beyond its apparent meaning.
 fn opens(words: &[&str], exact: bool) -> Option<String> {
     let shown = words.join(" ");
-    if let Known::Dangerous(why) = known(words) {
+    if let CommandRisk::Dangerous(why) = known(words) {
         return Some(format!("it allows `{shown}` without a question: {why}"));
     }
     let (program, rest) = words.split_first()?;

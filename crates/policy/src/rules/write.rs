@@ -3,18 +3,18 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{Access, Decision, Layer, On, Rule, RuleFault, Rules};
+use super::{PathAccess, RuleDecision, RuleLayer, RuleSubject, PolicyRule, RuleFault, RuleSet};
 
 /// A rule to be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRule {
     /// The subject of the rule.
-    pub on: On,
+    pub on: RuleSubject,
     /// The decision of the rule.
-    pub decision: Decision,
+    pub decision: RuleDecision,
     /// The reason.
     pub reason: Option<String>,
-    /// Allowed commands run without confinement: only with [`Decision::Allow`] and [`On::Command`].
+    /// Allowed commands run without confinement: only with [`RuleDecision::Allow`] and [`RuleSubject::Command`].
     pub unsandboxed: bool,
     /// The words of a matching command, as a `match` example.
     pub example: Option<Vec<String>>,
@@ -22,7 +22,7 @@ pub struct NewRule {
 
 /// The outcome of adding a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Added {
+pub enum RuleAddition {
     /// An equal rule already exists on this line.
     There {
         /// The line, from 1.
@@ -38,17 +38,17 @@ pub enum Added {
 }
 
 /// Adds `rule` to `text`, the user's own rules. The result has been parsed again and contains the rule.
-pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> {
-    let before = Rules::parse(text, file, Layer::User)?;
-    let is_same = |other: &&Rule| {
+pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
+    let before = RuleSet::parse(text, file, RuleLayer::User)?;
+    let is_same = |other: &&PolicyRule| {
         other.on == rule.on && other.decision == rule.decision && other.unsandboxed == rule.unsandboxed
     };
     if let Some(there) = before.iter().find(is_same) {
-        return Ok(Added::There { line: there.line });
+        return Ok(RuleAddition::There { line: there.line });
     }
     let written = rule.to_string();
     // Distinguishes a fault of the rule itself from a fault of the file.
-    let alone = Rules::parse(&written, file, Layer::User)
+    let alone = RuleSet::parse(&written, file, RuleLayer::User)
         .map_err(|fault| RuleFault::whole(file, format!("the new rule is wrong: {}", fault.why)))?;
     let apart = match text {
         "" => "",
@@ -56,7 +56,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
         _ => "\n\n",
     };
     let text = format!("{text}{apart}{written}");
-    let after = Rules::parse(&text, file, Layer::User).map_err(|fault| {
+    let after = RuleSet::parse(&text, file, RuleLayer::User).map_err(|fault| {
         let why =
             format!("no rule can be added at its end ({}); write each rule below a `[[rule]]`", fault.why);
         RuleFault::whole(file, why)
@@ -65,7 +65,7 @@ pub fn add(text: &str, file: &Path, rule: &NewRule) -> Result<Added, RuleFault> 
         (Some(last), Some(_))
             if after.len() == before.len() + 1 && is_same(&last) && alone.iter().all(|one| is_same(&one)) =>
         {
-            Ok(Added::Text { line: last.line, text })
+            Ok(RuleAddition::Text { line: last.line, text })
         }
         (Some(_) | None, Some(_) | None) => {
             Err(RuleFault::whole(file, "the new rule would be read as another one"))
@@ -78,22 +78,22 @@ impl std::fmt::Display for NewRule {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(out, "[[rule]]")?;
         match &self.on {
-            On::Command { pattern, exact } => {
+            RuleSubject::Command { pattern, exact } => {
                 let positions: Vec<String> = pattern.iter().map(|names| one_or_list(names)).collect();
                 writeln!(out, "pattern = [{}]", positions.join(", "))?;
                 if *exact {
                     writeln!(out, "exact = true")?;
                 }
             }
-            On::Path { paths, access } => {
-                let paths: Vec<String> = paths.iter().map(super::Where::text).collect();
+            RuleSubject::Path { paths, access } => {
+                let paths: Vec<String> = paths.iter().map(super::RulePath::text).collect();
                 writeln!(out, "path = {}", one_or_list(&paths))?;
-                if *access == Access::Read {
+                if *access == PathAccess::Read {
                     writeln!(out, "access = \"read\"")?;
                 }
             }
-            On::Tool { names } => writeln!(out, "tool = {}", one_or_list(names))?,
-            On::Host { hosts } => {
+            RuleSubject::Tool { names } => writeln!(out, "tool = {}", one_or_list(names))?,
+            RuleSubject::Host { hosts } => {
                 let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
                 writeln!(out, "host = {}", one_or_list(&hosts))?;
             }

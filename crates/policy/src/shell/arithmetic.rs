@@ -1,18 +1,18 @@
 //! Parses arithmetic: numbers, operators, and variables. Variables must be numbers, since any other value could run a
 //! command.
 
-use crate::shell::Word;
-use crate::shell::cursor::{Read, Reader, Stop};
-use crate::shell::syntax::{Fact, Kind};
+use crate::shell::ScriptWord;
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
+use crate::shell::syntax::{VariableFact, ValueKind};
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses up to the closing `))`. In the head of a loop `;` separates three expressions.
-    pub(crate) fn arithmetic(&mut self, in_head: bool) -> Read<()> {
+    pub(crate) fn arithmetic(&mut self, in_head: bool) -> ParseResult<()> {
         let mut open = 0_usize;
         let start = self.at;
         // ends: each round steps on
         loop {
-            match self.peek().ok_or(Stop("arithmetic that does not end"))? {
+            match self.peek().ok_or(ParseStop("arithmetic that does not end"))? {
                 '(' => {
                     self.bump();
                     open += 1;
@@ -24,10 +24,10 @@ impl Reader<'_> {
                 ')' => {
                     self.bump();
                     if !self.eat(')') {
-                        return Err(Stop("arithmetic that is not understood"));
+                        return Err(ParseStop("arithmetic that is not understood"));
                     }
                     if !self.text[start..self.at - 2].split(';').all(never_fails) {
-                        self.found.facts.push(Fact::Fails);
+                        self.found.facts.push(VariableFact::Fails);
                     }
                     return Ok(());
                 }
@@ -40,10 +40,10 @@ impl Reader<'_> {
     }
 
     /// Parses a number, a variable, an operator or whitespace.
-    fn arithmetic_part(&mut self) -> Read<()> {
+    fn arithmetic_part(&mut self) -> ParseResult<()> {
         const OPERATORS: &[char] =
             &[' ', '\t', '+', '-', '*', '/', '%', '<', '>', '=', '!', '&', '|', '^', '~', '?', ':', ','];
-        let next = self.peek().ok_or(Stop("arithmetic that does not end"))?;
+        let next = self.peek().ok_or(ParseStop("arithmetic that does not end"))?;
         if next == '$' {
             self.bump();
             return self.arithmetic_dollar();
@@ -63,17 +63,17 @@ impl Reader<'_> {
             self.bump();
             return Ok(());
         }
-        Err(Stop("arithmetic that is not understood"))
+        Err(ParseStop("arithmetic that is not understood"))
     }
 
     /// Records the use or assignment of a variable.
-    fn arithmetic_name(&mut self, start: usize, name: String) -> Read<()> {
+    fn arithmetic_name(&mut self, start: usize, name: String) -> ParseResult<()> {
         // ends: each round steps on
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.bump();
         }
         if matches!(self.peek(), Some('[' | '$')) {
-            return Err(Stop("a subscript that may run a command"));
+            return Err(ParseStop("a subscript that may run a command"));
         }
         let rest = &self.text[self.at..];
         let only_set = rest.starts_with('=') && !rest.starts_with("==");
@@ -87,28 +87,28 @@ impl Reader<'_> {
         let expression = before.rsplit("((").next().unwrap_or(before);
         let perhaps = !expression.trim().is_empty();
         if !only_set || perhaps {
-            self.found.facts.push(Fact::Use(name.clone(), Kind::Number));
+            self.found.facts.push(VariableFact::Use(name.clone(), ValueKind::Number));
         }
         if is_set {
-            let value = Word::Unknown(format!("(({name}))"));
-            self.found.facts.push(Fact::Set(name, value, Kind::Number));
+            let value = ScriptWord::Unknown(format!("(({name}))"));
+            self.found.facts.push(VariableFact::Set(name, value, ValueKind::Number));
         }
         Ok(())
     }
 
-    fn arithmetic_dollar(&mut self) -> Read<()> {
+    fn arithmetic_dollar(&mut self) -> ParseResult<()> {
         let braced = self.eat('{');
         let length = braced && self.peek() == Some('#') && self.peek_second() != Some('}') && self.eat('#');
         match self.identifier() {
-            Some(name) if !length => self.found.facts.push(Fact::Use(name, Kind::Number)),
+            Some(name) if !length => self.found.facts.push(VariableFact::Use(name, ValueKind::Number)),
             Some(_) => {}
             None if matches!(self.peek(), Some('#' | '?' | '$' | '!')) => {
                 self.bump();
             }
-            None => return Err(Stop("arithmetic on what is not known")),
+            None => return Err(ParseStop("arithmetic on what is not known")),
         }
         if braced && !self.eat('}') {
-            return Err(Stop("arithmetic that is not understood"));
+            return Err(ParseStop("arithmetic that is not understood"));
         }
         Ok(())
     }

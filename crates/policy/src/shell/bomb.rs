@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::shell::walk::{By, Call, Place, Walk};
-use crate::shell::{Command, Growth, Word};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
+use crate::shell::{ScriptCommand, UnboundedGrowth, ScriptWord};
 
 /// Commands that slow down or end a loop.
 const WAITS: &[&str] =
@@ -12,7 +12,7 @@ const WAITS: &[&str] =
 
 /// Relations between the commands of a script, by index.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct CommandRelations {
     /// Commands that the shell itself looks up, so that the name may mean a function.
     called: HashSet<usize>,
     /// Commands that run in the background.
@@ -23,11 +23,11 @@ pub(crate) struct Course {
     endless: Vec<Range<usize>>,
 }
 
-impl Course {
+impl CommandRelations {
     /// Records how the next listed command is reached.
-    pub(crate) fn note(&mut self, at: usize, call: &Call, place: &Place) {
+    pub(crate) fn note(&mut self, at: usize, call: &CommandCall, place: &CommandContext) {
         let bypasses = place.through.last().is_some_and(|by| matches!(by.as_str(), "command" | "builtin"));
-        if call.by == By::Shell && !bypasses {
+        if call.by == StartedBy::Shell && !bypasses {
             self.called.insert(at);
         }
         if place.aside {
@@ -46,7 +46,7 @@ impl Course {
     }
 }
 
-impl Walk {
+impl CommandCollector {
     /// Finds the commands that make the script grow.
     pub(crate) fn growth(&mut self) {
         let mut grows = self.recursion();
@@ -57,16 +57,16 @@ impl Walk {
                 continue;
             }
             grows.extend(
-                body.clone().filter(|at| self.course.aside.contains(at)).map(|at| (at, Growth::Processes)),
+                body.clone().filter(|at| self.course.aside.contains(at)).map(|at| (at, UnboundedGrowth::Processes)),
             );
             let writes = |at: &usize| self.out.commands[*at].writes_a_file();
-            grows.extend(body.filter(writes).map(|at| (at, Growth::Output)));
+            grows.extend(body.filter(writes).map(|at| (at, UnboundedGrowth::Output)));
         }
         self.out.grows = grows;
     }
 
     /// Returns the function calls that lead back to their own function.
-    fn recursion(&self) -> Vec<(usize, Growth)> {
+    fn recursion(&self) -> Vec<(usize, UnboundedGrowth)> {
         let mut callees: HashMap<&str, HashSet<&str>> = HashMap::new();
         for (name, body) in &self.functions {
             let called = self.calls(body).filter_map(|at| self.function(at));
@@ -79,7 +79,7 @@ impl Walk {
             let back: Vec<usize> = self.calls(body).filter(is_back).collect();
             let aside = back.iter().any(|at| self.course.aside.contains(at));
             let forks = back.iter().filter(|at| self.course.piped.contains(at)).count() > 1;
-            let how = if aside || forks { Growth::Processes } else { Growth::Recursion };
+            let how = if aside || forks { UnboundedGrowth::Processes } else { UnboundedGrowth::Recursion };
             grows.extend(back.into_iter().map(|at| (at, how)));
         }
         grows
@@ -94,8 +94,8 @@ impl Walk {
     /// Returns the name of the command at `at`, if it is known.
     fn function(&self, at: usize) -> Option<&str> {
         match &self.out.commands[at].words[0] {
-            Word::Literal(name) => Some(name),
-            Word::Unknown(_) => None,
+            ScriptWord::Literal(name) => Some(name),
+            ScriptWord::Unknown(_) => None,
         }
     }
 }
@@ -119,8 +119,8 @@ fn leading_to<'a>(target: &'a str, callees: &HashMap<&'a str, HashSet<&'a str>>)
 }
 
 /// Returns true if the command is one of `names`.
-fn named(command: &Command, names: &[&str]) -> bool {
-    matches!(&command.words[0], Word::Literal(name) if names.contains(&name.as_str()))
+fn named(command: &ScriptCommand, names: &[&str]) -> bool {
+    matches!(&command.words[0], ScriptWord::Literal(name) if names.contains(&name.as_str()))
 }
 
 /// Returns true if the condition of a loop, given as source text, is constant.

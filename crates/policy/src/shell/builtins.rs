@@ -2,10 +2,10 @@
 
 use crate::shell::MAX_DEPTH;
 use crate::shell::declare;
-use crate::shell::options::{Options, parse};
-use crate::shell::syntax::{Dialect, Kind, Term};
+use crate::shell::options::{OptionTable, parse};
+use crate::shell::syntax::{ShellDialect, ValueKind, ParsedWord};
 use crate::shell::test;
-use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
 use crate::shell::wrappers;
 
 /// Built-ins that run nothing, for any arguments.
@@ -122,12 +122,12 @@ pub(crate) fn are_harmless_letters(letters: &str) -> bool {
 }
 
 /// Collects the commands that the built-in `name` runs.
-pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let args = &call.words[1..];
-    if HARMLESS.contains(&name) && place.dialect != Dialect::Foreign {
+    if HARMLESS.contains(&name) && place.dialect != ShellDialect::Foreign {
         return;
     }
-    if place.dialect == Dialect::Foreign && counts(name) && args.iter().any(may_run) {
+    if place.dialect == ShellDialect::Foreign && counts(name) && args.iter().any(may_run) {
         return walk.doubt(&wrappers::shown(call), "other shells read this differently");
     }
     let fine = match name {
@@ -189,20 +189,20 @@ fn counts(name: &str) -> bool {
 }
 
 /// Returns true if this word may run a command when it is evaluated as arithmetic.
-fn may_run(arg: &Term) -> bool {
-    arg.known().is_none_or(|word| word.contains('[')) && arg.kind != Kind::Number
+fn may_run(arg: &ParsedWord) -> bool {
+    arg.known().is_none_or(|word| word.contains('[')) && arg.kind != ValueKind::Number
 }
 
 /// Collects the command that `command`, `builtin` or `exec` runs.
-fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+fn prefix(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let args = &call.words[1..];
     if name == "exec" && takes_dashes(args, place) {
         return walk.doubt(&wrappers::shown(call), "other shells read this differently");
     }
     let options = match name {
-        "command" => Options { flags: "pvV", ..Options::NONE },
-        "exec" if place.dialect == Dialect::Bash => Options { flags: "cl", valued: "a", ..Options::NONE },
-        _ => Options::NONE,
+        "command" => OptionTable { flags: "pvV", ..OptionTable::NONE },
+        "exec" if place.dialect == ShellDialect::Bash => OptionTable { flags: "cl", valued: "a", ..OptionTable::NONE },
+        _ => OptionTable::NONE,
     };
     let Some(parsed) = parse(args, &options) else {
         return walk.doubt(&wrappers::shown(call), "an option that is not known");
@@ -214,22 +214,22 @@ fn prefix(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
     if words.is_empty() {
         return;
     }
-    let by = if name == "exec" { By::Program } else { By::Shell };
-    walk.call(&Call { words, more: call.more, by }, &place.through(name));
+    let by = if name == "exec" { StartedBy::Program } else { StartedBy::Shell };
+    walk.call(&CommandCall { words, more: call.more, by }, &place.through(name));
 }
 
 /// Returns true if some shell takes an option-like first word for the command: dash knows no options here.
-fn takes_dashes(args: &[Term], place: &Place) -> bool {
+fn takes_dashes(args: &[ParsedWord], place: &CommandContext) -> bool {
     let dashes = args.first().is_some_and(|arg| arg.prefix.starts_with('-'));
-    dashes && place.dialect != Dialect::Bash
+    dashes && place.dialect != ShellDialect::Bash
 }
 
-fn eval(walk: &mut Walk, args: &[Term], place: &Place) {
+fn eval(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
     if takes_dashes(args, place) {
         return walk.doubt(&wrappers::texts(args), "other shells read this differently");
     }
-    let args = if args.first().and_then(Term::known) == Some("--") { &args[1..] } else { args };
-    let words: Option<Vec<&str>> = args.iter().map(Term::known).collect();
+    let args = if args.first().and_then(ParsedWord::known) == Some("--") { &args[1..] } else { args };
+    let words: Option<Vec<&str>> = args.iter().map(ParsedWord::known).collect();
     match words {
         Some(words) if !words.first().is_some_and(|word| word.starts_with('-')) => {
             walk.text(&words.join(" "), &place.through("eval"));
@@ -238,8 +238,8 @@ fn eval(walk: &mut Walk, args: &[Term], place: &Place) {
     }
 }
 
-fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
-    let args = if args.first().and_then(Term::known) == Some("--") { &args[1..] } else { args };
+fn trap(walk: &mut CommandCollector, args: &[ParsedWord], place: &CommandContext) {
+    let args = if args.first().and_then(ParsedWord::known) == Some("--") { &args[1..] } else { args };
     let Some(first) = args.first() else { return };
     match first.known() {
         Some("-" | "" | "-l" | "-p") => {}
@@ -255,14 +255,14 @@ fn trap(walk: &mut Walk, args: &[Term], place: &Place) {
 }
 
 /// Collects the callback script after `-C`, which these built-ins run repeatedly.
-fn called_back(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
+fn called_back(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
     let at = args.iter().position(|arg| arg.known() == Some("-C"));
-    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(Term::known) {
+    if let Some(script) = at.and_then(|at| args.get(at + 1)).and_then(ParsedWord::known) {
         walk.perhaps(|walk| walk.text(script, &place.through(&format!("{name} -C"))));
     }
 }
 
-fn alias(walk: &mut Walk, args: &[Term]) -> bool {
+fn alias(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     for arg in args {
         if let Some((name, value)) = arg.prefix.split_once('=') {
             walk.define(name);
@@ -275,7 +275,7 @@ fn alias(walk: &mut Walk, args: &[Term]) -> bool {
 }
 
 /// Returns true if `set` does not change which commands run.
-fn set(args: &[Term]) -> bool {
+fn set(args: &[ParsedWord]) -> bool {
     let mut args = args.iter();
     // ends: each round takes a word
     while let Some(arg) = args.next() {
@@ -289,7 +289,7 @@ fn set(args: &[Term]) -> bool {
             return false;
         }
         if long.is_some() {
-            match args.next().map(Term::known) {
+            match args.next().map(ParsedWord::known) {
                 None => return true,
                 Some(Some(name)) if is_harmless_option(name) => {}
                 Some(_) => return false,
@@ -299,7 +299,7 @@ fn set(args: &[Term]) -> bool {
     true
 }
 
-fn shopt(args: &[Term]) -> bool {
+fn shopt(args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
         arg.known().is_some_and(|word| SHOPT.contains(&word) || matches!(word, "-s" | "-u" | "-q" | "-p"))
     })

@@ -1,13 +1,13 @@
 //! Parses compound commands: groups, branches, loops and functions.
 
-use crate::shell::Word;
+use crate::shell::ScriptWord;
 use crate::shell::bomb::never_ends;
-use crate::shell::cursor::{Read, Reader, Stop};
-use crate::shell::syntax::{Fact, Group, Kind, Node, Script, Term};
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
+use crate::shell::syntax::{VariableFact, CompoundCommand, ValueKind, SyntaxNode, ScriptTree, ParsedWord};
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses a compound command, if one begins here.
-    pub(crate) fn compound(&mut self) -> Read<Option<Node>> {
+    pub(crate) fn compound(&mut self) -> ParseResult<Option<SyntaxNode>> {
         let start = self.at;
         if self.peek() == Some('(') {
             return self.parenthesis().map(Some);
@@ -27,7 +27,7 @@ impl Reader<'_> {
                 let condition = self.filled(&["do"])?;
                 let endless = never_ends(word, &self.text[from..self.at]);
                 let body = self.body()?;
-                Group { endless, ..self.group(vec![condition, body]) }
+                CompoundCommand { endless, ..self.group(vec![condition, body]) }
             }
             "for" => self.for_loop()?,
             "case" => self.cases()?,
@@ -41,45 +41,45 @@ impl Reader<'_> {
                 self.only_bash(start);
                 self.eat_all(word);
                 self.blanks();
-                let name = self.word()?.ok_or(Stop("a function without a name"))?;
+                let name = self.word()?.ok_or(ParseStop("a function without a name"))?;
                 self.blanks();
                 return self.function_body(&name).map(Some);
             }
             // Other reserved words are rejected as command names, or parsed elsewhere.
             _ => return Ok(None),
         };
-        Ok(Some(Node::Group(group)))
+        Ok(Some(SyntaxNode::Group(group)))
     }
 
     /// Builds a group from the parsed parts and the findings so far.
-    fn group(&mut self, parts: Vec<Script>) -> Group {
-        Group { found: std::mem::take(&mut self.found), parts, ..Group::default() }
+    fn group(&mut self, parts: Vec<ScriptTree>) -> CompoundCommand {
+        CompoundCommand { found: std::mem::take(&mut self.found), parts, ..CompoundCommand::default() }
     }
 
     /// Parses a nonempty list of steps.
-    fn filled(&mut self, stops: &[&str]) -> Read<Script> {
+    fn filled(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
         let script = self.list(stops)?;
-        if script.0.is_empty() { Err(Stop("a command is missing")) } else { Ok(script) }
+        if script.0.is_empty() { Err(ParseStop("a command is missing")) } else { Ok(script) }
     }
 
     /// Parses `(…)` or `((…))`.
-    fn parenthesis(&mut self) -> Read<Node> {
+    fn parenthesis(&mut self) -> ParseResult<SyntaxNode> {
         let start = self.at;
         self.bump();
         if self.peek() == Some('(') {
             self.only_bash(start);
             self.bump();
             self.arithmetic(false)?;
-            return Ok(Node::Group(self.group(Vec::new())));
+            return Ok(SyntaxNode::Group(self.group(Vec::new())));
         }
         let part = self.filled(&[])?;
         if !self.eat(')') {
-            return Err(Stop("a parenthesis that is not closed"));
+            return Err(ParseStop("a parenthesis that is not closed"));
         }
-        Ok(Node::Group(self.group(vec![part])))
+        Ok(SyntaxNode::Group(self.group(vec![part])))
     }
 
-    fn branches(&mut self) -> Read<Group> {
+    fn branches(&mut self) -> ParseResult<CompoundCommand> {
         let mut parts = Vec::new();
         let mut word = "if";
         // ends: each round reads a branch
@@ -102,14 +102,14 @@ impl Reader<'_> {
     }
 
     /// Parses `do … done`.
-    fn body(&mut self) -> Read<Script> {
+    fn body(&mut self) -> ParseResult<ScriptTree> {
         self.expect("do")?;
         let body = self.filled(&["done"])?;
         self.expect("done")?;
         Ok(body)
     }
 
-    fn for_loop(&mut self) -> Read<Group> {
+    fn for_loop(&mut self) -> ParseResult<CompoundCommand> {
         let start = self.at;
         self.eat_all("for");
         self.blanks();
@@ -122,17 +122,17 @@ impl Reader<'_> {
             let condition = self.text[from..self.at].split(';').nth(1);
             endless = condition.is_some_and(|condition| matches!(condition.trim(), "" | "1"));
         } else {
-            let name = self.identifier().ok_or(Stop("a loop without a variable"))?;
+            let name = self.identifier().ok_or(ParseStop("a loop without a variable"))?;
             if !self.at_break() {
-                return Err(Stop("a loop without a variable"));
+                return Err(ParseStop("a loop without a variable"));
             }
             self.lines()?;
             if self.reserved() == Some("in") {
                 self.eat_all("in");
                 self.loop_words(&name)?;
             } else {
-                let value = Word::Unknown("\"$@\"".to_owned());
-                self.found.facts.push(Fact::Set(name, value, Kind::Any));
+                let value = ScriptWord::Unknown("\"$@\"".to_owned());
+                self.found.facts.push(VariableFact::Set(name, value, ValueKind::Any));
             }
         }
         self.blanks();
@@ -140,28 +140,28 @@ impl Reader<'_> {
             self.bump();
         }
         let body = self.body()?;
-        Ok(Group { endless, ..self.group(vec![body]) })
+        Ok(CompoundCommand { endless, ..self.group(vec![body]) })
     }
 
     /// Parses the words that a loop variable is set to.
-    fn loop_words(&mut self, name: &str) -> Read<()> {
+    fn loop_words(&mut self, name: &str) -> ParseResult<()> {
         self.blanks();
         // ends: each round reads a word
-        while let Some(Term { word, kind, .. }) = self.word()? {
-            self.found.facts.push(Fact::Set(name.to_owned(), word, kind));
+        while let Some(ParsedWord { word, kind, .. }) = self.word()? {
+            self.found.facts.push(VariableFact::Set(name.to_owned(), word, kind));
             self.blanks();
         }
         if matches!(self.peek(), Some(';' | '\n')) {
             Ok(())
         } else {
-            Err(Stop("a loop that is not understood"))
+            Err(ParseStop("a loop that is not understood"))
         }
     }
 
-    fn cases(&mut self) -> Read<Group> {
+    fn cases(&mut self) -> ParseResult<CompoundCommand> {
         self.eat_all("case");
         self.blanks();
-        self.word()?.ok_or(Stop("a case without a word"))?;
+        self.word()?.ok_or(ParseStop("a case without a word"))?;
         self.expect("in")?;
         let mut parts = Vec::new();
         // ends: each round reads a case
@@ -185,41 +185,41 @@ impl Reader<'_> {
     }
 
     /// Parses `(a | b)`, where the opening parenthesis is optional.
-    fn patterns(&mut self) -> Read<()> {
+    fn patterns(&mut self) -> ParseResult<()> {
         self.eat('(');
         // ends: each round reads a pattern
         loop {
             self.blanks();
-            self.word()?.ok_or(Stop("a case without a pattern"))?;
+            self.word()?.ok_or(ParseStop("a case without a pattern"))?;
             self.blanks();
             if self.eat(')') {
                 return Ok(());
             }
             if !self.eat('|') {
-                return Err(Stop("a pattern that is not understood"));
+                return Err(ParseStop("a pattern that is not understood"));
             }
         }
     }
 
     /// Parses a function after its name.
-    pub(crate) fn function_body(&mut self, name: &Term) -> Read<Node> {
+    pub(crate) fn function_body(&mut self, name: &ParsedWord) -> ParseResult<SyntaxNode> {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         let known = name.known().filter(|name| !name.is_empty() && name.chars().all(fits));
-        let name = known.ok_or(Stop("a function whose name is not understood"))?.to_owned();
+        let name = known.ok_or(ParseStop("a function whose name is not understood"))?.to_owned();
         if self.eat('(') {
             self.blanks();
             if !self.eat(')') {
-                return Err(Stop("a function that is not understood"));
+                return Err(ParseStop("a function that is not understood"));
             }
         }
         self.lines()?;
         let is_body = self.peek() == Some('(') || self.reserved() == Some("{");
         if !is_body {
-            return Err(Stop("a function that is not understood"));
+            return Err(ParseStop("a function that is not understood"));
         }
         let outer = std::mem::take(&mut self.found);
-        let body = self.deeper(Reader::command)?;
+        let body = self.deeper(ScriptParser::command)?;
         self.found = outer;
-        Ok(Node::Function(name, Box::new(body)))
+        Ok(SyntaxNode::Function(name, Box::new(body)))
     }
 }

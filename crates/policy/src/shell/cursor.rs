@@ -1,20 +1,20 @@
 //! The script parser's state: position, lookahead, and skipping of whitespace and comments.
 
-use crate::shell::syntax::{Dialect, Found};
-use crate::shell::{MAX_DEPTH, Undecided};
+use crate::shell::syntax::{ShellDialect, WordFindings};
+use crate::shell::{MAX_DEPTH, UndecidedPart};
 
 /// The reason why parsing stopped early.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stop(pub(crate) &'static str);
+pub(crate) struct ParseStop(pub(crate) &'static str);
 
-pub(crate) type Read<T> = Result<T, Stop>;
+pub(crate) type ParseResult<T> = Result<T, ParseStop>;
 
 /// Maximum length of an excerpt in a doubt.
 const SHOWN: usize = 60;
 
 /// A here-document whose text has not been read yet.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingHeredoc {
     pub(crate) end: String,
     pub(crate) quoted: bool,
     pub(crate) tabs: bool,
@@ -22,20 +22,20 @@ pub(crate) struct Pending {
 
 /// Parses one script.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ScriptParser<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
     pub(crate) depth: usize,
-    pub(crate) dialect: Dialect,
-    pub(crate) pending: Vec<Pending>,
+    pub(crate) dialect: ShellDialect,
+    pub(crate) pending: Vec<PendingHeredoc>,
     /// The here-document texts read so far, in the order of their redirections.
-    pub(crate) bodies: Vec<crate::shell::heredoc::Body>,
-    pub(crate) found: Found,
-    pub(crate) doubts: Vec<Undecided>,
+    pub(crate) bodies: Vec<crate::shell::heredoc::HeredocBody>,
+    pub(crate) found: WordFindings,
+    pub(crate) doubts: Vec<UndecidedPart>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(text: &'a str, dialect: Dialect, depth: usize) -> Self {
+impl<'a> ScriptParser<'a> {
+    pub(crate) fn new(text: &'a str, dialect: ShellDialect, depth: usize) -> Self {
         Self {
             text,
             at: 0,
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
             dialect,
             pending: Vec::new(),
             bodies: Vec::new(),
-            found: Found::default(),
+            found: WordFindings::default(),
             doubts: Vec::new(),
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips whitespace, comments and newlines, and reads the here-documents that begin there.
-    pub(crate) fn lines(&mut self) -> Read<()> {
+    pub(crate) fn lines(&mut self) -> ParseResult<()> {
         self.blanks();
         // ends: each round steps on
         while self.peek() == Some('\n') {
@@ -147,9 +147,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses one nesting level deeper.
-    pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Stop("it is nested too deep"));
+            return Err(ParseStop("it is nested too deep"));
         }
         self.depth += 1;
         let read = read(self);
@@ -160,12 +160,12 @@ impl<'a> Reader<'a> {
     /// Records an undecided part and continues.
     pub(crate) fn doubt(&mut self, from: usize, why: &'static str) {
         let text = shown(self.text.get(from..).unwrap_or_default());
-        self.doubts.push(Undecided { text, why, unread: false });
+        self.doubts.push(UndecidedPart { text, why, unread: false });
     }
 
     /// Records syntax that only bash reads in the assumed way.
     pub(crate) fn only_bash(&mut self, from: usize) {
-        if self.dialect != Dialect::Bash {
+        if self.dialect != ShellDialect::Bash {
             self.doubt(from, "other shells read this differently");
         }
     }

@@ -1,10 +1,10 @@
 //! Analyses built-ins that take variable names: some evaluate a subscript in the name, which may run a command.
 
-use crate::shell::Word;
-use crate::shell::cursor::Reader;
-use crate::shell::options::{Options, parse};
-use crate::shell::syntax::{Dialect, Fact, Kind, Term};
-use crate::shell::walk::Walk;
+use crate::shell::ScriptWord;
+use crate::shell::cursor::ScriptParser;
+use crate::shell::options::{OptionTable, parse};
+use crate::shell::syntax::{ShellDialect, VariableFact, ValueKind, ParsedWord};
+use crate::shell::walk::CommandCollector;
 
 /// Returns true for a name without a subscript.
 fn is_name(text: &str) -> bool {
@@ -13,16 +13,16 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Records an assignment of an unknown value to each of these names.
-fn set_names(walk: &mut Walk, names: &[Term], by: &str) -> bool {
+fn set_names(walk: &mut CommandCollector, names: &[ParsedWord], by: &str) -> bool {
     names.iter().all(|term| {
         let Some(name) = term.known().filter(|name| is_name(name)) else { return false };
-        walk.assign(name, &Word::Unknown(by.to_owned()), Kind::Any);
+        walk.assign(name, &ScriptWord::Unknown(by.to_owned()), ValueKind::Any);
         true
     })
 }
 
 /// Handles `declare`, `export` and similar. Their assignments were recorded during parsing.
-pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
+pub(crate) fn declare(walk: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
     let mut options = true;
     // Bash prints an exported function and parses it again.
     let has =
@@ -54,16 +54,16 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
         }
         if !arg.assigns && is_name(word) {
             // The variable is empty or unchanged.
-            let kind = if stays { Kind::Any } else { Kind::Number };
-            walk.given_perhaps(word, &Word::Literal(String::new()), kind);
+            let kind = if stays { ValueKind::Any } else { ValueKind::Number };
+            walk.given_perhaps(word, &ScriptWord::Literal(String::new()), kind);
         }
         // A quoted word is an assignment too.
         match word.split_once('=') {
             // The value would be read as array elements.
             Some((_, value)) if value.starts_with('(') => false,
             Some((name, value)) if !arg.assigns && is_name(name) => {
-                let value = Word::Literal(value.to_owned());
-                walk.assign(name, &value, Kind::Any);
+                let value = ScriptWord::Literal(value.to_owned());
+                walk.assign(name, &value, ValueKind::Any);
                 true
             }
             _ => arg.assigns || is_name(word),
@@ -72,7 +72,7 @@ pub(crate) fn declare(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
 }
 
 /// Returns true if assigning an unknown value runs nothing. For an array, a value in parentheses is expanded again.
-fn assigns_safely(walk: &mut Walk, text: &str, is_array: bool) -> bool {
+fn assigns_safely(walk: &mut CommandCollector, text: &str, is_array: bool) -> bool {
     let Some((name, value)) = text.split_once('=') else { return false };
     let name = name.trim_end_matches('+');
     // The elements are written out.
@@ -87,53 +87,53 @@ fn assigns_safely(walk: &mut Walk, text: &str, is_array: bool) -> bool {
     is_list || is_plain || !is_array
 }
 
-pub(crate) fn getopts(walk: &mut Walk, args: &[Term]) -> bool {
+pub(crate) fn getopts(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let [letters, name, ..] = args else { return true };
     letters.known().is_some_and(|letters| !letters.starts_with('-'))
         && set_names(walk, std::slice::from_ref(name), "getopts")
 }
 
 /// Handles `let`: each word is arithmetic.
-pub(crate) fn evaluate(walk: &mut Walk, args: &[Term]) -> bool {
+pub(crate) fn evaluate(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| {
         let Some(word) = arg.known() else { return false };
         let text = format!("{word}))");
-        let mut reader = Reader::new(&text, Dialect::Bash, 0);
+        let mut reader = ScriptParser::new(&text, ShellDialect::Bash, 0);
         let fine = reader.arithmetic(false).is_ok() && reader.at == text.len();
         for fact in std::mem::take(&mut reader.found.facts) {
             match fact {
-                Fact::Set(name, value, kind) => walk.assign(&name, &value, kind),
-                Fact::Use(name, kind) => walk.need(&name, kind),
-                Fact::Perhaps | Fact::End => {}
-                Fact::Fails => walk.fails(),
+                VariableFact::Set(name, value, kind) => walk.assign(&name, &value, kind),
+                VariableFact::Use(name, kind) => walk.need(&name, kind),
+                VariableFact::Perhaps | VariableFact::End => {}
+                VariableFact::Fails => walk.fails(),
             }
         }
         fine
     })
 }
 
-pub(crate) fn mapfile(walk: &mut Walk, args: &[Term]) -> bool {
-    let options = Options { flags: "t", valued: "dnOsu", ..Options::NONE };
+pub(crate) fn mapfile(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let options = OptionTable { flags: "t", valued: "dnOsu", ..OptionTable::NONE };
     let Some(parsed) = parse(args, &options) else { return false };
     let names = &args[parsed.rest..];
-    names.iter().filter_map(Term::known).for_each(|name| walk.array(name));
+    names.iter().filter_map(ParsedWord::known).for_each(|name| walk.array(name));
     names.len() <= 1 && set_names(walk, names, "mapfile")
 }
 
-pub(crate) fn read(walk: &mut Walk, args: &[Term]) -> bool {
-    let options = Options { flags: "rs", valued: "adnNptu", ..Options::NONE };
+pub(crate) fn read(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
+    let options = OptionTable { flags: "rs", valued: "adnNptu", ..OptionTable::NONE };
     let Some(parsed) = parse(args, &options) else { return false };
-    let array: Vec<Term> = parsed.values("a").cloned().collect();
-    array.iter().filter_map(Term::known).for_each(|name| walk.array(name));
+    let array: Vec<ParsedWord> = parsed.values("a").cloned().collect();
+    array.iter().filter_map(ParsedWord::known).for_each(|name| walk.array(name));
     set_names(walk, &array, "read") && set_names(walk, &args[parsed.rest..], "read")
 }
 
-pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
+pub(crate) fn unset(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     args.iter().all(|arg| match arg.known() {
         Some("-f" | "-v" | "--") => true,
         Some(name) if is_name(name) => {
             // A variable of a calling function may become visible.
-            walk.given_perhaps(name, &Word::Literal(String::new()), Kind::Number);
+            walk.given_perhaps(name, &ScriptWord::Literal(String::new()), ValueKind::Number);
             true
         }
         _ => false,
@@ -141,7 +141,7 @@ pub(crate) fn unset(walk: &mut Walk, args: &[Term]) -> bool {
 }
 
 /// Handles `printf`, which sets a variable for `-v` and for `%n`.
-pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
+pub(crate) fn printf(walk: &mut CommandCollector, args: &[ParsedWord]) -> bool {
     let mut args = args;
     if let [option, name, rest @ ..] = args
         && option.known() == Some("-v")
@@ -151,7 +151,7 @@ pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
         }
         args = rest;
     }
-    let dashes = args.first().and_then(Term::known) == Some("--");
+    let dashes = args.first().and_then(ParsedWord::known) == Some("--");
     if dashes {
         args = &args[1..];
     }
@@ -166,7 +166,7 @@ pub(crate) fn printf(walk: &mut Walk, args: &[Term]) -> bool {
 }
 
 /// Returns true if the format begins with a literal that begins no option.
-fn begins_apart(format: &Term) -> bool {
+fn begins_apart(format: &ParsedWord) -> bool {
     !format.prefix.is_empty() && !format.prefix.starts_with('-')
 }
 

@@ -1,34 +1,34 @@
 //! Parses expansions that begin with `$`, except the inside of `${…}`.
 
-use crate::shell::cursor::{Read, Reader, Stop};
-use crate::shell::syntax::{Dialect, Inner, Spread};
-use crate::shell::words::{Build, Part};
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
+use crate::shell::syntax::{ShellDialect, NestedScript, WordSpread};
+use crate::shell::words::{WordBuilder, UnknownPart};
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses the expansion at the next `$`.
-    pub(crate) fn dollar(&mut self, build: &mut Build, quoted: bool) -> Read<()> {
+    pub(crate) fn dollar(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         let start = self.at;
         self.bump();
-        let spread = if quoted { Spread::One } else { Spread::Any };
+        let spread = if quoted { WordSpread::One } else { WordSpread::Any };
         match self.peek() {
             Some('(') if self.peek_second() == Some('(') => {
                 self.bump();
                 self.bump();
                 self.deeper(|reader| reader.arithmetic(false))?;
-                build.add(Part::Number, spread);
+                build.add(UnknownPart::Number, spread);
             }
             Some('(') => {
                 self.bump();
                 let script = self.substitution()?;
-                self.found.inner.push(Inner { script, fed: false });
-                build.add(Part::Other, spread);
+                self.found.inner.push(NestedScript { script, fed: false });
+                build.add(UnknownPart::Other, spread);
             }
             Some('{') => {
                 self.bump();
                 let (part, many) = self.deeper(|reader| reader.parameter(quoted))?;
-                build.add(part, if many { Spread::Any } else { spread });
+                build.add(part, if many { WordSpread::Any } else { spread });
             }
-            Some('[') => return Err(Stop("arithmetic in brackets")),
+            Some('[') => return Err(ParseStop("arithmetic in brackets")),
             Some('\'') if !quoted => {
                 self.only_bash(start);
                 self.bump();
@@ -38,20 +38,20 @@ impl Reader<'_> {
                 self.only_bash(start);
                 self.bump();
                 // The text may be translated.
-                build.add(Part::Other, Spread::One);
+                build.add(UnknownPart::Other, WordSpread::One);
                 self.double(build)?;
             }
             Some(next) if next == '_' || next.is_ascii_alphabetic() => {
                 let name = self.identifier().unwrap_or_default();
-                if self.dialect == Dialect::Foreign && matches!(self.peek(), Some('[' | ':')) {
+                if self.dialect == ShellDialect::Foreign && matches!(self.peek(), Some('[' | ':')) {
                     self.doubt(start, "zsh reads this differently");
                 }
-                build.add(Part::Variable(name), spread);
+                build.add(UnknownPart::Variable(name), spread);
             }
             Some(next) => match special(next) {
                 Some(part) => {
                     self.bump();
-                    build.add(part, if next == '@' { Spread::Any } else { spread });
+                    build.add(part, if next == '@' { WordSpread::Any } else { spread });
                 }
                 None => self.bare(build),
             },
@@ -61,18 +61,18 @@ impl Reader<'_> {
     }
 
     /// Adds a `$` that begins no expansion.
-    fn bare(&mut self, build: &mut Build) {
+    fn bare(&mut self, build: &mut WordBuilder) {
         build.bare_dollar = true;
         build.push('$');
     }
 
     /// Parses `$'…'` after the quote. An unsupported escape makes the word unknown.
-    fn ansi(&mut self, build: &mut Build) -> Read<()> {
+    fn ansi(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         build.begun = true;
         // ends: each round steps on
         loop {
             match self.bump_raw() {
-                None => return Err(Stop("a quote that does not end")),
+                None => return Err(ParseStop("a quote that does not end")),
                 Some('\'') => return Ok(()),
                 Some('\\') => match self.bump_raw() {
                     Some('n') => build.push('\n'),
@@ -87,8 +87,8 @@ impl Reader<'_> {
                         self.at -= 1;
                         self.code(build, 3, 8);
                     }
-                    Some(_) => build.add(Part::Other, Spread::One),
-                    None => return Err(Stop("a quote that does not end")),
+                    Some(_) => build.add(UnknownPart::Other, WordSpread::One),
+                    None => return Err(ParseStop("a quote that does not end")),
                 },
                 Some(next) => build.push(next),
             }
@@ -96,7 +96,7 @@ impl Reader<'_> {
     }
 
     /// Parses a character code of `count` digits. Fewer digits, or a non-printable character, make the word unknown.
-    fn code(&mut self, build: &mut Build, count: usize, radix: u32) {
+    fn code(&mut self, build: &mut WordBuilder, count: usize, radix: u32) {
         let digits = self.text.get(self.at..self.at + count).unwrap_or_default();
         let code = u32::from_str_radix(digits, radix).ok().and_then(char::from_u32);
         let plain = code.filter(|c| *c == ' ' || c.is_ascii_graphic());
@@ -105,16 +105,16 @@ impl Reader<'_> {
                 self.at += count;
                 build.push(letter);
             }
-            None => build.add(Part::Other, Spread::One),
+            None => build.add(UnknownPart::Other, WordSpread::One),
         }
     }
 }
 
 /// Classifies a one-character parameter.
-pub(crate) fn special(name: char) -> Option<Part> {
+pub(crate) fn special(name: char) -> Option<UnknownPart> {
     match name {
-        '#' | '?' | '$' | '!' => Some(Part::Number),
-        '@' | '*' | '-' | '0'..='9' => Some(Part::Other),
+        '#' | '?' | '$' | '!' => Some(UnknownPart::Number),
+        '@' | '*' | '-' | '0'..='9' => Some(UnknownPart::Other),
         _ => None,
     }
 }

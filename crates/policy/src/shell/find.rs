@@ -1,8 +1,8 @@
 //! Collects the commands that `find` runs.
 
 use crate::shell::starters::replace;
-use crate::shell::syntax::Term;
-use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::syntax::ParsedWord;
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
 
 const STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 /// Tests and actions without a value.
@@ -96,7 +96,7 @@ const ONE: &[&str] = &[
 ];
 
 /// Collects the commands that `find` runs. Returns `None` if they are unknown.
-pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let mut at = 0;
     let mut commands = Vec::new();
@@ -128,14 +128,14 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
             return None;
         }
         let words = command.iter().map(|word| replace(word, "{}")).collect();
-        walk.call(&Call { words, more, by: By::Program }, &place.through(&format!("find {word}")));
+        walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place.through(&format!("find {word}")));
     }
     Some(())
 }
 
 /// Returns true if no unknown word can begin or end a command.
-fn is_clear(walk: &mut Walk, args: &[Term], commands: &[(&str, Vec<Term>, bool)]) -> bool {
-    let unknown: Vec<&Term> = args.iter().filter(|arg| arg.known().is_none() && !arg.is_operand()).collect();
+fn is_clear(walk: &mut CommandCollector, args: &[ParsedWord], commands: &[(&str, Vec<ParsedWord>, bool)]) -> bool {
+    let unknown: Vec<&ParsedWord> = args.iter().filter(|arg| arg.known().is_none() && !arg.is_operand()).collect();
     let ends = args.iter().any(|arg| matches!(arg.known(), Some(";" | "+")));
     let harmless = match (unknown.as_slice(), commands) {
         ([], _) => true,
@@ -164,7 +164,7 @@ fn takes(word: &str) -> Option<usize> {
 }
 
 /// Returns the words up to `;` or `{} +`, a flag for added arguments, and the number of consumed words.
-fn command(args: &[Term]) -> Option<(Vec<Term>, bool, usize)> {
+fn command(args: &[ParsedWord]) -> Option<(Vec<ParsedWord>, bool, usize)> {
     for (at, arg) in args.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| args[before].known());
         match arg.known() {

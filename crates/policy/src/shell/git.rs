@@ -1,11 +1,11 @@
 //! Collects the commands that `git` is told to run.
 
-use crate::shell::options::{Options, parse};
+use crate::shell::options::{OptionTable, parse};
 use crate::shell::shells;
-use crate::shell::syntax::{Dialect, Term};
-use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::syntax::{ShellDialect, ParsedWord};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
 
-const GLOBAL: Options = Options {
+const GLOBAL: OptionTable = OptionTable {
     flags: "pP",
     valued: "cC",
     attached: "",
@@ -83,14 +83,14 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// Collects the commands that `git` is told to run. Returns `None` if they are unknown.
-pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn look(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &GLOBAL)?;
-    let harmless = |setting: &Term| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
+    let harmless = |setting: &ParsedWord| SETTINGS.iter().any(|known| setting.prefix.starts_with(known));
     if !parsed.values("c").all(harmless) {
-        let named = args.get(parsed.rest).and_then(Term::known).unwrap_or_default();
+        let named = args.get(parsed.rest).and_then(ParsedWord::known).unwrap_or_default();
         let is_meant = |key: &str| key.eq_ignore_ascii_case(&format!("alias.{named}"));
-        let set = parsed.values("c").filter_map(Term::known).filter_map(|setting| setting.split_once('='));
+        let set = parsed.values("c").filter_map(ParsedWord::known).filter_map(|setting| setting.split_once('='));
         set.filter(|(key, _)| is_meant(key)).for_each(|(_, value)| {
             alias(walk, value, call, parsed.rest, place);
         });
@@ -107,7 +107,7 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
         | "web--browse" => None,
         _ if STARTERS.contains(&name) => {
             let set_upstream = name == "push";
-            let mut fine = |arg: &Term| match arg.known() {
+            let mut fine = |arg: &ParsedWord| match arg.known() {
                 Some("-u") => set_upstream,
                 Some(word) => !PROGRAMS.iter().any(|program| word.starts_with(program)),
                 // The word may be such an option.
@@ -121,18 +121,18 @@ pub(crate) fn look(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
 
 /// Collects the commands of an alias set by `value`, for the sub-command at word `at`. The call stays undecided: the
 /// repository may have settings too.
-fn alias(walk: &mut Walk, value: &str, call: &Call, at: usize, place: &Place) {
+fn alias(walk: &mut CommandCollector, value: &str, call: &CommandCall, at: usize, place: &CommandContext) {
     if let Some(script) = value.trim_start().strip_prefix('!') {
-        return shells::start(walk, script, "git alias", Dialect::Plain, place);
+        return shells::start(walk, script, "git alias", ShellDialect::Plain, place);
     }
     // An alias may expand to another alias.
-    let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(Term::literal));
+    let words = call.words[..=at].iter().cloned().chain(value.split_whitespace().map(ParsedWord::literal));
     let words = words.chain(call.words[at + 1..].iter().skip(1).cloned()).collect();
-    walk.call(&Call { words, more: false, by: By::Program }, &place.through("git alias"));
+    walk.call(&CommandCall { words, more: false, by: StartedBy::Program }, &place.through("git alias"));
 }
 
 /// Handles `git bisect run COMMAND …`.
-fn bisect(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+fn bisect(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &CommandContext) -> Option<()> {
     let Some(first) = rest.first() else { return (!more).then_some(()) };
     if first.known()? != "run" {
         return Some(());
@@ -142,12 +142,12 @@ fn bisect(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<(
         return None;
     }
     // Git passes the words to a shell, each quoted.
-    walk.call(&Call { words, more, by: By::Program }, &place.through("git bisect run"));
+    walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place.through("git bisect run"));
     Some(())
 }
 
 /// Handles `git rebase -x TEXT`.
-fn rebase(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+fn rebase(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &CommandContext) -> Option<()> {
     if more {
         return None;
     }
@@ -170,13 +170,13 @@ fn rebase(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<(
         }
     }
     for text in texts {
-        shells::start(walk, text, "git rebase -x", Dialect::Plain, place);
+        shells::start(walk, text, "git rebase -x", ShellDialect::Plain, place);
     }
     Some(())
 }
 
 /// Handles `git submodule foreach COMMAND …`.
-fn submodule(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Option<()> {
+fn submodule(walk: &mut CommandCollector, rest: &[ParsedWord], more: bool, place: &CommandContext) -> Option<()> {
     let mut words = rest;
     // ends: each round takes a word
     while let [first, others @ ..] = words
@@ -186,22 +186,22 @@ fn submodule(walk: &mut Walk, rest: &[Term], more: bool, place: &Place) -> Optio
     }
     let [first, others @ ..] = words else { return (!more).then_some(()) };
     if first.known()? != "foreach" {
-        let fine = |arg: &Term| {
+        let fine = |arg: &ParsedWord| {
             arg.known().is_none_or(|word| !word.starts_with("--upload") && !word.starts_with("ext::"))
         };
         return others.iter().all(fine).then_some(());
     }
-    let options = Options { flags: "q", long: &["quiet", "recursive"], ..Options::NONE };
+    let options = OptionTable { flags: "q", long: &["quiet", "recursive"], ..OptionTable::NONE };
     let at = parse(others, &options)?.rest;
     match &others[at..] {
         [] => None,
         [script] if !more => {
-            shells::start(walk, script.known()?, "git submodule foreach", Dialect::Plain, place);
+            shells::start(walk, script.known()?, "git submodule foreach", ShellDialect::Plain, place);
             Some(())
         }
         words => {
             walk.call(
-                &Call { words: words.to_vec(), more, by: By::Program },
+                &CommandCall { words: words.to_vec(), more, by: StartedBy::Program },
                 &place.through("git submodule foreach"),
             );
             Some(())

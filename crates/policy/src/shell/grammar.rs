@@ -1,8 +1,8 @@
 //! Parses lists, pipelines and simple commands.
 
-use crate::shell::cursor::{Read, Reader, Stop, is_break};
-use crate::shell::syntax::{Dialect, Fact, Group, Join, Kind, Node, Script, Simple, Step, Target, Term};
-use crate::shell::{Redirect, Word};
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_break};
+use crate::shell::syntax::{ShellDialect, VariableFact, CompoundCommand, StepConnector, ValueKind, SyntaxNode, ScriptTree, SimpleCommand, ScriptStep, RedirectTarget, ParsedWord};
+use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Words that are reserved where a command may begin.
 const RESERVED: &[&str] = &[
@@ -15,33 +15,33 @@ pub(crate) const DECLARES: &[&str] = &["declare", "export", "local", "readonly",
 const FOREIGN: &[&str] =
     &["always", "end", "foreach", "namespace", "nocorrect", "noglob", "repeat", "-", "@", "%"];
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses the whole text as a script.
-    pub(crate) fn whole(&mut self) -> Read<Script> {
+    pub(crate) fn whole(&mut self) -> ParseResult<ScriptTree> {
         let mut script = self.list(&[])?;
         if !self.pending.is_empty() {
-            return Err(Stop("a here-document that does not end"));
+            return Err(ParseStop("a here-document that does not end"));
         }
         fill(&mut script, &mut std::mem::take(&mut self.bodies).into_iter());
         if self.peek().is_some() {
-            return Err(Stop("something that is not understood"));
+            return Err(ParseStop("something that is not understood"));
         }
         Ok(script)
     }
 
     /// Parses steps up to a closing parenthesis, the end of a case, the end of the text, or one of these words.
-    pub(crate) fn list(&mut self, stops: &[&str]) -> Read<Script> {
+    pub(crate) fn list(&mut self, stops: &[&str]) -> ParseResult<ScriptTree> {
         let outer = std::mem::take(&mut self.found);
         let mut steps = self.steps(stops)?;
         // The substitutions in here-documents.
         let found = std::mem::replace(&mut self.found, outer);
         if !found.inner.is_empty() || !found.facts.is_empty() {
-            steps.push(Step { node: Node::Group(Group { found, ..Group::default() }), join: Join::Aside });
+            steps.push(ScriptStep { node: SyntaxNode::Group(CompoundCommand { found, ..CompoundCommand::default() }), join: StepConnector::Aside });
         }
-        Ok(Script(steps))
+        Ok(ScriptTree(steps))
     }
 
-    fn steps(&mut self, stops: &[&str]) -> Read<Vec<Step>> {
+    fn steps(&mut self, stops: &[&str]) -> ParseResult<Vec<ScriptStep>> {
         let mut steps = Vec::new();
         // ends: each round reads a step, or is the last
         loop {
@@ -65,35 +65,35 @@ impl Reader<'_> {
                 Some('&') => {
                     self.bump();
                     if let Some(last) = steps.last_mut() {
-                        last.join = Join::Background;
+                        last.join = StepConnector::Background;
                     }
                 }
-                Some(_) => return Err(Stop("something that is not understood")),
+                Some(_) => return Err(ParseStop("something that is not understood")),
             }
         }
     }
 
-    fn and_or(&mut self, steps: &mut Vec<Step>) -> Read<()> {
+    fn and_or(&mut self, steps: &mut Vec<ScriptStep>) -> ParseResult<()> {
         // ends: each round reads a pipeline
         loop {
             let node = self.pipeline()?;
             self.blanks();
             let join = if self.eat_all("&&") {
-                Join::And
+                StepConnector::And
             } else if self.eat_all("||") {
-                Join::Or
+                StepConnector::Or
             } else {
-                Join::Then
+                StepConnector::Then
             };
-            steps.push(Step { node, join });
-            if join == Join::Then {
+            steps.push(ScriptStep { node, join });
+            if join == StepConnector::Then {
                 return Ok(());
             }
             self.lines()?;
         }
     }
 
-    fn pipeline(&mut self) -> Read<Node> {
+    fn pipeline(&mut self) -> ParseResult<SyntaxNode> {
         let mut prefixed = false;
         // ends: each round steps over a word
         loop {
@@ -102,7 +102,7 @@ impl Reader<'_> {
                 Some("!") => {
                     self.bump();
                 }
-                Some("time") if self.dialect == Dialect::Bash => {
+                Some("time") if self.dialect == ShellDialect::Bash => {
                     self.eat_all("time");
                     self.blanks();
                     self.time_options();
@@ -126,9 +126,9 @@ impl Reader<'_> {
             nodes.push(self.command()?);
         }
         if nodes.len() > 1 || prefixed {
-            return Ok(Node::Pipe(nodes));
+            return Ok(SyntaxNode::Pipe(nodes));
         }
-        nodes.pop().ok_or(Stop("a command is missing"))
+        nodes.pop().ok_or(ParseStop("a command is missing"))
     }
 
     /// Skips the options of `time`.
@@ -162,32 +162,32 @@ impl Reader<'_> {
     }
 
     /// Consumes this reserved word, after newlines.
-    pub(crate) fn expect(&mut self, word: &str) -> Read<()> {
+    pub(crate) fn expect(&mut self, word: &str) -> ParseResult<()> {
         self.lines()?;
         if self.reserved() == Some(word) && self.eat_all(word) {
             return Ok(());
         }
-        Err(Stop("a word of the grammar is missing"))
+        Err(ParseStop("a word of the grammar is missing"))
     }
 
-    pub(crate) fn command(&mut self) -> Read<Node> {
+    pub(crate) fn command(&mut self) -> ParseResult<SyntaxNode> {
         self.blanks();
         let outer = std::mem::take(&mut self.found);
-        let group = self.deeper(Reader::compound)?;
+        let group = self.deeper(ScriptParser::compound)?;
         let node = match group {
-            Some(Node::Group(mut group)) => {
+            Some(SyntaxNode::Group(mut group)) => {
                 self.blanks();
                 // ends: each round reads a redirection
                 while self.redirect(&mut group.targets)? {
                     self.blanks();
                 }
                 if !self.at_break() {
-                    return Err(Stop("something that is not understood"));
+                    return Err(ParseStop("something that is not understood"));
                 }
                 let found = std::mem::take(&mut self.found);
                 group.found.inner.extend(found.inner);
                 group.found.facts.extend(found.facts);
-                Node::Group(group)
+                SyntaxNode::Group(group)
             }
             Some(node) => node,
             None => self.simple()?,
@@ -196,8 +196,8 @@ impl Reader<'_> {
         Ok(node)
     }
 
-    fn simple(&mut self) -> Read<Node> {
-        let mut simple = Simple::default();
+    fn simple(&mut self) -> ParseResult<SyntaxNode> {
+        let mut simple = SimpleCommand::default();
         let mut declares = false;
         // ends: each round reads something
         loop {
@@ -229,32 +229,32 @@ impl Reader<'_> {
             }
         }
         if simple.words.is_empty() && simple.sets.is_empty() && simple.targets.is_empty() {
-            return Err(Stop("a command is missing"));
+            return Err(ParseStop("a command is missing"));
         }
         simple.found = std::mem::take(&mut self.found);
-        Ok(Node::Simple(simple))
+        Ok(SyntaxNode::Simple(simple))
     }
 
     /// Rejects a name that some shell reads as a reserved word.
-    fn check_name(&mut self, simple: &Simple) -> Read<()> {
+    fn check_name(&mut self, simple: &SimpleCommand) -> ParseResult<()> {
         let at = self.at;
         match self.reserved() {
-            Some("time") if self.dialect != Dialect::Bash => {
+            Some("time") if self.dialect != ShellDialect::Bash => {
                 self.eat_all("time");
                 self.blanks();
                 let is_program = self.starts_program();
                 self.at = at;
-                if is_program { Ok(()) } else { Err(Stop("other shells read this differently")) }
+                if is_program { Ok(()) } else { Err(ParseStop("other shells read this differently")) }
             }
             Some("in") if simple.sets.is_empty() && simple.targets.is_empty() => Ok(()),
-            Some(_) => Err(Stop("a word of the grammar where none is expected")),
+            Some(_) => Err(ParseStop("a word of the grammar where none is expected")),
             None => {
                 let rest = &self.text[at..];
                 let end = rest.find(|c: char| c.is_whitespace() || is_break(c)).unwrap_or(rest.len());
                 let word = &rest[..end];
                 let is_job = word.starts_with('%');
-                if self.dialect == Dialect::Foreign && (FOREIGN.contains(&word) || is_job) {
-                    return Err(Stop("other shells read this differently"));
+                if self.dialect == ShellDialect::Foreign && (FOREIGN.contains(&word) || is_job) {
+                    return Err(ParseStop("other shells read this differently"));
                 }
                 Ok(())
             }
@@ -272,7 +272,7 @@ impl Reader<'_> {
     }
 
     /// Parses `NAME=value`, if it begins here.
-    fn assignment(&mut self) -> Read<Option<(String, Word, Kind)>> {
+    fn assignment(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
         self.peek();
         let start = self.at;
         let Some(name) = self.identifier() else { return Ok(None) };
@@ -295,17 +295,17 @@ impl Reader<'_> {
             self.array()?;
             // The word continues: a `#` begins no comment here.
             if !self.at_break() {
-                return Err(Stop("something that is not understood"));
+                return Err(ParseStop("something that is not understood"));
             }
             let raw = &self.text[start + name.len()..self.at];
-            return Ok(Some((name, Word::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), Kind::Any)));
+            return Ok(Some((name, ScriptWord::Unknown(raw.trim_start_matches(['+', '=']).to_owned()), ValueKind::Any)));
         }
         let appends = self.text[start..self.at].ends_with("+=");
-        let term = self.word()?.unwrap_or_else(|| Term::literal(""));
-        let kind = if appends { Kind::Any } else { term.kind };
+        let term = self.word()?.unwrap_or_else(|| ParsedWord::literal(""));
+        let kind = if appends { ValueKind::Any } else { term.kind };
         let word = match (element, appends) {
-            (true, _) => Word::Unknown(format!("({})", &self.text[start + name.len()..self.at])),
-            (false, true) => Word::Unknown(term.text().to_owned()),
+            (true, _) => ScriptWord::Unknown(format!("({})", &self.text[start + name.len()..self.at])),
+            (false, true) => ScriptWord::Unknown(term.text().to_owned()),
             (false, false) => term.word,
         };
         Ok(Some((name, word, kind)))
@@ -323,22 +323,22 @@ impl Reader<'_> {
         }
         self.eat('$');
         let name = self.identifier();
-        self.found.facts.extend(name.map(|name| Fact::Use(name, Kind::Number)));
+        self.found.facts.extend(name.map(|name| VariableFact::Use(name, ValueKind::Number)));
         self.eat(']')
     }
 
     /// Rejects a word that bash reads as an array element.
-    fn no_subscript(&mut self) -> Read<Option<(String, Word, Kind)>> {
+    fn no_subscript(&mut self) -> ParseResult<Option<(String, ScriptWord, ValueKind)>> {
         let rest = &self.text[self.at..];
         let end = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
         if rest[..end].contains('=') || rest[..end].contains(['$', '`', '"', '\'', '(']) {
-            return Err(Stop("a subscript that may run a command"));
+            return Err(ParseStop("a subscript that may run a command"));
         }
         Ok(None)
     }
 
     /// Parses the elements of an array.
-    fn array(&mut self) -> Read<()> {
+    fn array(&mut self) -> ParseResult<()> {
         self.bump();
         // ends: each round reads a word
         loop {
@@ -350,31 +350,31 @@ impl Reader<'_> {
             let element = self.eat('[');
             if element && !(self.index() && self.eat('=')) {
                 self.at = start;
-                return Err(Stop("a subscript that may run a command"));
+                return Err(ParseStop("a subscript that may run a command"));
             }
             if self.word()?.is_none() && !element {
-                return Err(Stop("an array that does not end"));
+                return Err(ParseStop("an array that does not end"));
             }
         }
     }
 
     /// Parses an argument of a declaration command: possibly an assignment.
-    fn declared(&mut self) -> Read<Option<Term>> {
+    fn declared(&mut self) -> ParseResult<Option<ParsedWord>> {
         let start = self.at;
         let Some((name, value, kind)) = self.assignment()? else { return self.word() };
         let raw = self.text[start..self.at].to_owned();
         let known = match &value {
-            Word::Literal(text) => Some(format!("{name}={text}")),
-            Word::Unknown(_) => None,
+            ScriptWord::Literal(text) => Some(format!("{name}={text}")),
+            ScriptWord::Unknown(_) => None,
         };
         if known.is_none() {
             // Other shells may split the value.
             self.only_bash(start);
         }
-        self.found.facts.push(Fact::Set(name, value, kind));
+        self.found.facts.push(VariableFact::Set(name, value, kind));
         let mut term = match known {
-            Some(text) => Term::literal(&text),
-            None => Term::unknown(&raw, crate::shell::syntax::Spread::One),
+            Some(text) => ParsedWord::literal(&text),
+            None => ParsedWord::unknown(&raw, crate::shell::syntax::WordSpread::One),
         };
         term.assigns = true;
         Ok(Some(term))
@@ -382,28 +382,28 @@ impl Reader<'_> {
 }
 
 /// Inserts the here-document texts into their redirections.
-pub(crate) fn fill(script: &mut Script, bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+pub(crate) fn fill(script: &mut ScriptTree, bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
     for step in &mut script.0 {
         fill_node(&mut step.node, bodies);
     }
 }
 
-fn fill_node(node: &mut Node, bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+fn fill_node(node: &mut SyntaxNode, bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
     match node {
-        Node::Simple(simple) => fill_targets(&mut simple.targets, bodies),
-        Node::Pipe(nodes) => nodes.iter_mut().for_each(|node| fill_node(node, bodies)),
-        Node::Group(Group { parts, targets, .. }) => {
+        SyntaxNode::Simple(simple) => fill_targets(&mut simple.targets, bodies),
+        SyntaxNode::Pipe(nodes) => nodes.iter_mut().for_each(|node| fill_node(node, bodies)),
+        SyntaxNode::Group(CompoundCommand { parts, targets, .. }) => {
             parts.iter_mut().for_each(|part| fill(part, bodies));
             fill_targets(targets, bodies);
         }
-        Node::Function(_, body) => fill_node(body, bodies),
+        SyntaxNode::Function(_, body) => fill_node(body, bodies),
     }
 }
 
-fn fill_targets(targets: &mut [Target], bodies: &mut impl Iterator<Item = crate::shell::heredoc::Body>) {
+fn fill_targets(targets: &mut [RedirectTarget], bodies: &mut impl Iterator<Item = crate::shell::heredoc::HeredocBody>) {
     for target in targets {
-        if let Some(Redirect::Text(word)) = &mut target.redirect
-            && *word == Word::Unknown(String::new())
+        if let Some(ScriptRedirect::Text(word)) = &mut target.redirect
+            && *word == ScriptWord::Unknown(String::new())
             && let Some(body) = bodies.next()
         {
             *word = body.word;

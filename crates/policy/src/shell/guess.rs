@@ -2,18 +2,18 @@
 //!
 //! The name stays undecided. The likely commands are listed too, so that rules and known dangers apply to them.
 
-use crate::shell::syntax::{Fact, Spread, Term};
-use crate::shell::walk::{By, Call, Place, Walk};
-use crate::shell::{Command, MAX_COMMANDS, Word};
+use crate::shell::syntax::{VariableFact, WordSpread, ParsedWord};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
+use crate::shell::{ScriptCommand, MAX_COMMANDS, ScriptWord};
 
 /// Maximum number of values tried for a variable.
 const VALUES: usize = 4;
 /// Positional parameters that, as a command name, run a function's arguments.
 const PASSED: &[&str] = &["$@", "$*", "$1", "${@}", "${*}", "${1}"];
 
-impl Walk {
+impl CommandCollector {
     /// Lists the likely commands of a call with an unknown name.
-    pub(crate) fn guess(&mut self, call: &Call, place: &Place) {
+    pub(crate) fn guess(&mut self, call: &CommandCall, place: &CommandContext) {
         // Leaves room for commands that certainly run.
         if self.out.commands.len() > MAX_COMMANDS / 2 {
             return;
@@ -30,19 +30,19 @@ impl Walk {
             likely.push(list.split(',').map(str::to_owned).collect());
         } else if let Some(name) = bare.strip_prefix('$') {
             let name = name.trim_matches(['{', '}']).trim_end_matches("[@]");
-            let printed: Vec<Term> =
+            let printed: Vec<ParsedWord> =
                 self.facts.iter().rev().filter_map(|fact| printed(fact, name)).take(1).collect();
             for term in printed {
                 let words = [vec![term], call.words[1..].to_vec()].concat();
-                self.list(&Call { words, more: call.more, by: By::Program }, &place.through(bare));
+                self.list(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.through(bare));
             }
             likely.extend(self.facts.iter().rev().filter_map(|fact| value(fact, name, written)).take(VALUES));
         }
         for first in likely.into_iter().filter(|words| words.iter().all(|word| is_plain(word))) {
-            let first = first.iter().map(|word| Term::literal(word));
-            let words: Vec<Term> = first.chain(call.words[1..].iter().cloned()).collect();
+            let first = first.iter().map(|word| ParsedWord::literal(word));
+            let words: Vec<ParsedWord> = first.chain(call.words[1..].iter().cloned()).collect();
             if !words.is_empty() {
-                let likely = Call { words, more: call.more, by: By::Shell };
+                let likely = CommandCall { words, more: call.more, by: StartedBy::Shell };
                 self.perhaps(|walk| walk.call(&likely, &place.through(bare)));
             }
         }
@@ -52,8 +52,8 @@ impl Walk {
     pub(crate) fn likely(&self, written: &str) -> Vec<String> {
         let Some(name) = written.trim_matches('"').strip_prefix('$') else { return Vec::new() };
         let name = name.trim_matches(['{', '}']);
-        let value = |fact: &Fact| match fact {
-            Fact::Set(set, Word::Literal(text), _) if set == name => Some(text.clone()),
+        let value = |fact: &VariableFact| match fact {
+            VariableFact::Set(set, ScriptWord::Literal(text), _) if set == name => Some(text.clone()),
             _ => None,
         };
         self.facts.iter().rev().filter_map(value).take(VALUES).collect()
@@ -64,13 +64,13 @@ impl Walk {
         let mut expanded = Vec::new();
         for (name, value) in &self.aliases {
             let is_use =
-                |command: &&Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+                |command: &&ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
             for call in self.out.commands.iter().filter(is_use) {
-                let value = value.split_whitespace().map(|word| Word::Literal(word.to_owned()));
-                let words: Vec<Word> = value.chain(call.words[1..].iter().cloned()).collect();
+                let value = value.split_whitespace().map(|word| ScriptWord::Literal(word.to_owned()));
+                let words: Vec<ScriptWord> = value.chain(call.words[1..].iter().cloned()).collect();
                 let through = call.through.iter().chain([name]).cloned().collect();
                 if !words.is_empty() {
-                    expanded.push(Command { words, through, built_in: false, ..call.clone() });
+                    expanded.push(ScriptCommand { words, through, built_in: false, ..call.clone() });
                 }
             }
         }
@@ -80,9 +80,9 @@ impl Walk {
 
     /// Lists the commands passed to functions that run their own arguments.
     pub(crate) fn pass_on(&mut self) {
-        let passes = |command: &Command| match &command.words[0] {
-            Word::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
-            Word::Literal(_) => false,
+        let passes = |command: &ScriptCommand| match &command.words[0] {
+            ScriptWord::Unknown(text) => PASSED.contains(&text.trim_matches('"')),
+            ScriptWord::Literal(_) => false,
         };
         let mut passed = Vec::new();
         for (name, range) in &self.functions {
@@ -90,10 +90,10 @@ impl Walk {
                 continue;
             }
             let is_call =
-                |command: &&Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+                |command: &&ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
             for call in self.out.commands.iter().filter(is_call).filter(|call| call.words.len() > 1) {
                 let through = call.through.iter().chain([name]).cloned().collect();
-                passed.push(Command {
+                passed.push(ScriptCommand {
                     words: call.words[1..].to_vec(),
                     through,
                     built_in: false,
@@ -115,24 +115,24 @@ fn asked_for(written: &str) -> Option<&str> {
 }
 
 /// Returns the words of the variable `name` as it is `written`, if `fact` assigns it.
-fn value(fact: &Fact, name: &str, written: &str) -> Option<Vec<String>> {
-    let Fact::Set(_, word, _) = fact else { return None };
+fn value(fact: &VariableFact, name: &str, written: &str) -> Option<Vec<String>> {
+    let VariableFact::Set(_, word, _) = fact else { return None };
     let text = match word {
-        Word::Literal(text) if written.starts_with('"') => return is(fact, name).then(|| vec![text.clone()]),
-        Word::Literal(text) => text.as_str(),
-        Word::Unknown(text) => text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'))?,
+        ScriptWord::Literal(text) if written.starts_with('"') => return is(fact, name).then(|| vec![text.clone()]),
+        ScriptWord::Literal(text) => text.as_str(),
+        ScriptWord::Unknown(text) => text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'))?,
     };
     is(fact, name).then(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Returns the substitution that `fact` assigns to the variable `name`.
-fn printed(fact: &Fact, name: &str) -> Option<Term> {
-    let Fact::Set(_, Word::Unknown(text), _) = fact else { return None };
-    (is(fact, name) && text.trim_matches('"').starts_with("$(")).then(|| Term::unknown(text, Spread::Any))
+fn printed(fact: &VariableFact, name: &str) -> Option<ParsedWord> {
+    let VariableFact::Set(_, ScriptWord::Unknown(text), _) = fact else { return None };
+    (is(fact, name) && text.trim_matches('"').starts_with("$(")).then(|| ParsedWord::unknown(text, WordSpread::Any))
 }
 
-fn is(fact: &Fact, name: &str) -> bool {
-    matches!(fact, Fact::Set(set, ..) if set == name)
+fn is(fact: &VariableFact, name: &str) -> bool {
+    matches!(fact, VariableFact::Set(set, ..) if set == name)
 }
 
 /// Returns true if `word` contains no shell metacharacter.

@@ -1,20 +1,20 @@
 //! Parses the texts of here-documents.
 
-use crate::shell::Word;
-use crate::shell::cursor::{Pending, Read, Reader, Stop};
-use crate::shell::words::Build;
+use crate::shell::ScriptWord;
+use crate::shell::cursor::{PendingHeredoc, ParseResult, ScriptParser, ParseStop};
+use crate::shell::words::WordBuilder;
 
 /// The text of a here-document.
 #[derive(Debug)]
-pub(crate) struct Body {
-    pub(crate) word: Word,
+pub(crate) struct HeredocBody {
+    pub(crate) word: ScriptWord,
     /// The text, if it contains no expansions.
     pub(crate) verbatim: Option<String>,
 }
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Reads the texts of the here-documents that begin on the line that just ended.
-    pub(crate) fn take_bodies(&mut self) -> Read<()> {
+    pub(crate) fn take_bodies(&mut self) -> ParseResult<()> {
         for pending in std::mem::take(&mut self.pending) {
             let body = self.take_body(&pending)?;
             self.bodies.push(body);
@@ -22,13 +22,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn take_body(&mut self, pending: &Pending) -> Read<Body> {
+    fn take_body(&mut self, pending: &PendingHeredoc) -> ParseResult<HeredocBody> {
         let mut text = String::new();
         // ends: each round steps over a line
         loop {
             let rest = &self.text[self.at..];
             let Some((line, _)) = rest.split_once('\n').or((!rest.is_empty()).then_some((rest, ""))) else {
-                return Err(Stop("a here-document that does not end"));
+                return Err(ParseStop("a here-document that does not end"));
             };
             self.at = (self.at + line.len() + 1).min(self.text.len());
             let line = if pending.tabs { line.trim_start_matches('\t') } else { line };
@@ -37,23 +37,23 @@ impl Reader<'_> {
             }
             let backslashes = line.len() - line.trim_end_matches('\\').len();
             if !pending.quoted && backslashes % 2 == 1 {
-                return Err(Stop("a continued line in a here-document"));
+                return Err(ParseStop("a continued line in a here-document"));
             }
             text.push_str(line);
             text.push('\n');
         }
         if pending.quoted || !text.contains(['$', '`', '\\']) {
-            return Ok(Body { word: Word::Literal(text.clone()), verbatim: Some(text) });
+            return Ok(HeredocBody { word: ScriptWord::Literal(text.clone()), verbatim: Some(text) });
         }
         let word = self.expand(&text)?;
-        Ok(Body { word, verbatim: None })
+        Ok(HeredocBody { word, verbatim: None })
     }
 
     /// Parses a text that is expanded as in double quotes, except that a double quote is literal.
-    fn expand(&mut self, text: &str) -> Read<Word> {
+    fn expand(&mut self, text: &str) -> ParseResult<ScriptWord> {
         self.deeper(|outer| {
-            let mut reader = Reader::new(text, outer.dialect, outer.depth);
-            let mut build = Build::default();
+            let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
+            let mut build = WordBuilder::default();
             // ends: each round steps on
             while let Some(next) = reader.peek() {
                 match next {
@@ -67,7 +67,7 @@ impl Reader<'_> {
                                 build.push('\\');
                                 build.push(next);
                             }
-                            None => return Err(Stop("it ends with a backslash")),
+                            None => return Err(ParseStop("it ends with a backslash")),
                         }
                     }
                     _ => {
@@ -80,8 +80,8 @@ impl Reader<'_> {
             outer.found.inner.append(&mut reader.found.inner);
             outer.found.facts.append(&mut reader.found.facts);
             Ok(match build.known() {
-                Some(known) => Word::Literal(known.to_owned()),
-                None => Word::Unknown(text.to_owned()),
+                Some(known) => ScriptWord::Literal(known.to_owned()),
+                None => ScriptWord::Unknown(text.to_owned()),
             })
         })
     }

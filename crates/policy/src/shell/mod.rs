@@ -38,7 +38,7 @@ mod walk;
 mod words;
 mod wrappers;
 
-pub use patch::{Patch, patch};
+pub use patch::{PatchCommand, patch};
 
 /// Maximum length of a script in bytes.
 pub(super) const MAX_SCRIPT: usize = 64 * 1024;
@@ -49,7 +49,7 @@ pub(super) const MAX_DEPTH: usize = 32;
 
 /// A word, as far as it is known without running anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum ScriptWord {
     /// Exactly this text, with quotes and escapes resolved.
     Literal(String),
     /// The source text of an unknown word. It may become several words or none, unless it is in double quotes.
@@ -58,30 +58,30 @@ pub enum Word {
 
 /// A redirection of a command's input or output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Redirect {
+pub enum ScriptRedirect {
     /// `< file`
-    Read(Word),
+    Read(ScriptWord),
     /// `> file`, `>| file`, `&> file` and `>& file`
-    Write(Word),
+    Write(ScriptWord),
     /// `>> file` and `&>> file`
-    Append(Word),
+    Append(ScriptWord),
     /// `<> file`
-    ReadWrite(Word),
+    ReadWrite(ScriptWord),
     /// The text of a here-document or a here-string.
-    Text(Word),
+    Text(ScriptWord),
 }
 
 /// One command that a script may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct ScriptCommand {
     /// The name and the arguments; never empty. A redirection without a command is listed as the command `:`.
-    pub words: Vec<Word>,
+    pub words: Vec<ScriptWord>,
     /// Further unknown arguments follow: those that `xargs` or `find -exec … +` adds.
     pub more: bool,
     /// Variables set for this command alone: by `NAME=value` before it, or by `env`.
-    pub variables: Vec<(String, Word)>,
+    pub variables: Vec<(String, ScriptWord)>,
     /// The command's own redirections, then those of the enclosing commands.
-    pub redirects: Vec<Redirect>,
+    pub redirects: Vec<ScriptRedirect>,
     /// The wrappers that start the command, outermost first, e.g. `["bash -lc", "env", "xargs"]`.
     pub through: Vec<String>,
     /// Standard input is the output of another command of the script, or a previously opened file descriptor.
@@ -92,7 +92,7 @@ pub struct Command {
 
 /// A part of a script that the analysis cannot decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undecided {
+pub struct UndecidedPart {
     /// The source text of the part.
     pub text: String,
     /// The reason, in one short phrase.
@@ -103,7 +103,7 @@ pub struct Undecided {
 
 /// The way in which a command makes a script grow without a visible bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
+pub enum UnboundedGrowth {
     /// Starts processes in parallel again and again: a fork bomb.
     Processes,
     /// A function that calls itself sequentially.
@@ -114,38 +114,38 @@ pub enum Growth {
 
 /// The analysis of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Analysis {
+pub struct ScriptAnalysis {
     /// Every command that the shell or a wrapper may run, in source order; built-ins included.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ScriptCommand>,
     /// The undecided parts. If there are none, the list of commands is complete.
-    pub undecided: Vec<Undecided>,
+    pub undecided: Vec<UndecidedPart>,
     /// Functions and aliases that the script defines.
     pub defined: Vec<String>,
     /// Variables that the script sets for later commands.
-    pub assigned: Vec<(String, Word)>,
+    pub assigned: Vec<(String, ScriptWord)>,
     /// Commands, by index, that are repeated without a visible end.
-    pub grows: Vec<(usize, Growth)>,
+    pub grows: Vec<(usize, UnboundedGrowth)>,
 }
 
-impl Command {
+impl ScriptCommand {
     /// Returns true if some output of the command goes to a file.
     pub(crate) fn writes_a_file(&self) -> bool {
         self.redirects.iter().any(|redirect| match redirect {
-            Redirect::Write(Word::Literal(to)) | Redirect::Append(Word::Literal(to)) => {
+            ScriptRedirect::Write(ScriptWord::Literal(to)) | ScriptRedirect::Append(ScriptWord::Literal(to)) => {
                 !to.starts_with("/dev/")
             }
-            Redirect::Write(_) | Redirect::Append(_) | Redirect::ReadWrite(_) => true,
-            Redirect::Read(_) | Redirect::Text(_) => false,
+            ScriptRedirect::Write(_) | ScriptRedirect::Append(_) | ScriptRedirect::ReadWrite(_) => true,
+            ScriptRedirect::Read(_) | ScriptRedirect::Text(_) => false,
         })
     }
 }
 
 /// Analyses the bash script `script`.
-pub fn analyse(script: &str) -> Analysis {
+pub fn analyse(script: &str) -> ScriptAnalysis {
     walk::script(script)
 }
 
 /// Analyses the program `argv[0]` with the other words as its arguments. The result includes the program itself.
-pub fn analyse_argv(argv: &[String]) -> Analysis {
+pub fn analyse_argv(argv: &[String]) -> ScriptAnalysis {
     walk::argv(argv)
 }

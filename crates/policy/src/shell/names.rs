@@ -1,6 +1,6 @@
 //! Variables that change how a shell finds, parses or runs commands.
 
-use crate::shell::Word;
+use crate::shell::ScriptWord;
 
 /// Names that do so for any value.
 const CHANGES: &[&str] = &[
@@ -46,7 +46,7 @@ pub(crate) const NUMBERS: &[&str] = &[
 ];
 
 /// Returns true if setting this variable may change which commands run.
-pub(crate) fn changes_commands(name: &str, value: &Word) -> bool {
+pub(crate) fn changes_commands(name: &str, value: &ScriptWord) -> bool {
     let is_locale = name == "LANG" || name.starts_with("LC_");
     let function = name.contains(['%', '(', ')']);
     CHANGES.contains(&name)
@@ -56,11 +56,11 @@ pub(crate) fn changes_commands(name: &str, value: &Word) -> bool {
 }
 
 /// Returns true if a locale has ordinary characters: in some locales characters end with a backslash.
-fn is_usual_locale(value: &Word) -> bool {
+fn is_usual_locale(value: &ScriptWord) -> bool {
     match value {
-        Word::Literal(text) => {
+        ScriptWord::Literal(text) => {
             matches!(text.as_str(), "" | "C" | "POSIX") || text.ends_with(".UTF-8") || text.ends_with(".utf8")
         }
-        Word::Unknown(_) => false,
+        ScriptWord::Unknown(_) => false,
     }
 }

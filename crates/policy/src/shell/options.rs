@@ -1,10 +1,10 @@
 //! Parses the options of wrappers. An unknown option stops the parser: the next word could be its value or the command.
 
-use crate::shell::syntax::Term;
+use crate::shell::syntax::ParsedWord;
 
 /// The options of a program and their values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub(crate) struct OptionTable {
     /// Letters without a value.
     pub(crate) flags: &'static str,
     /// Letters with a value, attached or in the next word.
@@ -18,37 +18,37 @@ pub(crate) struct Options {
     pub(crate) long_attached: &'static [&'static str],
 }
 
-impl Options {
+impl OptionTable {
     pub(crate) const NONE: Self =
         Self { flags: "", valued: "", attached: "", long: &[], long_valued: &[], long_attached: &[] };
 }
 
 /// The parsed options, and the position after them.
 #[derive(Debug, Default)]
-pub(crate) struct Parsed {
-    given: Vec<(String, Option<Term>)>,
+pub(crate) struct ScannedOptions {
+    given: Vec<(String, Option<ParsedWord>)>,
     pub(crate) rest: usize,
 }
 
-impl Parsed {
+impl ScannedOptions {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(given, _)| given == name)
     }
 
     /// Returns the values of an option, in order.
-    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Term> {
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a ParsedWord> {
         self.given.iter().filter(move |(given, _)| given == name).filter_map(|(_, value)| value.as_ref())
     }
 
     /// Returns the options with their values, in order.
-    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, Option<&Term>)> {
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, Option<&ParsedWord>)> {
         self.given.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
     }
 }
 
 /// Parses options up to the first operand. Returns `None` if a word may be an option that is not known.
-pub(crate) fn parse(args: &[Term], options: &Options) -> Option<Parsed> {
-    let mut parsed = Parsed::default();
+pub(crate) fn parse(args: &[ParsedWord], options: &OptionTable) -> Option<ScannedOptions> {
+    let mut parsed = ScannedOptions::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(parsed.rest) {
         let Some(word) = arg.known() else { return arg.is_operand().then_some(parsed) };
@@ -68,9 +68,9 @@ pub(crate) fn parse(args: &[Term], options: &Options) -> Option<Parsed> {
     Some(parsed)
 }
 
-fn take_long(word: &str, args: &[Term], options: &Options, parsed: &mut Parsed) -> Option<()> {
+fn take_long(word: &str, args: &[ParsedWord], options: &OptionTable, parsed: &mut ScannedOptions) -> Option<()> {
     let (name, value) = match word.split_once('=') {
-        Some((name, value)) => (name, Some(Term::literal(value))),
+        Some((name, value)) => (name, Some(ParsedWord::literal(value))),
         None => (word, None),
     };
     let value = match value {
@@ -85,10 +85,10 @@ fn take_long(word: &str, args: &[Term], options: &Options, parsed: &mut Parsed) 
     Some(())
 }
 
-fn take_letters(letters: &str, args: &[Term], options: &Options, parsed: &mut Parsed) -> Option<()> {
+fn take_letters(letters: &str, args: &[ParsedWord], options: &OptionTable, parsed: &mut ScannedOptions) -> Option<()> {
     for (at, letter) in letters.char_indices() {
         let rest = &letters[at + letter.len_utf8()..];
-        let attached = (!rest.is_empty()).then(|| Term::literal(rest));
+        let attached = (!rest.is_empty()).then(|| ParsedWord::literal(rest));
         let value = if options.flags.contains(letter) {
             parsed.given.push((letter.to_string(), None));
             continue;
@@ -106,7 +106,7 @@ fn take_letters(letters: &str, args: &[Term], options: &Options, parsed: &mut Pa
 }
 
 /// Returns the next word as the value of an option; it must be exactly one word.
-fn next_value(args: &[Term], parsed: &mut Parsed) -> Option<Term> {
+fn next_value(args: &[ParsedWord], parsed: &mut ScannedOptions) -> Option<ParsedWord> {
     let value = args.get(parsed.rest).filter(|value| value.spread_is_one())?;
     parsed.rest += 1;
     Some(value.clone())

@@ -1,18 +1,18 @@
 //! Parses the inside of `${…}`.
 
-use crate::shell::Word;
-use crate::shell::cursor::{Read, Reader, Stop};
+use crate::shell::ScriptWord;
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop};
 use crate::shell::dollar::special;
-use crate::shell::syntax::{Dialect, Fact, Kind};
-use crate::shell::words::{Build, Part};
+use crate::shell::syntax::{ShellDialect, VariableFact, ValueKind};
+use crate::shell::words::{WordBuilder, UnknownPart};
 
 /// Transformations that run nothing. `P` is excluded.
 const HARMLESS: &[char] = &['Q', 'U', 'u', 'L', 'E', 'A', 'a', 'K', 'k'];
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses up to the closing brace. Returns the kind of the value, and whether it may be several words even in
     /// quotes.
-    pub(crate) fn parameter(&mut self, quoted: bool) -> Read<(Part, bool)> {
+    pub(crate) fn parameter(&mut self, quoted: bool) -> ParseResult<(UnknownPart, bool)> {
         let start = self.at;
         let length = self.peek() == Some('#') && self.peek_second() != Some('}');
         if length {
@@ -23,25 +23,25 @@ impl Reader<'_> {
         let mut many = name == "@";
         if subscript {
             many |= self.subscript()?;
-            part = Part::Other;
+            part = UnknownPart::Other;
             self.only_bash(start);
         }
         if self.eat('}') {
-            return Ok(if length { (Part::Number, false) } else { (part, many) });
+            return Ok(if length { (UnknownPart::Number, false) } else { (part, many) });
         }
         if length || name.is_empty() {
-            return Err(Stop("an expansion that is not understood"));
+            return Err(ParseStop("an expansion that is not understood"));
         }
         self.operation(&name, quoted)?;
-        Ok((Part::Other, many))
+        Ok((UnknownPart::Other, many))
     }
 
-    fn parameter_name(&mut self) -> Read<(String, Part)> {
+    fn parameter_name(&mut self) -> ParseResult<(String, UnknownPart)> {
         if let Some(name) = self.identifier() {
-            return Ok((name.clone(), Part::Variable(name)));
+            return Ok((name.clone(), UnknownPart::Variable(name)));
         }
-        let next = self.peek().filter(|next| *next != '!').ok_or(Stop("an indirect expansion"))?;
-        let part = special(next).ok_or(Stop("an expansion that is not understood"))?;
+        let next = self.peek().filter(|next| *next != '!').ok_or(ParseStop("an indirect expansion"))?;
+        let part = special(next).ok_or(ParseStop("an expansion that is not understood"))?;
         let mut name = String::new();
         if next.is_ascii_digit() {
             // ends: each round steps on
@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// Parses `[@]`, `[*]`, `[1]`, `[i]` or `[$i]`. Returns true if it selects the whole array.
-    fn subscript(&mut self) -> Read<bool> {
+    fn subscript(&mut self) -> ParseResult<bool> {
         self.bump();
         if self.eat_all("@]") || self.eat_all("*]") {
             return Ok(true);
@@ -70,15 +70,15 @@ impl Reader<'_> {
             return Ok(false);
         }
         self.eat('$');
-        let name = self.identifier().ok_or(Stop("a subscript that may run a command"))?;
-        self.found.facts.push(Fact::Use(name, Kind::Number));
-        if self.eat(']') { Ok(false) } else { Err(Stop("a subscript that may run a command")) }
+        let name = self.identifier().ok_or(ParseStop("a subscript that may run a command"))?;
+        self.found.facts.push(VariableFact::Use(name, ValueKind::Number));
+        if self.eat(']') { Ok(false) } else { Err(ParseStop("a subscript that may run a command")) }
     }
 
     /// Parses the operation on the value, and the closing brace.
-    fn operation(&mut self, name: &str, quoted: bool) -> Read<()> {
+    fn operation(&mut self, name: &str, quoted: bool) -> ParseResult<()> {
         let start = self.at;
-        let first = self.bump().ok_or(Stop("an expansion that does not end"))?;
+        let first = self.bump().ok_or(ParseStop("an expansion that does not end"))?;
         match first {
             ':' if !matches!(self.peek(), Some('-' | '=' | '?' | '+')) => {
                 self.only_bash(start);
@@ -91,25 +91,25 @@ impl Reader<'_> {
             }
             '=' => self.sets(name),
             '-' | '?' | '+' => {}
-            '#' | '%' if self.dialect != Dialect::Foreign => {}
+            '#' | '%' if self.dialect != ShellDialect::Foreign => {}
             '/' | '^' | ',' => self.only_bash(start),
             '@' => {
                 self.only_bash(start);
                 let harmless = self.bump().is_some_and(|next| HARMLESS.contains(&next)) && self.eat('}');
-                return if harmless { Ok(()) } else { Err(Stop("an expansion that may run its value")) };
+                return if harmless { Ok(()) } else { Err(ParseStop("an expansion that may run its value")) };
             }
-            _ => return Err(Stop("an expansion that is not understood")),
+            _ => return Err(ParseStop("an expansion that is not understood")),
         }
         self.operand(quoted)
     }
 
     fn sets(&mut self, name: &str) {
-        let word = Word::Unknown(format!("${{{name}:=…}}"));
-        self.found.facts.push(Fact::Set(name.to_owned(), word, Kind::Any));
+        let word = ScriptWord::Unknown(format!("${{{name}:=…}}"));
+        self.found.facts.push(VariableFact::Set(name.to_owned(), word, ValueKind::Any));
     }
 
     /// Parses a substring range such as `1:2`: numbers, and variables that must be numbers.
-    fn offset(&mut self) -> Read<()> {
+    fn offset(&mut self) -> ParseResult<()> {
         let start = self.at;
         // ends: each round steps on
         loop {
@@ -119,7 +119,7 @@ impl Reader<'_> {
                     let plain = |c: char| c.is_ascii_digit() || c == ' ';
                     let mut parts = self.text[start..self.at].split(':').skip(1);
                     if !parts.all(|length| length.chars().all(plain)) {
-                        self.found.facts.push(Fact::Fails);
+                        self.found.facts.push(VariableFact::Fails);
                     }
                     self.bump();
                     return Ok(());
@@ -129,29 +129,29 @@ impl Reader<'_> {
                 }
                 _ => {
                     self.eat('$');
-                    let name = self.identifier().ok_or(Stop("arithmetic that is not understood"))?;
+                    let name = self.identifier().ok_or(ParseStop("arithmetic that is not understood"))?;
                     if matches!(self.peek(), Some('[' | '$' | '{')) {
-                        return Err(Stop("arithmetic that is not understood"));
+                        return Err(ParseStop("arithmetic that is not understood"));
                     }
-                    self.found.facts.push(Fact::Use(name, Kind::Number));
+                    self.found.facts.push(VariableFact::Use(name, ValueKind::Number));
                 }
             }
         }
     }
 
     /// Parses a word up to the closing brace.
-    fn operand(&mut self, quoted: bool) -> Read<()> {
-        let mut build = Build::default();
+    fn operand(&mut self, quoted: bool) -> ParseResult<()> {
+        let mut build = WordBuilder::default();
         // ends: each round steps on
         loop {
             match self.peek() {
-                None | Some('\n') => return Err(Stop("an expansion that does not end")),
+                None | Some('\n') => return Err(ParseStop("an expansion that does not end")),
                 Some('}') => {
                     self.bump();
                     return Ok(());
                 }
-                Some('"' | '\'') if quoted => return Err(Stop("quotes in an expansion in quotes")),
-                Some('{' | '(' | '<' | '>') => return Err(Stop("an expansion that is not understood")),
+                Some('"' | '\'') if quoted => return Err(ParseStop("quotes in an expansion in quotes")),
+                Some('{' | '(' | '<' | '>') => return Err(ParseStop("an expansion that is not understood")),
                 Some('"') => {
                     self.bump();
                     self.double(&mut build)?;

@@ -1,9 +1,9 @@
 //! Finds the patch in a command that only applies a patch.
 
-use crate::shell::cursor::Reader;
-use crate::shell::syntax::{Dialect, Join, Node, Script, Simple, Term};
+use crate::shell::cursor::ScriptParser;
+use crate::shell::syntax::{ShellDialect, StepConnector, SyntaxNode, ScriptTree, SimpleCommand, ParsedWord};
 use crate::shell::walk::base;
-use crate::shell::{MAX_SCRIPT, Redirect};
+use crate::shell::{MAX_SCRIPT, ScriptRedirect};
 
 /// Command names that apply a patch.
 const NAMES: &[&str] = &["apply_patch", "applypatch"];
@@ -11,7 +11,7 @@ const SHELLS: &[&str] = &["bash", "sh", "zsh"];
 
 /// A patch that a command would apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
+pub struct PatchCommand {
     /// The target directory, if the command gives one.
     pub directory: Option<String>,
     /// The text of the patch.
@@ -20,15 +20,15 @@ pub struct Patch {
 
 /// Returns the patch that `argv` applies, if that is its only effect: `apply_patch TEXT`, or a shell script that runs
 /// `apply_patch` with a here-document without expansions, optionally after `cd DIR &&`.
-pub fn patch(argv: &[String]) -> Option<Patch> {
+pub fn patch(argv: &[String]) -> Option<PatchCommand> {
     match argv {
-        [name, text] if NAMES.contains(&name.as_str()) => Some(Patch { directory: None, text: text.clone() }),
+        [name, text] if NAMES.contains(&name.as_str()) => Some(PatchCommand { directory: None, text: text.clone() }),
         [shell, flag, script] if SHELLS.contains(&base(shell)) && matches!(flag.as_str(), "-c" | "-lc") => {
             if script.len() > MAX_SCRIPT || script.contains(['\0', '\u{1}', '\u{7f}']) {
                 return None;
             }
-            let dialect = if base(shell) == "bash" { Dialect::Bash } else { Dialect::Plain };
-            let mut reader = Reader::new(script, dialect, 0);
+            let dialect = if base(shell) == "bash" { ShellDialect::Bash } else { ShellDialect::Plain };
+            let mut reader = ScriptParser::new(script, dialect, 0);
             let script = reader.whole().ok().filter(|_| reader.doubts.is_empty())?;
             in_script(&script)
         }
@@ -36,23 +36,23 @@ pub fn patch(argv: &[String]) -> Option<Patch> {
     }
 }
 
-fn in_script(script: &Script) -> Option<Patch> {
+fn in_script(script: &ScriptTree) -> Option<PatchCommand> {
     let (directory, last) = match script.0.as_slice() {
         [last] => (None, last),
-        [first, last] if first.join == Join::And => (Some(directory(&first.node)?), last),
+        [first, last] if first.join == StepConnector::And => (Some(directory(&first.node)?), last),
         _ => return None,
     };
     // A patch in the background is not supported: its result would be lost.
     let text = match (&last.node, last.join) {
-        (Node::Simple(simple), Join::Then) => text(simple)?,
+        (SyntaxNode::Simple(simple), StepConnector::Then) => text(simple)?,
         _ => return None,
     };
-    Some(Patch { directory, text })
+    Some(PatchCommand { directory, text })
 }
 
 /// Returns the `DIR` of `cd DIR`.
-fn directory(node: &Node) -> Option<String> {
-    let Node::Simple(Simple { sets, words, targets, .. }) = node else { return None };
+fn directory(node: &SyntaxNode) -> Option<String> {
+    let SyntaxNode::Simple(SimpleCommand { sets, words, targets, .. }) = node else { return None };
     match words.as_slice() {
         [cd, directory] if cd.known() == Some("cd") && sets.is_empty() && targets.is_empty() => directory
             .known()
@@ -63,15 +63,15 @@ fn directory(node: &Node) -> Option<String> {
 }
 
 /// Returns the text of the patch, which is the only argument or the only redirection.
-fn text(simple: &Simple) -> Option<String> {
+fn text(simple: &SimpleCommand) -> Option<String> {
     if !simple.sets.is_empty()
-        || simple.words.first().and_then(Term::known).is_none_or(|name| !NAMES.contains(&name))
+        || simple.words.first().and_then(ParsedWord::known).is_none_or(|name| !NAMES.contains(&name))
     {
         return None;
     }
     match (simple.words.as_slice(), simple.targets.as_slice()) {
         ([_, text], []) => text.known().map(str::to_owned),
-        ([_], [target]) if target.input && matches!(target.redirect, Some(Redirect::Text(_))) => {
+        ([_], [target]) if target.input && matches!(target.redirect, Some(ScriptRedirect::Text(_))) => {
             target.verbatim.clone()
         }
         _ => None,

@@ -1,25 +1,25 @@
 //! The table of simple wrappers: programs that take options and operands, and then a command.
 
-use crate::shell::options::Options;
+use crate::shell::options::OptionTable;
 
 /// A program that takes options, then a number of operands, then a command.
-pub(crate) struct Row {
+pub(crate) struct WrapperRow {
     /// The names, separated by spaces.
     names: &'static str,
-    pub(crate) options: Options,
+    pub(crate) options: OptionTable,
     pub(crate) operands: usize,
     /// The behaviour without a command.
-    pub(crate) alone: Alone,
+    pub(crate) alone: WithoutCommand,
 }
 
-impl Row {
+impl WrapperRow {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.split(' ').any(|one| one == name)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Alone {
+pub(crate) enum WithoutCommand {
     Nothing,
     /// Starts a shell.
     Shell,
@@ -93,55 +93,55 @@ const LIMITS: &[&str] = &[
 ];
 
 /// The simple wrappers.
-pub(crate) const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[WrapperRow] = &[
     row(
         "chroot",
-        Options { long: &["skip-chdir"], long_valued: &["groups", "userspec"], ..Options::NONE },
+        OptionTable { long: &["skip-chdir"], long_valued: &["groups", "userspec"], ..OptionTable::NONE },
         1,
-        Alone::Shell,
+        WithoutCommand::Shell,
     ),
-    row("chrt", Options { flags: "bdfiorRv", valued: "TPD", ..Options::NONE }, 1, Alone::Nothing),
-    row("choom", Options { valued: "n", long_valued: &["adjust"], ..Options::NONE }, 0, Alone::Nothing),
-    row("chronic", Options { flags: "ev", ..Options::NONE }, 0, Alone::Nothing),
+    row("chrt", OptionTable { flags: "bdfiorRv", valued: "TPD", ..OptionTable::NONE }, 1, WithoutCommand::Nothing),
+    row("choom", OptionTable { valued: "n", long_valued: &["adjust"], ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
+    row("chronic", OptionTable { flags: "ev", ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
     row(
         "dbus-run-session",
-        Options { long_valued: &["config-file", "dbus-daemon"], ..Options::NONE },
+        OptionTable { long_valued: &["config-file", "dbus-daemon"], ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
-    row("doas", Options { flags: "n", valued: "aCu", ..Options::NONE }, 0, Alone::Nothing),
-    row("fakeroot", Options { flags: "u", valued: "bfils", ..Options::NONE }, 0, Alone::Shell),
-    row("gosu setuidgid su-exec", Options::NONE, 1, Alone::Nothing),
+    row("doas", OptionTable { flags: "n", valued: "aCu", ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
+    row("fakeroot", OptionTable { flags: "u", valued: "bfils", ..OptionTable::NONE }, 0, WithoutCommand::Shell),
+    row("gosu setuidgid su-exec", OptionTable::NONE, 1, WithoutCommand::Nothing),
     row(
         "ionice",
-        Options {
+        OptionTable {
             flags: "t",
             valued: "cn",
             long: &["ignore"],
             long_valued: &["class", "classdata"],
-            ..Options::NONE
+            ..OptionTable::NONE
         },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
-    row("linux32 linux64", Options { flags: "3BFILRSTXv", ..Options::NONE }, 0, Alone::Shell),
-    row("nice", Options { valued: "n", long_valued: &["adjustment"], ..Options::NONE }, 0, Alone::Nothing),
-    row("catchsegv nohup torsocks tsocks", Options::NONE, 0, Alone::Nothing),
+    row("linux32 linux64", OptionTable { flags: "3BFILRSTXv", ..OptionTable::NONE }, 0, WithoutCommand::Shell),
+    row("nice", OptionTable { valued: "n", long_valued: &["adjustment"], ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
+    row("catchsegv nohup torsocks tsocks", OptionTable::NONE, 0, WithoutCommand::Nothing),
     row(
         "numactl",
-        Options { flags: "al", valued: "CNimp", long_valued: NUMACTL_VALUED, ..Options::NONE },
+        OptionTable { flags: "al", valued: "CNimp", long_valued: NUMACTL_VALUED, ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "prlimit",
-        Options { attached: "cdefilmnqrstuvxy", long_attached: LIMITS, ..Options::NONE },
+        OptionTable { attached: "cdefilmnqrstuvxy", long_attached: LIMITS, ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "nsenter",
-        Options {
+        OptionTable {
             flags: "aFZ",
             valued: "tSGW",
             attached: "muinpCUTrw",
@@ -150,80 +150,80 @@ pub(crate) const ROWS: &[Row] = &[
             long_attached: NAMESPACES,
         },
         0,
-        Alone::Shell,
+        WithoutCommand::Shell,
     ),
     row(
         "setpriv",
-        Options { long: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..Options::NONE },
+        OptionTable { long: SETPRIV_LONG, long_valued: SETPRIV_VALUED, ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "setsid",
-        Options { flags: "cfw", long: &["ctty", "fork", "wait"], ..Options::NONE },
+        OptionTable { flags: "cfw", long: &["ctty", "fork", "wait"], ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
-    row("ssh-agent", Options { flags: "Dd", valued: "EOPat", ..Options::NONE }, 0, Alone::Nothing),
+    row("ssh-agent", OptionTable { flags: "Dd", valued: "EOPat", ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
     row(
         "stdbuf",
-        Options { valued: "ioe", long_valued: &["input", "output", "error"], ..Options::NONE },
+        OptionTable { valued: "ioe", long_valued: &["input", "output", "error"], ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "strace",
-        Options { flags: "ACcdfFhikqrtTvwxyYzZn", valued: "abeIoOPsSUuX", ..Options::NONE },
+        OptionTable { flags: "ACcdfFhikqrtTvwxyYzZn", valued: "abeIoOPsSUuX", ..OptionTable::NONE },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "taskset",
-        Options { flags: "ac", long: &["all-tasks", "cpu-list"], ..Options::NONE },
+        OptionTable { flags: "ac", long: &["all-tasks", "cpu-list"], ..OptionTable::NONE },
         1,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "time",
-        Options {
+        OptionTable {
             flags: "apvq",
             valued: "fo",
             long: &["append", "portability", "verbose", "quiet"],
             long_valued: &["format", "output"],
-            ..Options::NONE
+            ..OptionTable::NONE
         },
         0,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
     row(
         "timeout",
-        Options {
+        OptionTable {
             flags: "v",
             valued: "ks",
             long: &["foreground", "preserve-status", "verbose"],
             long_valued: &["kill-after", "signal"],
-            ..Options::NONE
+            ..OptionTable::NONE
         },
         1,
-        Alone::Nothing,
+        WithoutCommand::Nothing,
     ),
-    row("tini", Options { flags: "gsvw", valued: "ep", ..Options::NONE }, 0, Alone::Nothing),
-    row("unbuffer", Options { flags: "p", ..Options::NONE }, 0, Alone::Nothing),
+    row("tini", OptionTable { flags: "gsvw", valued: "ep", ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
+    row("unbuffer", OptionTable { flags: "p", ..OptionTable::NONE }, 0, WithoutCommand::Nothing),
     row(
         "unshare",
-        Options {
+        OptionTable {
             flags: "fmuinpUCTrc",
             valued: "RwSG",
             long: UNSHARE_LONG,
             long_valued: UNSHARE_VALUED,
             long_attached: NAMESPACES,
-            ..Options::NONE
+            ..OptionTable::NONE
         },
         0,
-        Alone::Shell,
+        WithoutCommand::Shell,
     ),
 ];
 
-const fn row(names: &'static str, options: Options, operands: usize, alone: Alone) -> Row {
-    Row { names, options, operands, alone }
+const fn row(names: &'static str, options: OptionTable, operands: usize, alone: WithoutCommand) -> WrapperRow {
+    WrapperRow { names, options, operands, alone }
 }

@@ -1,9 +1,9 @@
 //! Collects the commands of shells that are given a script as an argument.
 
 use crate::shell::builtins::{are_harmless_letters, is_harmless_option};
-use crate::shell::syntax::{Dialect, Kind, Term};
-use crate::shell::walk::{By, Call, Place, Walk, base};
-use crate::shell::{Redirect, Word};
+use crate::shell::syntax::{ShellDialect, ValueKind, ParsedWord};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, base};
+use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Shells whose options are known.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
@@ -18,17 +18,17 @@ pub(crate) fn is_one(name: &str) -> bool {
 }
 
 /// Returns the dialect of the shell `name`.
-fn dialect(name: &str) -> Dialect {
+fn dialect(name: &str) -> ShellDialect {
     match name {
-        "bash" => Dialect::Bash,
-        "ash" | "dash" | "sh" => Dialect::Plain,
-        _ => Dialect::Foreign,
+        "bash" => ShellDialect::Bash,
+        "ash" | "dash" | "sh" => ShellDialect::Plain,
+        _ => ShellDialect::Foreign,
     }
 }
 
 /// The parsed options of a shell.
 #[derive(Default)]
-struct Start {
+struct ShellInvocation {
     /// The word that contains `-c`.
     script: Option<String>,
     login: bool,
@@ -37,7 +37,7 @@ struct Start {
 }
 
 /// Collects the commands of a shell's script argument. A script file or standard input has no commands to collect.
-pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let start = (!OTHERS.contains(&name)).then(|| options(args, dialect(name))).flatten();
     let Some(start) = start else {
@@ -72,17 +72,17 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) -> O
 
 /// Collects the commands of a script on standard input. The script's own commands may consume parts of that input, so
 /// the result is only likely.
-fn given(walk: &mut Walk, name: &str, place: &Place) {
-    let inner = Place { redirects: Vec::new(), ..place.clone() };
+fn given(walk: &mut CommandCollector, name: &str, place: &CommandContext) {
+    let inner = CommandContext { redirects: Vec::new(), ..place.clone() };
     for redirect in &place.redirects {
-        if let Redirect::Text(Word::Literal(script)) = redirect {
+        if let ScriptRedirect::Text(ScriptWord::Literal(script)) = redirect {
             text(walk, script, &format!("{name} <<<"), dialect(name), &inner);
         }
     }
 }
 
 /// Collects the likely script of a shell that is not understood: the word after `-c`.
-fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
+fn guess(walk: &mut CommandCollector, name: &str, args: &[ParsedWord], place: &CommandContext) {
     let is_flag = |word: &str| {
         matches!(word, "--command" | "-Command") || word.strip_prefix('-').is_some_and(|it| it.ends_with('c'))
     };
@@ -94,7 +94,7 @@ fn guess(walk: &mut Walk, name: &str, args: &[Term], place: &Place) {
 }
 
 /// Returns the likely text of a script: the value of its variable, or the text around its variables.
-fn likely(walk: &Walk, script: &Term) -> Vec<String> {
+fn likely(walk: &CommandCollector, script: &ParsedWord) -> Vec<String> {
     if let Some(known) = script.known() {
         return vec![known.to_owned()];
     }
@@ -105,21 +105,21 @@ fn likely(walk: &Walk, script: &Term) -> Vec<String> {
 }
 
 /// Lists the shell that `by` starts, and collects the commands of its script.
-pub(crate) fn start(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
-    let words = ["sh", "-c", script].into_iter().map(Term::literal).collect();
+pub(crate) fn start(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
+    let words = ["sh", "-c", script].into_iter().map(ParsedWord::literal).collect();
     let place = place.through(by);
-    walk.list(&Call { words, more: false, by: By::Program }, &place);
+    walk.list(&CommandCall { words, more: false, by: StartedBy::Program }, &place);
     text(walk, script, "sh -c", dialect, &place);
 }
 
 /// Collects the commands of a script that `by` runs.
-fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place) {
+fn text(walk: &mut CommandCollector, script: &str, by: &str, dialect: ShellDialect, place: &CommandContext) {
     let mut inner = place.through(by);
     inner.dialect = dialect;
     for (name, word) in &place.variables {
         let kind = match word {
-            Word::Literal(text) => crate::shell::syntax::kind_of(text),
-            Word::Unknown(_) => Kind::Any,
+            ScriptWord::Literal(text) => crate::shell::syntax::kind_of(text),
+            ScriptWord::Unknown(_) => ValueKind::Any,
         };
         walk.given(name, word, kind);
     }
@@ -130,8 +130,8 @@ fn text(walk: &mut Walk, script: &str, by: &str, dialect: Dialect, place: &Place
 }
 
 /// Parses the options of a shell. Returns `None` if one is unknown or changes how scripts are parsed.
-fn options(args: &[Term], dialect: Dialect) -> Option<Start> {
-    let mut start = Start::default();
+fn options(args: &[ParsedWord], dialect: ShellDialect) -> Option<ShellInvocation> {
+    let mut start = ShellInvocation::default();
     // ends: each round takes a word
     while let Some(arg) = args.get(start.rest) {
         let Some(word) = arg.known() else {
@@ -143,7 +143,7 @@ fn options(args: &[Term], dialect: Dialect) -> Option<Start> {
                 start.rest += 1;
                 return Some(start);
             }
-            "--login" | "--noprofile" | "--norc" | "--noediting" if dialect == Dialect::Bash => {
+            "--login" | "--noprofile" | "--norc" | "--noediting" if dialect == ShellDialect::Bash => {
                 start.login |= word == "--login";
                 start.rest += 1;
                 continue;
@@ -158,7 +158,7 @@ fn options(args: &[Term], dialect: Dialect) -> Option<Start> {
     Some(start)
 }
 
-fn letters_of(letters: &str, word: &str, args: &[Term], start: &mut Start) -> Option<()> {
+fn letters_of(letters: &str, word: &str, args: &[ParsedWord], start: &mut ShellInvocation) -> Option<()> {
     for letter in letters.chars() {
         match letter {
             'c' if word.starts_with('-') => start.script = Some(word.to_owned()),

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::shell::{Analysis, Command, Redirect, Word};
+use crate::shell::{ScriptAnalysis, ScriptCommand, ScriptRedirect, ScriptWord};
 
-impl fmt::Display for Analysis {
+impl fmt::Display for ScriptAnalysis {
     /// Formats one command per line. Unknown words are shown as ‹…›.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines: Vec<String> = self.commands.iter().map(ToString::to_string).collect();
@@ -15,7 +15,7 @@ impl fmt::Display for Analysis {
     }
 }
 
-impl Command {
+impl ScriptCommand {
     /// Formats the command without its wrappers and input.
     pub fn line(&self) -> String {
         let bare = Self { through: Vec::new(), fed: false, ..self.clone() };
@@ -23,7 +23,7 @@ impl Command {
     }
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for ScriptCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.variables {
             write!(f, "{name}={value} ")?;
@@ -47,7 +47,7 @@ impl fmt::Display for Command {
     }
 }
 
-impl fmt::Display for Redirect {
+impl fmt::Display for ScriptRedirect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(word) => write!(f, "<{word}"),
@@ -59,7 +59,7 @@ impl fmt::Display for Redirect {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for ScriptWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let simple = |c: char| c.is_alphanumeric() || "_-./=:,+@%^[]{}!#".contains(c);
         match self {

@@ -1,12 +1,12 @@
 //! Handles wrappers that change the command they start: they add arguments, or pass it to a shell.
 
-use crate::shell::options::{Options, Parsed, parse};
+use crate::shell::options::{OptionTable, ScannedOptions, parse};
 use crate::shell::shells;
-use crate::shell::syntax::{Dialect, Spread, Term};
-use crate::shell::walk::{By, Call, Place, Walk};
+use crate::shell::syntax::{ShellDialect, WordSpread, ParsedWord};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector};
 use crate::shell::wrappers::start;
 
-const XARGS: Options = Options {
+const XARGS: OptionTable = OptionTable {
     flags: "0oprtx",
     valued: "aEdILnPs",
     attached: "eil",
@@ -15,7 +15,7 @@ const XARGS: Options = Options {
     long_attached: &["eof", "replace", "max-lines"],
 };
 
-pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn xargs(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &XARGS)?;
     let mut replaced = None;
@@ -23,16 +23,16 @@ pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
         match (name, value) {
             ("I", Some(value)) => replaced = Some(value.known()?.to_owned()),
             ("i" | "replace", value) => {
-                replaced = Some(value.map_or(Some("{}"), Term::known)?.to_owned());
+                replaced = Some(value.map_or(Some("{}"), ParsedWord::known)?.to_owned());
             }
             // Before the replacement option these are ignored; after it they may take precedence.
             ("L" | "n" | "l" | "max-lines" | "max-args", _) if replaced.is_some() => return None,
             _ => {}
         }
     }
-    let mut words: Vec<Term> = args[parsed.rest..].to_vec();
+    let mut words: Vec<ParsedWord> = args[parsed.rest..].to_vec();
     if words.is_empty() && !call.more {
-        words.push(Term::literal("echo"));
+        words.push(ParsedWord::literal("echo"));
     }
     let more = call.more || replaced.is_none();
     if let Some(mark) = replaced.filter(|mark| !mark.is_empty()) {
@@ -44,16 +44,16 @@ pub(crate) fn xargs(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     let mut place = place.through("xargs");
     // The input of `xargs` is not the input of the command.
     place.fed = false;
-    walk.call(&Call { words, more, by: By::Program }, &place);
+    walk.call(&CommandCall { words, more, by: StartedBy::Program }, &place);
     Some(())
 }
 
 /// Returns the word with the placeholder `mark` replaced by an unknown value.
-pub(crate) fn replace(word: &Term, mark: &str) -> Term {
+pub(crate) fn replace(word: &ParsedWord, mark: &str) -> ParsedWord {
     match word.known() {
         Some(text) if !text.contains(mark) => word.clone(),
         known => {
-            let mut term = Term::unknown(word.text(), word.spread);
+            let mut term = ParsedWord::unknown(word.text(), word.spread);
             if let Some((before, _)) = known.and_then(|text| text.split_once(mark)) {
                 term.prefix = before.to_owned();
             }
@@ -62,7 +62,7 @@ pub(crate) fn replace(word: &Term, mark: &str) -> Term {
     }
 }
 
-const WATCH: Options = Options {
+const WATCH: OptionTable = OptionTable {
     flags: "bcegptwx",
     valued: "nq",
     attached: "d",
@@ -71,21 +71,21 @@ const WATCH: Options = Options {
     long_attached: &["differences"],
 };
 
-pub(crate) fn watch(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn watch(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &WATCH)?;
     if parsed.has("x") || parsed.has("exec") {
         return start(walk, "watch", call, parsed.rest, place);
     }
-    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(Term::known).collect();
+    let words: Option<Vec<&str>> = args[parsed.rest..].iter().map(ParsedWord::known).collect();
     if call.more {
         return None;
     }
-    shells::start(walk, &words?.join(" "), "watch", Dialect::Plain, place);
+    shells::start(walk, &words?.join(" "), "watch", ShellDialect::Plain, place);
     Some(())
 }
 
-const FLOCK: Options = Options {
+const FLOCK: OptionTable = OptionTable {
     flags: "sxeunoF",
     valued: "wE",
     attached: "",
@@ -94,19 +94,19 @@ const FLOCK: Options = Options {
     long_attached: &[],
 };
 
-pub(crate) fn flock(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn flock(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &FLOCK)?;
     let file = args.get(parsed.rest);
     if file.is_some_and(|file| !file.spread_is_one()) {
         return None;
     }
-    match args.get(parsed.rest + 1).map(Term::known) {
+    match args.get(parsed.rest + 1).map(ParsedWord::known) {
         Some(None) => None,
         Some(Some("-c" | "--command")) => {
             let [script] = &args[parsed.rest + 2..] else { return None };
             let text = script.known().filter(|_| !call.more)?;
-            shells::start(walk, text, "flock", Dialect::Foreign, place);
+            shells::start(walk, text, "flock", ShellDialect::Foreign, place);
             Some(())
         }
         Some(Some(word)) if word.starts_with('-') => None,
@@ -114,7 +114,7 @@ pub(crate) fn flock(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     }
 }
 
-const SCRIPT: Options = Options {
+const SCRIPT: OptionTable = OptionTable {
     flags: "aefq",
     valued: "cEIOBTmo",
     attached: "t",
@@ -133,14 +133,14 @@ const SCRIPT: Options = Options {
 };
 
 /// Handles `script`, whose options may follow its operand.
-pub(crate) fn script(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+pub(crate) fn script(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let commands = permuted(&call.words[1..], &SCRIPT, 1)?;
     let text = commands.filter(|_| !call.more)?;
-    shells::start(walk, &text, "script", Dialect::Foreign, place);
+    shells::start(walk, &text, "script", ShellDialect::Foreign, place);
     Some(())
 }
 
-const SU: Options = Options {
+const SU: OptionTable = OptionTable {
     flags: "mplfP",
     valued: "cgGw",
     attached: "",
@@ -150,19 +150,19 @@ const SU: Options = Options {
 };
 
 /// Handles `su`, which runs a text in another user's shell.
-pub(crate) fn su(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
-    let args: Vec<Term> = call.words[1..].iter().filter(|arg| arg.known() != Some("-")).cloned().collect();
+pub(crate) fn su(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let args: Vec<ParsedWord> = call.words[1..].iter().filter(|arg| arg.known() != Some("-")).cloned().collect();
     let text = permuted(&args, &SU, 1)?.filter(|_| !call.more)?;
-    shells::start(walk, &text, "su", Dialect::Foreign, place);
+    shells::start(walk, &text, "su", ShellDialect::Foreign, place);
     Some(())
 }
 
 /// Returns the single text after `-c`, where options and at most `operands` operands may be mixed.
-fn permuted(args: &[Term], options: &Options, operands: usize) -> Option<Option<String>> {
+fn permuted(args: &[ParsedWord], options: &OptionTable, operands: usize) -> Option<Option<String>> {
     let mut texts: Vec<String> = Vec::new();
     let mut at = 0;
     let mut seen = 0;
-    let take = |parsed: &Parsed, texts: &mut Vec<String>| -> Option<()> {
+    let take = |parsed: &ScannedOptions, texts: &mut Vec<String>| -> Option<()> {
         for name in ["c", "command", "session-command"] {
             for text in parsed.values(name) {
                 texts.push(text.known()?.to_owned());
@@ -179,7 +179,7 @@ fn permuted(args: &[Term], options: &Options, operands: usize) -> Option<Option<
         let Some(operand) = args.get(at) else { break };
         seen += 1;
         at += 1;
-        if dashes || seen > operands || operand.spread != Spread::One {
+        if dashes || seen > operands || operand.spread != WordSpread::One {
             return None;
         }
     }

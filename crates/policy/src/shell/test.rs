@@ -1,10 +1,10 @@
 //! Analyses `test` and `[`: `-v` evaluates a subscript in its operand, which may run a command.
 
-use crate::shell::syntax::Term;
-use crate::shell::walk::{Walk, is_loose};
+use crate::shell::syntax::ParsedWord;
+use crate::shell::walk::{CommandCollector, is_loose};
 
 /// Returns true if evaluating these words runs nothing, for any value of the unknown words.
-pub(crate) fn is_harmless(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
+pub(crate) fn is_harmless(walk: &mut CommandCollector, name: &str, args: &[ParsedWord]) -> bool {
     let args = match (name, args) {
         ("[", [rest @ .., last]) if last.known() == Some("]") => rest,
         // Without its closing bracket `[` does nothing, unless an unknown word contains the bracket.
@@ -13,17 +13,17 @@ pub(crate) fn is_harmless(walk: &mut Walk, name: &str, args: &[Term]) -> bool {
     };
     let one_each = args.iter().all(|arg| !is_loose(arg) || walk.plain(arg));
     let names = args.iter().all(|arg| arg.known().is_some() || arg.spread_is_one() || is_loose(arg));
-    let looks_up = |arg: &Term| matches!(arg.known(), Some("-v" | "-R"));
+    let looks_up = |arg: &ParsedWord| matches!(arg.known(), Some("-v" | "-R"));
     let literal = args.iter().all(|arg| arg.known().is_some());
     if args.iter().any(looks_up) {
         return literal && !args.iter().any(|arg| arg.text().contains('['));
     }
-    let joins = |arg: &Term| matches!(arg.known(), Some("-a" | "-o"));
+    let joins = |arg: &ParsedWord| matches!(arg.known(), Some("-a" | "-o"));
     literal || (one_each && names && args.split(joins).all(is_plain_test))
 }
 
 /// Returns true if every operator position holds a known operator.
-fn is_plain_test(args: &[Term]) -> bool {
+fn is_plain_test(args: &[ParsedWord]) -> bool {
     let nots = args.iter().take_while(|arg| arg.known() == Some("!")).count();
     match &args[nots..] {
         [] | [_] => true,

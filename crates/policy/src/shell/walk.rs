@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::shell::bomb::Course;
-use crate::shell::cursor::{Reader, shown};
+use crate::shell::bomb::CommandRelations;
+use crate::shell::cursor::{ScriptParser, shown};
 use crate::shell::names::{NUMBERS, changes_commands};
 use crate::shell::syntax::{
-    Dialect, Fact, Found, Group, Join, Kind, Node, Script, Simple, Spread, Target, Term,
+    ShellDialect, VariableFact, WordFindings, CompoundCommand, StepConnector, ValueKind, SyntaxNode, ScriptTree, SimpleCommand, WordSpread, RedirectTarget, ParsedWord,
 };
 use crate::shell::{
-    Analysis, Command, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, Redirect, Undecided, Word, builtins, wrappers,
+    ScriptAnalysis, ScriptCommand, MAX_COMMANDS, MAX_DEPTH, MAX_SCRIPT, ScriptRedirect, UndecidedPart, ScriptWord, builtins, wrappers,
 };
 
 /// Reasons for parts that were skipped because they exceed a limit.
@@ -19,21 +19,21 @@ const LIMITS: &[&str] =
 
 /// The context of a command.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) dialect: Dialect,
+pub(crate) struct CommandContext {
+    pub(crate) dialect: ShellDialect,
     pub(crate) depth: usize,
     pub(crate) fed: bool,
     /// The command runs in the background, or in parallel in a pipeline.
     pub(crate) aside: bool,
     pub(crate) piped: bool,
     pub(crate) through: Vec<String>,
-    pub(crate) redirects: Vec<Redirect>,
-    pub(crate) variables: Vec<(String, Word)>,
+    pub(crate) redirects: Vec<ScriptRedirect>,
+    pub(crate) variables: Vec<(String, ScriptWord)>,
 }
 
 /// The starter of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum StartedBy {
     /// A shell, which has built-ins.
     Shell,
     Program,
@@ -41,17 +41,17 @@ pub(crate) enum By {
 
 /// A command to be listed and examined.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) words: Vec<Term>,
+pub(crate) struct CommandCall {
+    pub(crate) words: Vec<ParsedWord>,
     pub(crate) more: bool,
-    pub(crate) by: By,
+    pub(crate) by: StartedBy,
 }
 
 /// The state of the walk.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
-    pub(crate) out: Analysis,
-    pub(crate) facts: Vec<Fact>,
+pub(crate) struct CommandCollector {
+    pub(crate) out: ScriptAnalysis,
+    pub(crate) facts: Vec<VariableFact>,
     /// A login shell runs the user's profile files.
     pub(crate) login: bool,
     /// Variables that may be arrays, and variables declared with an unknown value.
@@ -63,32 +63,32 @@ pub(crate) struct Walk {
     pub(crate) inside: usize,
     /// The commands that belong to each function.
     pub(crate) functions: Vec<(String, Range<usize>)>,
-    pub(crate) course: Course,
+    pub(crate) course: CommandRelations,
 }
 
-pub(crate) fn script(text: &str) -> Analysis {
-    let mut walk = Walk::default();
-    walk.text(text, &Place::top());
+pub(crate) fn script(text: &str) -> ScriptAnalysis {
+    let mut walk = CommandCollector::default();
+    walk.text(text, &CommandContext::top());
     walk.finish()
 }
 
-pub(crate) fn argv(argv: &[String]) -> Analysis {
-    let mut walk = Walk::default();
+pub(crate) fn argv(argv: &[String]) -> ScriptAnalysis {
+    let mut walk = CommandCollector::default();
     if argv.is_empty() || argv.iter().any(|word| word.contains('\0')) {
         walk.doubt("", "it is no command");
     } else if argv.iter().map(String::len).sum::<usize>() > MAX_SCRIPT {
         walk.doubt(&argv[0], "it is too long");
     } else {
-        let words = argv.iter().map(|word| Term::literal(word)).collect();
-        walk.call(&Call { words, more: false, by: By::Program }, &Place::top());
+        let words = argv.iter().map(|word| ParsedWord::literal(word)).collect();
+        walk.call(&CommandCall { words, more: false, by: StartedBy::Program }, &CommandContext::top());
     }
     walk.finish()
 }
 
-impl Place {
+impl CommandContext {
     fn top() -> Self {
         Self {
-            dialect: Dialect::Bash,
+            dialect: ShellDialect::Bash,
             depth: 0,
             fed: false,
             aside: false,
@@ -108,7 +108,7 @@ impl Place {
     }
 
     /// Returns this context with these redirections.
-    fn with(&self, targets: &[Target]) -> Self {
+    fn with(&self, targets: &[RedirectTarget]) -> Self {
         let mut place = self.clone();
         place.redirects = targets.iter().filter_map(|target| target.redirect.clone()).collect();
         place.redirects.extend_from_slice(&self.redirects);
@@ -119,21 +119,21 @@ impl Place {
     }
 }
 
-impl Walk {
+impl CommandCollector {
     /// Records an undecided part.
     pub(crate) fn doubt(&mut self, text: &str, why: &'static str) {
         self.note(text, why, LIMITS.contains(&why));
     }
 
     fn note(&mut self, text: &str, why: &'static str, unread: bool) {
-        let doubt = Undecided { text: shown(text), why, unread };
+        let doubt = UndecidedPart { text: shown(text), why, unread };
         if self.out.undecided.len() < MAX_COMMANDS && !self.out.undecided.contains(&doubt) {
             self.out.undecided.push(doubt);
         }
     }
 
     /// Parses `text` as a script and collects its commands.
-    pub(crate) fn text(&mut self, text: &str, place: &Place) {
+    pub(crate) fn text(&mut self, text: &str, place: &CommandContext) {
         if text.len() > MAX_SCRIPT {
             return self.doubt(text, "it is too long");
         }
@@ -141,7 +141,7 @@ impl Walk {
         if text.contains(['\0', '\u{1}', '\u{7f}']) {
             return self.doubt(text, "it holds a character that no script needs");
         }
-        let mut reader = Reader::new(text, place.dialect, place.depth);
+        let mut reader = ScriptParser::new(text, place.dialect, place.depth);
         match reader.whole() {
             Ok(script) => {
                 for doubt in std::mem::take(&mut reader.doubts) {
@@ -157,13 +157,13 @@ impl Walk {
         }
     }
 
-    fn script(&mut self, script: &Script, place: &Place) {
-        for chain in script.0.split_inclusive(|step| !matches!(step.join, Join::And | Join::Or)) {
-            let aside = chain.last().is_some_and(|last| matches!(last.join, Join::Background | Join::Aside));
+    fn script(&mut self, script: &ScriptTree, place: &CommandContext) {
+        for chain in script.0.split_inclusive(|step| !matches!(step.join, StepConnector::And | StepConnector::Or)) {
+            let aside = chain.last().is_some_and(|last| matches!(last.join, StepConnector::Background | StepConnector::Aside));
             // The first command always runs, unless the whole chain runs in another process.
             let (first, others) = chain.split_at(usize::from(!aside && !chain.is_empty()));
-            let background = chain.last().is_some_and(|last| last.join == Join::Background);
-            let beside = background.then(|| Place { aside: true, ..place.clone() });
+            let background = chain.last().is_some_and(|last| last.join == StepConnector::Background);
+            let beside = background.then(|| CommandContext { aside: true, ..place.clone() });
             let place = beside.as_ref().unwrap_or(place);
             first.iter().for_each(|step| self.node(&step.node, place));
             self.perhaps(|walk| others.iter().for_each(|step| walk.node(&step.node, place)));
@@ -172,16 +172,16 @@ impl Walk {
 
     /// Runs `what` for a part whose assignments may not take effect: a subshell, or conditional code.
     pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
-        self.facts.push(Fact::Perhaps);
+        self.facts.push(VariableFact::Perhaps);
         let done = what(self);
-        self.facts.push(Fact::End);
+        self.facts.push(VariableFact::End);
         done
     }
 
-    fn node(&mut self, node: &Node, place: &Place) {
+    fn node(&mut self, node: &SyntaxNode, place: &CommandContext) {
         match node {
-            Node::Simple(simple) => self.simple(simple, place),
-            Node::Pipe(nodes) => {
+            SyntaxNode::Simple(simple) => self.simple(simple, place),
+            SyntaxNode::Pipe(nodes) => {
                 let mut place = place.clone();
                 place.piped |= nodes.len() > 1;
                 for node in nodes {
@@ -192,15 +192,15 @@ impl Walk {
                     place.fed = true;
                     place
                         .redirects
-                        .retain(|redirect| !matches!(redirect, Redirect::Read(_) | Redirect::Text(_)));
+                        .retain(|redirect| !matches!(redirect, ScriptRedirect::Read(_) | ScriptRedirect::Text(_)));
                 }
             }
-            Node::Group(group) => self.group(group, place),
-            Node::Function(name, body) => {
+            SyntaxNode::Group(group) => self.group(group, place),
+            SyntaxNode::Function(name, body) => {
                 self.out.defined.push(name.clone());
                 let first = self.out.commands.len();
                 self.inside += 1;
-                self.node(body, &Place { aside: false, piped: false, ..place.clone() });
+                self.node(body, &CommandContext { aside: false, piped: false, ..place.clone() });
                 self.inside -= 1;
                 if first < self.out.commands.len() {
                     self.functions.push((name.clone(), first..self.out.commands.len()));
@@ -209,7 +209,7 @@ impl Walk {
         }
     }
 
-    fn group(&mut self, group: &Group, place: &Place) {
+    fn group(&mut self, group: &CompoundCommand, place: &CommandContext) {
         let inside = place.with(&group.targets);
         let first = self.out.commands.len();
         // `((…))` and `[[ … ]]` have no other parts.
@@ -223,7 +223,7 @@ impl Walk {
         }
     }
 
-    fn parts(&mut self, group: &Group, place: &Place, inside: &Place) {
+    fn parts(&mut self, group: &CompoundCommand, place: &CommandContext, inside: &CommandContext) {
         let first = self.out.commands.len();
         self.perhaps(|walk| {
             walk.found(&group.found, place);
@@ -237,34 +237,34 @@ impl Walk {
     }
 
     /// Lists a redirection without a command.
-    fn bare(&mut self, place: &Place) {
-        if place.dialect == Dialect::Foreign {
+    fn bare(&mut self, place: &CommandContext) {
+        if place.dialect == ShellDialect::Foreign {
             self.doubt("", "zsh runs a command for a redirection alone");
         }
         if place.redirects.is_empty() {
             return;
         }
-        self.list(&Call { words: vec![Term::literal(":")], more: false, by: By::Shell }, place);
+        self.list(&CommandCall { words: vec![ParsedWord::literal(":")], more: false, by: StartedBy::Shell }, place);
     }
 
     /// Handles the variable actions and nested scripts of words.
-    fn found(&mut self, found: &Found, place: &Place) {
+    fn found(&mut self, found: &WordFindings, place: &CommandContext) {
         self.expanded(found);
         self.inner(found, place);
     }
 
     /// Records the variable actions of words.
-    fn expanded(&mut self, found: &Found) {
+    fn expanded(&mut self, found: &WordFindings) {
         for fact in &found.facts {
             match fact {
-                Fact::Set(name, word, kind) => self.assign(name, word, *kind),
-                Fact::Use(..) | Fact::Perhaps | Fact::End | Fact::Fails => self.facts.push(fact.clone()),
+                VariableFact::Set(name, word, kind) => self.assign(name, word, *kind),
+                VariableFact::Use(..) | VariableFact::Perhaps | VariableFact::End | VariableFact::Fails => self.facts.push(fact.clone()),
             }
         }
     }
 
     /// Collects the commands of scripts inside words.
-    fn inner(&mut self, found: &Found, place: &Place) {
+    fn inner(&mut self, found: &WordFindings, place: &CommandContext) {
         for inner in &found.inner {
             let mut place = place.clone();
             place.fed |= inner.fed;
@@ -272,7 +272,7 @@ impl Walk {
         }
     }
 
-    fn simple(&mut self, simple: &Simple, place: &Place) {
+    fn simple(&mut self, simple: &SimpleCommand, place: &CommandContext) {
         let mut own = place.with(&simple.targets);
         if simple.words.is_empty() {
             self.found(&simple.found, place);
@@ -291,7 +291,7 @@ impl Walk {
         {
             self.doubt("exec", "it changes what all that follows reads");
         }
-        self.facts.push(Fact::Perhaps);
+        self.facts.push(VariableFact::Perhaps);
         for (variable, word, kind) in &simple.sets {
             // For `read`, `IFS` only affects how the line is split.
             if variable != "IFS" || name != Some("read") {
@@ -301,17 +301,17 @@ impl Walk {
         }
         // Without its own assignments, a command's variable changes persist.
         if simple.sets.is_empty() {
-            self.facts.push(Fact::End);
+            self.facts.push(VariableFact::End);
         }
-        self.call(&Call { words: simple.words.clone(), more: false, by: By::Shell }, &own);
+        self.call(&CommandCall { words: simple.words.clone(), more: false, by: StartedBy::Shell }, &own);
         if !simple.sets.is_empty() {
-            self.facts.push(Fact::End);
+            self.facts.push(VariableFact::End);
         }
         self.inner(&simple.found, place);
     }
 
     /// Records an assignment for later commands.
-    pub(crate) fn assign(&mut self, name: &str, word: &Word, kind: Kind) {
+    pub(crate) fn assign(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         self.given(name, word, kind);
         let set = (name.to_owned(), word.clone());
         if self.out.assigned.len() < MAX_COMMANDS {
@@ -322,9 +322,9 @@ impl Walk {
     }
 
     /// Records an assignment, also one for a single command.
-    pub(crate) fn given(&mut self, name: &str, word: &Word, kind: Kind) {
+    pub(crate) fn given(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         // The shell evaluates every value assigned to these variables.
-        let evaluated = NUMBERS.contains(&name) && kind != Kind::Number;
+        let evaluated = NUMBERS.contains(&name) && kind != ValueKind::Number;
         if evaluated || changes_commands(name, word) {
             self.doubt(name, "this variable changes how commands are found or run");
         }
@@ -332,33 +332,33 @@ impl Walk {
         if matches!(name, "UID" | "EUID" | "PPID") {
             self.fails();
         }
-        if matches!(word, Word::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
+        if matches!(word, ScriptWord::Unknown(text) if text.starts_with('(') && !text.starts_with("((")) {
             self.array(name);
         }
-        self.facts.push(Fact::Set(name.to_owned(), word.clone(), kind));
+        self.facts.push(VariableFact::Set(name.to_owned(), word.clone(), kind));
     }
 
     /// Records an assignment that may not take effect.
-    pub(crate) fn given_perhaps(&mut self, name: &str, word: &Word, kind: Kind) {
+    pub(crate) fn given_perhaps(&mut self, name: &str, word: &ScriptWord, kind: ValueKind) {
         self.perhaps(|walk| walk.given(name, word, kind));
     }
 
     /// Records a possible error, after which the rest of the line does not run.
     pub(crate) fn fails(&mut self) {
-        self.facts.push(Fact::Fails);
+        self.facts.push(VariableFact::Fails);
     }
 
     /// Records that a variable must have a value of this kind.
-    pub(crate) fn need(&mut self, name: &str, kind: Kind) {
-        self.facts.push(Fact::Use(name.to_owned(), kind));
+    pub(crate) fn need(&mut self, name: &str, kind: ValueKind) {
+        self.facts.push(VariableFact::Use(name.to_owned(), kind));
     }
 
     /// Accepts a word that is known, or consists of variables that must be plain: then it is one word and not an
     /// option.
-    pub(crate) fn plain(&mut self, term: &Term) -> bool {
-        let Some(names) = &term.names else { return term.kind == Kind::Number };
+    pub(crate) fn plain(&mut self, term: &ParsedWord) -> bool {
+        let Some(names) = &term.names else { return term.kind == ValueKind::Number };
         for name in names {
-            self.need(name, Kind::Plain);
+            self.need(name, ValueKind::Plain);
         }
         true
     }
@@ -378,7 +378,7 @@ impl Walk {
     }
 
     /// Lists a command and collects the commands that it starts.
-    pub(crate) fn call(&mut self, call: &Call, place: &Place) {
+    pub(crate) fn call(&mut self, call: &CommandCall, place: &CommandContext) {
         let Some(first) = call.words.first() else { return self.doubt("", "a command is missing") };
         if place.depth > MAX_DEPTH {
             return self.doubt(first.text(), "it is nested too deep");
@@ -389,7 +389,7 @@ impl Walk {
                 self.doubt(first.text(), "the name of a command is not known");
                 self.guess(call, place);
             }
-            Some(name) if call.by == By::Shell && builtins::is_one(name) => {
+            Some(name) if call.by == StartedBy::Shell && builtins::is_one(name) => {
                 builtins::look(self, name, call, place);
             }
             Some(name) => self.perhaps(|walk| wrappers::look(walk, name, call, place)),
@@ -397,25 +397,25 @@ impl Walk {
     }
 
     /// Lists a command.
-    pub(crate) fn list(&mut self, call: &Call, place: &Place) {
+    pub(crate) fn list(&mut self, call: &CommandCall, place: &CommandContext) {
         if self.out.commands.len() >= MAX_COMMANDS {
             return self.doubt(call.words[0].text(), "there are too many commands");
         }
         self.course.note(self.out.commands.len(), call, place);
-        self.out.commands.push(Command {
+        self.out.commands.push(ScriptCommand {
             words: call.words.iter().map(|term| term.word.clone()).collect(),
             more: call.more,
             variables: place.variables.clone(),
             redirects: place.redirects.clone(),
             through: place.through.clone(),
             fed: place.fed,
-            built_in: call.by == By::Shell && call.words[0].known().is_some_and(builtins::is_one),
+            built_in: call.by == StartedBy::Shell && call.words[0].known().is_some_and(builtins::is_one),
         });
     }
 
-    fn finish(mut self) -> Analysis {
+    fn finish(mut self) -> ScriptAnalysis {
         self.check_facts();
-        if self.login && self.facts.iter().any(|fact| matches!(fact, Fact::Set(name, ..) if name == "HOME")) {
+        if self.login && self.facts.iter().any(|fact| matches!(fact, VariableFact::Set(name, ..) if name == "HOME")) {
             self.doubt("HOME", "a login shell runs files from there");
         }
         self.growth();
@@ -428,9 +428,9 @@ impl Walk {
     /// Checks that each used variable is set before its use, and has the required kind in every assignment.
     fn check_facts(&mut self) {
         let facts = std::mem::take(&mut self.facts);
-        let mut worst: HashMap<&str, Kind> = HashMap::new();
+        let mut worst: HashMap<&str, ValueKind> = HashMap::new();
         for fact in &facts {
-            if let Fact::Set(name, _, kind) = fact {
+            if let VariableFact::Set(name, _, kind) = fact {
                 let entry = worst.entry(name).or_insert(*kind);
                 *entry = (*entry).max(*kind);
             }
@@ -438,19 +438,19 @@ impl Walk {
         let mut set: Vec<&str> = NUMBERS.to_vec();
         let mut begun = Vec::new();
         // After an error on its line a command does not run, and its assignments do not take effect.
-        let fails = facts.iter().any(|fact| matches!(fact, Fact::Fails));
+        let fails = facts.iter().any(|fact| matches!(fact, VariableFact::Fails));
         for fact in &facts {
             match fact {
-                Fact::Set(name, ..) => set.push(name),
-                Fact::Use(name, wanted) => {
-                    let worst = worst.get(name.as_str()).copied().unwrap_or(Kind::Number);
+                VariableFact::Set(name, ..) => set.push(name),
+                VariableFact::Use(name, wanted) => {
+                    let worst = worst.get(name.as_str()).copied().unwrap_or(ValueKind::Number);
                     if fails || !set.contains(&name.as_str()) || worst > *wanted {
                         self.doubt(name, "the value of this variable might run a command");
                     }
                 }
-                Fact::Perhaps => begun.push(set.len()),
-                Fact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
-                Fact::Fails => {}
+                VariableFact::Perhaps => begun.push(set.len()),
+                VariableFact::End => set.truncate(begun.pop().unwrap_or(NUMBERS.len())),
+                VariableFact::Fails => {}
             }
         }
         self.facts = facts;
@@ -468,7 +468,7 @@ impl Walk {
             let mut changed = false;
             for (name, range) in &self.functions {
                 let is_call =
-                    |command: &Command| matches!(&command.words[0], Word::Literal(word) if word == name);
+                    |command: &ScriptCommand| matches!(&command.words[0], ScriptWord::Literal(word) if word == name);
                 let fed = self.out.commands.iter().any(|command| command.fed && is_call(command));
                 for command in
                     self.out.commands[range.clone()].iter_mut().filter(|command| fed && !command.fed)
@@ -490,6 +490,6 @@ pub(crate) fn base(name: &str) -> &str {
 }
 
 /// Returns true if a word may become several unknown words.
-pub(crate) fn is_loose(term: &Term) -> bool {
-    term.known().is_none() && term.spread == Spread::Any
+pub(crate) fn is_loose(term: &ParsedWord) -> bool {
+    term.known().is_none() && term.spread == WordSpread::Any
 }

@@ -1,16 +1,16 @@
 //! Parses words: resolves quotes and escapes like bash, and marks expansions as unknown.
 
-use crate::shell::Word;
-use crate::shell::cursor::{Read, Reader, Stop, is_break};
-use crate::shell::syntax::{Dialect, Inner, Join, Kind, Node, Spread, Term, kind_of};
+use crate::shell::ScriptWord;
+use crate::shell::cursor::{ParseResult, ScriptParser, ParseStop, is_break};
+use crate::shell::syntax::{ShellDialect, NestedScript, StepConnector, ValueKind, SyntaxNode, WordSpread, ParsedWord, kind_of};
 
 /// A word under construction.
 #[derive(Debug)]
-pub(crate) struct Build {
+pub(crate) struct WordBuilder {
     /// The literal text before the first unknown part.
     value: String,
     known: bool,
-    spread: Spread,
+    spread: WordSpread,
     names: Option<Vec<String>>,
     /// The number of unknown parts, and the number of numeric ones among them.
     unknown: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Build {
 
 /// The kind of an unknown part.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum UnknownPart {
     /// The value of this variable.
     Variable(String),
     Number,
@@ -36,12 +36,12 @@ pub(crate) enum Part {
     Other,
 }
 
-impl Default for Build {
+impl Default for WordBuilder {
     fn default() -> Self {
         Self {
             value: String::new(),
             known: true,
-            spread: Spread::One,
+            spread: WordSpread::One,
             names: Some(Vec::new()),
             unknown: 0,
             numbers: 0,
@@ -53,7 +53,7 @@ impl Default for Build {
     }
 }
 
-impl Build {
+impl WordBuilder {
     pub(crate) fn push(&mut self, next: char) {
         self.begun = true;
         if self.known {
@@ -64,24 +64,24 @@ impl Build {
     }
 
     /// Adds an unknown part that may become `spread` words.
-    pub(crate) fn add(&mut self, part: Part, spread: Spread) {
+    pub(crate) fn add(&mut self, part: UnknownPart, spread: WordSpread) {
         self.begun = true;
         self.tail |= !self.known;
         self.known = false;
         self.unknown += 1;
         match part {
-            Part::Variable(name) => {
+            UnknownPart::Variable(name) => {
                 if let Some(names) = &mut self.names {
                     names.push(name);
                 }
             }
-            Part::Number => self.numbers += 1,
-            Part::Path | Part::Other => self.names = None,
+            UnknownPart::Number => self.numbers += 1,
+            UnknownPart::Path | UnknownPart::Other => self.names = None,
         }
         self.spread = match (self.spread, spread) {
-            (Spread::Any, _) | (_, Spread::Any) => Spread::Any,
-            (Spread::Names, _) | (_, Spread::Names) => Spread::Names,
-            (Spread::One, Spread::One) => Spread::One,
+            (WordSpread::Any, _) | (_, WordSpread::Any) => WordSpread::Any,
+            (WordSpread::Names, _) | (_, WordSpread::Names) => WordSpread::Names,
+            (WordSpread::One, WordSpread::One) => WordSpread::One,
         };
     }
 
@@ -91,22 +91,22 @@ impl Build {
     }
 
     /// Finishes the word with the source text `raw`.
-    pub(crate) fn finish(mut self, raw: &str) -> Term {
+    pub(crate) fn finish(mut self, raw: &str) -> ParsedWord {
         let listed = raw.contains(',') || raw.contains("..");
-        let mut kind = Kind::Any;
+        let mut kind = ValueKind::Any;
         if let Some(at) = self.brace.filter(|_| listed) {
             self.value.truncate(at);
-            self.add(Part::Other, Spread::Names);
+            self.add(UnknownPart::Other, WordSpread::Names);
             if is_number_range(raw) {
-                kind = Kind::Number;
+                kind = ValueKind::Number;
             }
         } else if self.known {
-            return Term::literal(&self.value);
+            return ParsedWord::literal(&self.value);
         } else if self.numbers == 1 && self.unknown == 1 && !self.tail && self.value.is_empty() {
-            kind = Kind::Number;
+            kind = ValueKind::Number;
         }
-        Term {
-            word: Word::Unknown(raw.to_owned()),
+        ParsedWord {
+            word: ScriptWord::Unknown(raw.to_owned()),
             prefix: self.value,
             spread: self.spread,
             kind,
@@ -120,16 +120,16 @@ impl Build {
 fn is_number_range(raw: &str) -> bool {
     let inside = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inside.and_then(|inside| inside.split_once("..")).is_some_and(|(from, to)| {
-        !from.is_empty() && !to.is_empty() && kind_of(from) == Kind::Number && kind_of(to) == Kind::Number
+        !from.is_empty() && !to.is_empty() && kind_of(from) == ValueKind::Number && kind_of(to) == ValueKind::Number
     })
 }
 
-impl Reader<'_> {
+impl ScriptParser<'_> {
     /// Parses a word, if one begins here.
-    pub(crate) fn word(&mut self) -> Read<Option<Term>> {
+    pub(crate) fn word(&mut self) -> ParseResult<Option<ParsedWord>> {
         self.peek();
         let start = self.at;
-        let mut build = Build::default();
+        let mut build = WordBuilder::default();
         // ends: each round steps on
         while let Some(next) = self.peek() {
             match next {
@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
         let raw = &self.text[start..self.at];
         if !self.pending.is_empty() && raw.contains('\n') {
-            return Err(Stop("a here-document begins in the middle of a word"));
+            return Err(ParseStop("a here-document begins in the middle of a word"));
         }
         if !build.begun {
             return Ok(None);
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     /// Parses one part of a word that begins with `next`.
-    fn piece(&mut self, next: char, build: &mut Build) -> Read<()> {
+    fn piece(&mut self, next: char, build: &mut WordBuilder) -> ParseResult<()> {
         match next {
             '\'' => {
                 self.bump();
@@ -166,7 +166,7 @@ impl Reader<'_> {
             '`' => self.backtick(build, false),
             '\\' => {
                 self.bump();
-                let escaped = self.bump_raw().ok_or(Stop("it ends with a backslash"))?;
+                let escaped = self.bump_raw().ok_or(ParseStop("it ends with a backslash"))?;
                 build.push(escaped);
                 Ok(())
             }
@@ -178,16 +178,16 @@ impl Reader<'_> {
     }
 
     /// Parses an unquoted character.
-    fn plain(&mut self, next: char, build: &mut Build) {
+    fn plain(&mut self, next: char, build: &mut WordBuilder) {
         let at = self.at;
         self.bump();
         let after_start = !build.begun || build.known().is_some_and(|value| value.ends_with(['=', ':']));
         match next {
-            '*' | '?' => build.add(Part::Path, Spread::Names),
+            '*' | '?' => build.add(UnknownPart::Path, WordSpread::Names),
             // A single bracket is the command of that name.
-            '[' if build.begun || !self.at_break() => build.add(Part::Path, Spread::Names),
-            '~' if after_start || build.known().is_none() => build.add(Part::Path, Spread::One),
-            '=' if !build.begun && self.dialect == Dialect::Foreign => {
+            '[' if build.begun || !self.at_break() => build.add(UnknownPart::Path, WordSpread::Names),
+            '~' if after_start || build.known().is_none() => build.add(UnknownPart::Path, WordSpread::One),
+            '=' if !build.begun && self.dialect == ShellDialect::Foreign => {
                 self.doubt(at, "zsh replaces this by the path of a program");
                 build.push(next);
             }
@@ -205,12 +205,12 @@ impl Reader<'_> {
     }
 
     /// Parses text in single quotes, after the opening quote.
-    pub(crate) fn single(&mut self, build: &mut Build) -> Read<()> {
+    pub(crate) fn single(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         build.begun = true;
         // ends: each round steps on
         loop {
             match self.bump_raw() {
-                None => return Err(Stop("a quote that does not end")),
+                None => return Err(ParseStop("a quote that does not end")),
                 Some('\'') => return Ok(()),
                 Some(next) => build.push(next),
             }
@@ -218,12 +218,12 @@ impl Reader<'_> {
     }
 
     /// Parses text in double quotes, after the opening quote.
-    pub(crate) fn double(&mut self, build: &mut Build) -> Read<()> {
+    pub(crate) fn double(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         build.begun = true;
         // ends: each round steps on
         loop {
             match self.peek() {
-                None => return Err(Stop("a quote that does not end")),
+                None => return Err(ParseStop("a quote that does not end")),
                 Some('"') => {
                     self.bump();
                     return Ok(());
@@ -238,7 +238,7 @@ impl Reader<'_> {
                             build.push('\\');
                             build.push(next);
                         }
-                        None => return Err(Stop("a quote that does not end")),
+                        None => return Err(ParseStop("a quote that does not end")),
                     }
                 }
                 Some(next) => {
@@ -250,19 +250,19 @@ impl Reader<'_> {
     }
 
     /// Parses `<(…)` or `>(…)`.
-    fn process(&mut self, build: &mut Build) -> Read<()> {
+    fn process(&mut self, build: &mut WordBuilder) -> ParseResult<()> {
         let start = self.at;
         let fed = self.bump() == Some('>');
         self.bump();
         self.only_bash(start);
         let script = self.substitution()?;
-        self.found.inner.push(Inner { script, fed });
-        build.add(Part::Path, Spread::One);
+        self.found.inner.push(NestedScript { script, fed });
+        build.add(UnknownPart::Path, WordSpread::One);
         Ok(())
     }
 
     /// Parses the script of `$(…)` after the opening parenthesis, including the closing one.
-    pub(crate) fn substitution(&mut self) -> Read<crate::shell::syntax::Script> {
+    pub(crate) fn substitution(&mut self) -> ParseResult<crate::shell::syntax::ScriptTree> {
         let outer = (std::mem::take(&mut self.found), std::mem::take(&mut self.pending));
         let bodies = std::mem::take(&mut self.bodies);
         let start = self.at;
@@ -270,8 +270,8 @@ impl Reader<'_> {
             let mut script = reader.list(&[])?;
             let bodies = std::mem::take(&mut reader.bodies);
             let alone = match script.0.as_slice() {
-                [only] => matches!(only.node, Node::Simple(_)),
-                [only, aside] => matches!(only.node, Node::Simple(_)) && aside.join == Join::Aside,
+                [only] => matches!(only.node, SyntaxNode::Simple(_)),
+                [only, aside] => matches!(only.node, SyntaxNode::Simple(_)) && aside.join == StepConnector::Aside,
                 _ => false,
             };
             // Bash 5.2 regenerates the script before it runs it, and may drop separators.
@@ -280,9 +280,9 @@ impl Reader<'_> {
             }
             crate::shell::grammar::fill(&mut script, &mut bodies.into_iter());
             if !reader.pending.is_empty() {
-                return Err(Stop("a here-document that begins after its substitution"));
+                return Err(ParseStop("a here-document that begins after its substitution"));
             }
-            if reader.eat(')') { Ok(script) } else { Err(Stop("a substitution that does not end")) }
+            if reader.eat(')') { Ok(script) } else { Err(ParseStop("a substitution that does not end")) }
         })?;
         (self.found, self.pending) = outer;
         self.bodies = bodies;
@@ -290,33 +290,33 @@ impl Reader<'_> {
     }
 
     /// Parses a substitution in backticks.
-    pub(crate) fn backtick(&mut self, build: &mut Build, quoted: bool) -> Read<()> {
+    pub(crate) fn backtick(&mut self, build: &mut WordBuilder, quoted: bool) -> ParseResult<()> {
         self.bump();
         let mut script = String::new();
         // ends: each round steps on
         loop {
             match self.bump_raw() {
-                None => return Err(Stop("backticks that do not end")),
+                None => return Err(ParseStop("backticks that do not end")),
                 Some('`') => break,
-                Some('"') if quoted => return Err(Stop("quotes in backticks in quotes")),
+                Some('"') if quoted => return Err(ParseStop("quotes in backticks in quotes")),
                 Some('\\') => match self.bump_raw() {
                     Some(next @ ('$' | '`' | '\\')) => script.push(next),
-                    Some('\n') | None => return Err(Stop("a continued line in backticks")),
+                    Some('\n') | None => return Err(ParseStop("a continued line in backticks")),
                     Some(next) => script.extend(['\\', next]),
                 },
                 Some(next) => script.push(next),
             }
         }
         let script = self.sub_script(&script)?;
-        self.found.inner.push(Inner { script, fed: false });
-        build.add(Part::Other, if quoted { Spread::One } else { Spread::Any });
+        self.found.inner.push(NestedScript { script, fed: false });
+        build.add(UnknownPart::Other, if quoted { WordSpread::One } else { WordSpread::Any });
         Ok(())
     }
 
     /// Parses `text` as a separate script.
-    fn sub_script(&mut self, text: &str) -> Read<crate::shell::syntax::Script> {
+    fn sub_script(&mut self, text: &str) -> ParseResult<crate::shell::syntax::ScriptTree> {
         self.deeper(|outer| {
-            let mut reader = Reader::new(text, outer.dialect, outer.depth);
+            let mut reader = ScriptParser::new(text, outer.dialect, outer.depth);
             let script = reader.whole()?;
             outer.doubts.append(&mut reader.doubts);
             Ok(script)

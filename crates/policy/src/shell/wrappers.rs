@@ -1,10 +1,10 @@
 //! Finds the command in the arguments of wrapper programs.
 
-use crate::shell::options::{Options, parse};
-use crate::shell::rows::{Alone, ROWS, Row};
-use crate::shell::syntax::{Kind, Term};
-use crate::shell::walk::{By, Call, Place, Walk, base};
-use crate::shell::{Word, find, git, shells, starters};
+use crate::shell::options::{OptionTable, parse};
+use crate::shell::rows::{WithoutCommand, ROWS, WrapperRow};
+use crate::shell::syntax::{ValueKind, ParsedWord};
+use crate::shell::walk::{StartedBy, CommandCall, CommandContext, CommandCollector, base};
+use crate::shell::{ScriptWord, find, git, shells, starters};
 
 /// Wrappers whose arguments are not understood.
 const OPAQUE: &[&str] = &[
@@ -49,16 +49,16 @@ const OPAQUE: &[&str] = &[
 ];
 
 /// Formats the command for display.
-pub(crate) fn shown(call: &Call) -> String {
+pub(crate) fn shown(call: &CommandCall) -> String {
     texts(&call.words)
 }
 
-pub(crate) fn texts(words: &[Term]) -> String {
-    words.iter().map(Term::text).collect::<Vec<_>>().join(" ")
+pub(crate) fn texts(words: &[ParsedWord]) -> String {
+    words.iter().map(ParsedWord::text).collect::<Vec<_>>().join(" ")
 }
 
 /// Collects the commands that the program `name` starts, if it is a wrapper.
-pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
+pub(crate) fn look(walk: &mut CommandCollector, name: &str, call: &CommandCall, place: &CommandContext) {
     let name = base(name);
     let fine = match name {
         "env" => env(walk, call, place),
@@ -84,20 +84,20 @@ pub(crate) fn look(walk: &mut Walk, name: &str, call: &Call, place: &Place) {
 }
 
 /// Collects the command that begins at argument `at`.
-pub(crate) fn start(walk: &mut Walk, name: &str, call: &Call, at: usize, place: &Place) -> Option<()> {
+pub(crate) fn start(walk: &mut CommandCollector, name: &str, call: &CommandCall, at: usize, place: &CommandContext) -> Option<()> {
     let words = call.words.get(at + 1..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&Call { words, more: call.more, by: By::Program }, &place.through(name));
+    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &place.through(name));
     Some(())
 }
 
-fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) -> Option<()> {
+fn simple(walk: &mut CommandCollector, row: &WrapperRow, name: &str, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &row.options)?;
     // The output may be a pipe to another program.
-    let pipes = |value: &Term| {
+    let pipes = |value: &ParsedWord| {
         !value.prefix.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
     };
     if name == "strace" && parsed.values("o").any(pipes) {
@@ -106,21 +106,21 @@ fn simple(walk: &mut Walk, row: &Row, name: &str, call: &Call, place: &Place) ->
     let at = parsed.rest + row.operands;
     // Newer versions need no priority.
     let is_number =
-        |term: &Term| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        |term: &ParsedWord| term.known().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     if name == "chrt" && args.get(parsed.rest).is_some_and(|priority| !is_number(priority)) {
         return None;
     }
-    if !args.iter().take(at).all(Term::spread_is_one) {
+    if !args.iter().take(at).all(ParsedWord::spread_is_one) {
         return None;
     }
-    if at >= args.len() && row.alone == Alone::Shell {
+    if at >= args.len() && row.alone == WithoutCommand::Shell {
         return None;
     }
     start(walk, name, call, at, place)
 }
 
 /// Adds the assignments `NAME=value` from position `at` to `place`, and returns their end.
-fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -> Option<usize> {
+fn variables(walk: &mut CommandCollector, args: &[ParsedWord], mut at: usize, place: &mut CommandContext) -> Option<usize> {
     // ends: each round takes a word
     while let Some(arg) = args.get(at) {
         let Some((name, rest)) = arg.prefix.split_once('=') else { break };
@@ -128,12 +128,12 @@ fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -
             return None;
         }
         let value = match arg.known() {
-            Some(_) => Word::Literal(rest.to_owned()),
-            None => Word::Unknown(
+            Some(_) => ScriptWord::Literal(rest.to_owned()),
+            None => ScriptWord::Unknown(
                 arg.text().split_once('=').map_or_else(String::new, |(_, value)| value.to_owned()),
             ),
         };
-        let kind = if arg.known().is_some() { crate::shell::syntax::kind_of(rest) } else { Kind::Any };
+        let kind = if arg.known().is_some() { crate::shell::syntax::kind_of(rest) } else { ValueKind::Any };
         walk.given(name, &value, kind);
         place.variables.push((name.to_owned(), value));
         at += 1;
@@ -141,7 +141,7 @@ fn variables(walk: &mut Walk, args: &[Term], mut at: usize, place: &mut Place) -
     Some(at)
 }
 
-const ENV: Options = Options {
+const ENV: OptionTable = OptionTable {
     flags: "i0v",
     valued: "auCS",
     attached: "",
@@ -150,14 +150,14 @@ const ENV: Options = Options {
     long_attached: &["block-signal", "default-signal", "ignore-signal"],
 };
 
-fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+fn env(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &ENV)?;
     let mut inner = place.clone();
     for name in parsed.values("u").chain(parsed.values("unset")) {
-        walk.given(name.known()?, &Word::Literal(String::new()), Kind::Plain);
+        walk.given(name.known()?, &ScriptWord::Literal(String::new()), ValueKind::Plain);
     }
-    let split: Vec<&Term> = parsed.values("S").chain(parsed.values("split-string")).collect();
+    let split: Vec<&ParsedWord> = parsed.values("S").chain(parsed.values("split-string")).collect();
     if let Some(text) = split.first() {
         // The following words belong to the command, even if they look like options.
         let is_last = parsed.given().last().is_some_and(|(name, _)| matches!(name, "S" | "split-string"));
@@ -167,7 +167,7 @@ fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
         return env_split(walk, text, split.len(), &args[parsed.rest..], call, place);
     }
     let mut at = parsed.rest;
-    if args.get(at).and_then(Term::known) == Some("-") {
+    if args.get(at).and_then(ParsedWord::known) == Some("-") {
         at += 1;
     }
     let at = variables(walk, args, at, &mut inner)?;
@@ -176,12 +176,12 @@ fn env(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
 
 /// Handles `env -S`: splits a text of plain words at spaces, and parses the result like arguments.
 fn env_split(
-    walk: &mut Walk,
-    text: &Term,
+    walk: &mut CommandCollector,
+    text: &ParsedWord,
     count: usize,
-    rest: &[Term],
-    call: &Call,
-    place: &Place,
+    rest: &[ParsedWord],
+    call: &CommandCall,
+    place: &CommandContext,
 ) -> Option<()> {
     let text = text.known()?;
     let simple = |c: char| {
@@ -191,18 +191,18 @@ fn env_split(
     if count != 1 || !text.chars().all(simple) || words.first().is_none_or(|word| word.starts_with('-')) {
         return None;
     }
-    let words: Vec<Term> = words.into_iter().map(Term::literal).chain(rest.iter().cloned()).collect();
+    let words: Vec<ParsedWord> = words.into_iter().map(ParsedWord::literal).chain(rest.iter().cloned()).collect();
     let mut inner = place.through("env");
     let at = variables(walk, &words, 0, &mut inner)?;
     let words = words.get(at..).unwrap_or_default().to_vec();
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&Call { words, more: call.more, by: By::Program }, &inner);
+    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Program }, &inner);
     Some(())
 }
 
-const SUDO: Options = Options {
+const SUDO: OptionTable = OptionTable {
     flags: "ABbEHknPS",
     valued: "CDghpRrTtuU",
     attached: "",
@@ -219,7 +219,7 @@ const SUDO: Options = Options {
     long_attached: &[],
 };
 
-fn sudo(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+fn sudo(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let parsed = parse(args, &SUDO)?;
     let mut inner = place.clone();
@@ -228,7 +228,7 @@ fn sudo(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
 }
 
 /// Handles `busybox`, whose applets have other options than the programs of the same name.
-fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
+fn busybox(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
     let args = &call.words[1..];
     let Some(applet) = args.first() else { return (!call.more).then_some(()) };
     let name = applet.known().filter(|name| !name.starts_with('-'))?;
@@ -246,8 +246,8 @@ fn busybox(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
 }
 
 /// Handles the program `command`, which equals the shell built-in.
-fn command(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
-    let parsed = parse(&call.words[1..], &Options { flags: "pvV", ..Options::NONE })?;
+fn command(walk: &mut CommandCollector, call: &CommandCall, place: &CommandContext) -> Option<()> {
+    let parsed = parse(&call.words[1..], &OptionTable { flags: "pvV", ..OptionTable::NONE })?;
     if parsed.has("v") || parsed.has("V") {
         return Some(());
     }
@@ -255,6 +255,6 @@ fn command(walk: &mut Walk, call: &Call, place: &Place) -> Option<()> {
     if words.is_empty() {
         return (!call.more).then_some(());
     }
-    walk.call(&Call { words, more: call.more, by: By::Shell }, &place.through("command"));
+    walk.call(&CommandCall { words, more: call.more, by: StartedBy::Shell }, &place.through("command"));
     Some(())
 }

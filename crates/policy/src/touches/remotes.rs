@@ -1,6 +1,6 @@
 //! Finds the hosts among the arguments of a command.
 
-use crate::shell::{Redirect, Word};
+use crate::shell::{ScriptRedirect, ScriptWord};
 
 /// Commands whose first operand is a host.
 const TO_HOST: &str = "ssh mosh sftp telnet nc ncat netcat ping ping6 traceroute dig host nslookup whois ftp";
@@ -15,7 +15,7 @@ const TAKES: &str = "-p -i -o -l -F -J -L -R -D -b -c -m -w -X -H -d -A -e -u -T
     --request --user --output --data-raw --url-query --proxy";
 
 /// Returns the hosts in the arguments of the command `name`.
-pub(super) fn of(name: &str, words: &[Word]) -> Vec<String> {
+pub(super) fn of(name: &str, words: &[ScriptWord]) -> Vec<String> {
     let mut hosts: Vec<String> = words.iter().filter_map(in_word).collect();
     let operands = operands(words);
     if lists(TO_HOST, name) {
@@ -37,7 +37,7 @@ pub(super) fn of(name: &str, words: &[Word]) -> Vec<String> {
 }
 
 /// Returns the host of a URL in a word.
-pub(super) fn in_word(word: &Word) -> Option<String> {
+pub(super) fn in_word(word: &ScriptWord) -> Option<String> {
     let (scheme, rest) = text(word).split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(scheme);
     let whom = authority(rest);
@@ -46,15 +46,15 @@ pub(super) fn in_word(word: &Word) -> Option<String> {
 }
 
 /// Formats a host found in a word, and marks it if it is unknown.
-fn host(word: &Word, host: &str) -> String {
-    let known = matches!(word, Word::Literal(_)) || !host.contains(['$', '`', '*', '?', '{', '[']);
-    let host = if known { Word::Literal(host.to_owned()) } else { Word::Unknown(host.to_owned()) };
+fn host(word: &ScriptWord, host: &str) -> String {
+    let known = matches!(word, ScriptWord::Literal(_)) || !host.contains(['$', '`', '*', '?', '{', '[']);
+    let host = if known { ScriptWord::Literal(host.to_owned()) } else { ScriptWord::Unknown(host.to_owned()) };
     host.to_string()
 }
 
 /// Returns the host of a redirection that bash turns into a connection.
-pub(super) fn in_redirect(redirect: &Redirect) -> Option<String> {
-    let (Redirect::Read(to) | Redirect::Write(to) | Redirect::Append(to) | Redirect::ReadWrite(to)) =
+pub(super) fn in_redirect(redirect: &ScriptRedirect) -> Option<String> {
+    let (ScriptRedirect::Read(to) | ScriptRedirect::Write(to) | ScriptRedirect::Append(to) | ScriptRedirect::ReadWrite(to)) =
         redirect
     else {
         return None;
@@ -79,7 +79,7 @@ fn authority(rest: &str) -> &str {
 }
 
 /// Returns the git remote that is connected to.
-fn remote(operands: &[&Word]) -> Option<String> {
+fn remote(operands: &[&ScriptWord]) -> Option<String> {
     let at = operands.iter().position(|word| literal(word).is_some_and(|word| lists(GIT_TALKS, word)))?;
     Some(match operands.get(at + 1) {
         Some(name) => format!("{name} (a remote of git)"),
@@ -87,7 +87,7 @@ fn remote(operands: &[&Word]) -> Option<String> {
     })
 }
 
-fn operands(words: &[Word]) -> Vec<&Word> {
+fn operands(words: &[ScriptWord]) -> Vec<&ScriptWord> {
     let mut operands = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -100,23 +100,23 @@ fn operands(words: &[Word]) -> Vec<&Word> {
     operands
 }
 
-fn without_user(word: &Word) -> String {
+fn without_user(word: &ScriptWord) -> String {
     match literal(word) {
-        Some(text) => Word::Literal(text.rsplit('@').next().unwrap_or(text).to_owned()).to_string(),
+        Some(text) => ScriptWord::Literal(text.rsplit('@').next().unwrap_or(text).to_owned()).to_string(),
         None => word.to_string(),
     }
 }
 
-fn text(word: &Word) -> &str {
+fn text(word: &ScriptWord) -> &str {
     match word {
-        Word::Literal(text) | Word::Unknown(text) => text,
+        ScriptWord::Literal(text) | ScriptWord::Unknown(text) => text,
     }
 }
 
-fn literal(word: &Word) -> Option<&str> {
+fn literal(word: &ScriptWord) -> Option<&str> {
     match word {
-        Word::Literal(text) => Some(text),
-        Word::Unknown(_) => None,
+        ScriptWord::Literal(text) => Some(text),
+        ScriptWord::Unknown(_) => None,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Tests the summary of apparent effects with a table.
 
-use super::Touches;
-use crate::rules::Rules;
-use crate::{Account, CommandLine};
+use super::EffectSummary;
+use crate::rules::RuleSet;
+use crate::{CommandAnalysis, CommandLine};
 
 /// Returns the summary of a bash script in `/w/p`.
-fn touches(script: &str) -> Touches {
+fn touches(script: &str) -> EffectSummary {
     let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
     let line = CommandLine { argv, cwd: "/w/p".into(), terminal: false };
-    Touches::of(&Account::of(&line, &Rules::default()), &line.cwd)
+    EffectSummary::of(&CommandAnalysis::of(&line, &RuleSet::default()), &line.cwd)
 }
 
 #[test]

@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_policy::{
-    ApprovalPolicy, Confinement, DenyRead, Gate, Intent, Machine, Program, Reach, Root, SandboxPolicy,
+    ApprovalPolicy, Confinement, DenyRead, Gate, Intent, MachineLookup, ResolvedProgram, ReadScope, ReadRoot, SandboxPolicy,
     Verdict,
 };
 
 /// A machine on which every program belongs to the system, except those in the workspace.
-struct Usual;
+struct TrustedMachine;
 
-impl Machine for Usual {
-    fn program(&self, name: &str, cwd: &Path, _: bool) -> Option<Program> {
+impl MachineLookup for TrustedMachine {
+    fn program(&self, name: &str, cwd: &Path, _: bool) -> Option<ResolvedProgram> {
         let path = match name.contains('/') {
             true => cwd.join(name),
             false => PathBuf::from("/usr/bin").join(name),
         };
         let system = ["/usr/bin", "/bin"].iter().any(|place| path.starts_with(place));
-        Some(Program { path, trusted: system })
+        Some(ResolvedProgram { path, trusted: system })
     }
 
     fn standing(&self, path: &Path) -> PathBuf {
@@ -38,10 +38,10 @@ impl Machine for Usual {
 }
 
 fn gate(approval: ApprovalPolicy, sandbox: SandboxPolicy) -> Gate {
-    let reach = Reach::new(vec![Root::new("/w")], DenyRead::new([""; 0], None).unwrap());
+    let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let confinement =
         Confinement { writable: vec!["/w".into()], home: Some("/home/me".into()), ..Confinement::default() };
-    Gate::new(reach, sandbox).confined_to(confinement).asking(approval).on(Arc::new(Usual))
+    Gate::new(reach, sandbox).confined_to(confinement).asking(approval).on(Arc::new(TrustedMachine))
 }
 
 fn script(script: &str) -> Intent {

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use toolgate_policy::rules::{Layer, Rules};
+use toolgate_policy::rules::{RuleLayer, RuleSet};
 use toolgate_policy::{ApprovalPolicy, Effect, Gate, Intent, SandboxPolicy, Verdict};
 
 use super::{gate, says, script};
 
 fn ruled(approval: ApprovalPolicy, rules: &[&str]) -> Gate {
     let text: String = rules.iter().map(|rule| format!("[[rule]]\n{rule}\n")).collect();
-    let rules = Rules::parse(&text, Path::new("/rules.toml"), Layer::User).unwrap();
+    let rules = RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap();
     gate(approval, SandboxPolicy::WorkspaceWrite).ruled_by(rules)
 }
 

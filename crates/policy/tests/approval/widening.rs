@@ -1,8 +1,8 @@
 //! Tests the questions after a denial, and the proposed rules.
 
 use toolgate_policy::{
-    ApprovalPolicy, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS, Network, Permit, Question,
-    ReviewDecision, SandboxPolicy, Settled, Verdict,
+    ApprovalPolicy, Denial, Escalation, Gate, Grant, Grants, Intent, MAX_CLIMBS, NetworkPolicy, Permit, ApprovalQuestion,
+    ReviewDecision, SandboxPolicy, ReviewOutcome, Verdict,
 };
 
 use super::{gate, script};
@@ -19,11 +19,11 @@ fn may_not_write(path: &str) -> Denial {
 }
 
 fn may_not_connect(target: &str) -> Denial {
-    Denial::MayNotConnect { target: target.into(), network: Network::Loopback }
+    Denial::MayNotConnect { target: target.into(), network: NetworkPolicy::Loopback }
 }
 
 /// Formats the offered grants; empty if no question is asked.
-fn asked(question: Option<Box<Question>>) -> String {
+fn asked(question: Option<Box<ApprovalQuestion>>) -> String {
     let grants = question.map(|question| question.grants).unwrap_or_default();
     grants.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -68,7 +68,7 @@ fn each_round_gives_something_new_and_there_are_few() {
         let denial = may_not_write(&format!("/out/{round}"));
         let question = gate.widen("t", &intent, &permit, std::slice::from_ref(&denial), None).unwrap();
         assert!(question.again && question.grants.len() == round + 1);
-        let Settled::Allow(wider) = gate.settle(*question, &ReviewDecision::Approved) else {
+        let ReviewOutcome::Allow(wider) = gate.settle(*question, &ReviewDecision::Approved) else {
             panic!("it was approved")
         };
         // A repeated denial is no reason to ask again.
@@ -194,14 +194,14 @@ fn a_yes_for_the_session_is_for_that_program() {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use toolgate_policy::{Machine, Program};
+    use toolgate_policy::{MachineLookup, ResolvedProgram};
 
     /// A machine on which `tool` becomes another program later.
-    struct Changing(AtomicBool);
-    impl Machine for Changing {
-        fn program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<Program> {
+    struct ChangingMachine(AtomicBool);
+    impl MachineLookup for ChangingMachine {
+        fn program(&self, name: &str, _: &std::path::Path, _: bool) -> Option<ResolvedProgram> {
             let place = if self.0.load(Ordering::Relaxed) { "/w/bin" } else { "/usr/bin" };
-            Some(Program { path: PathBuf::from(place).join(name), trusted: true })
+            Some(ResolvedProgram { path: PathBuf::from(place).join(name), trusted: true })
         }
 
         fn standing(&self, path: &std::path::Path) -> PathBuf {
@@ -212,7 +212,7 @@ fn a_yes_for_the_session_is_for_that_program() {
             true
         }
     }
-    let machine = std::sync::Arc::new(Changing(AtomicBool::new(false)));
+    let machine = std::sync::Arc::new(ChangingMachine(AtomicBool::new(false)));
     let gate = gate(ApprovalPolicy::OnRequest, SandboxPolicy::WorkspaceWrite).on(machine.clone());
     let (danger, plain) = (script("sudo ls"), script("make"));
     let Verdict::Ask(question) = gate.decide("t", &danger) else { panic!("it is asked about") };

@@ -1,8 +1,8 @@
 //! Property tests of the command classification over arbitrary words.
 
-use toolgate_policy::{Known, known, known_partly, stem};
+use toolgate_policy::{CommandRisk, known, known_partly, stem};
 
-use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, Random, commands, refs};
+use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, XorShift, commands, refs};
 
 /// Programs that accept any words.
 const ANYTHING: [&str; 5] = ["echo", "true", "false", ":", "expr"];
@@ -22,7 +22,7 @@ fn an_unknown_option_makes_nothing_read_only() {
             for option in UNKNOWN {
                 let mut words = row.clone();
                 words.insert(at, option);
-                assert_ne!(known(&words), Known::ReadOnly, "{words:?}");
+                assert_ne!(known(&words), CommandRisk::ReadOnly, "{words:?}");
             }
         }
     }
@@ -31,9 +31,9 @@ fn an_unknown_option_makes_nothing_read_only() {
 #[test]
 fn a_word_that_nobody_knows_never_makes_it_better() {
     let rank = |is| match is {
-        Known::ReadOnly => 0,
-        Known::Ordinary | Known::Risky(_) => 1,
-        Known::Dangerous(_) => 2,
+        CommandRisk::ReadOnly => 0,
+        CommandRisk::Ordinary | CommandRisk::Risky(_) => 1,
+        CommandRisk::Dangerous(_) => 2,
     };
     let others = [
         "-o",
@@ -56,13 +56,13 @@ fn a_word_that_nobody_knows_never_makes_it_better() {
         for at in 0..row.len() {
             let mut words: Vec<_> = refs(&row).into_iter().map(Some).collect();
             words[at] = None;
-            if known_partly(&words) != Known::ReadOnly {
+            if known_partly(&words) != CommandRisk::ReadOnly {
                 continue;
             }
             assert_eq!(rank(known(&refs(&row))), 0, "{words:?}");
             for other in others {
                 words[at] = Some(other);
-                assert_eq!(known_partly(&words), Known::ReadOnly, "{words:?}");
+                assert_eq!(known_partly(&words), CommandRisk::ReadOnly, "{words:?}");
             }
         }
     }
@@ -80,14 +80,14 @@ fn an_abbreviation_is_never_read_only() {
             }
             let short = word.replacen(name, &name[..name.len() - 1], 1);
             words[at] = &short;
-            assert_ne!(known(&words), Known::ReadOnly, "{words:?}");
+            assert_ne!(known(&words), CommandRisk::ReadOnly, "{words:?}");
         }
     }
 }
 
 #[test]
 fn no_words_panic() {
-    let mut random = Random(42);
+    let mut random = XorShift(42);
     let rows: Vec<_> = [READ_ONLY, ORDINARY, RISKY, DANGEROUS].into_iter().flat_map(commands).collect();
     let pool: Vec<&str> = rows.iter().flatten().map(String::as_str).collect();
     let odd = [
@@ -115,7 +115,7 @@ fn no_words_panic() {
 /// Random scripts and filters from characters that are special to them.
 #[test]
 fn no_script_panics() {
-    let mut random = Random(7);
+    let mut random = XorShift(7);
     let letters: Vec<char> = "sye/|[]\\^$:=.,;{}()pdqw1~!In \n\"@%*>é".chars().collect();
     for _ in 0..2_000 {
         let script: String = (0..random.next(14)).map(|_| letters[random.next(letters.len())]).collect();

@@ -1,16 +1,16 @@
 //! Generates random commands that are classified as read-only.
 
-use toolgate_policy::{Known, known};
+use toolgate_policy::{CommandRisk, known};
 
 use super::observe::ways;
-use super::{READ_ONLY, Random, commands, refs};
+use super::{READ_ONLY, XorShift, commands, refs};
 
 /// Words for random commands: options of all programs, listed for the current one or not.
 const OPERANDS: &str = "
     f g -o --pre a*b src l . .. - x.gz f.json sums b64 x 1 2 , : + +%s {print} .a 1p $p s/a/b/ / /etc/passwd ! = -eq -f -d 3 -1 -5
     ( ) -name -type -print -perm -newer -maxdepth -printf -ls %p -- -u+x -o -exec ; + {} -delete -fprint PWN -v env";
 
-pub(crate) fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> {
+pub(crate) fn random_rows(each: usize, random: &mut XorShift) -> Vec<Vec<String>> {
     let table = include_str!("../../src/known/reading.rs");
     let is_long = |word: &&str| word.starts_with("--") && word.len() > 3;
     let long: Vec<&str> = table.split([' ', '"', ',', '\n']).filter(is_long).collect();
@@ -42,7 +42,7 @@ pub(crate) fn random_rows(each: usize, random: &mut Random) -> Vec<Vec<String>> 
                     _ => random.of(&operands).replace('*', " "),
                 });
             }
-            if known(&refs(&row)) == Known::ReadOnly {
+            if known(&refs(&row)) == CommandRisk::ReadOnly {
                 rows.push(row);
             }
             if rows.len() == wanted {
@@ -180,7 +180,7 @@ const PIECES: &[(&str, &[&str])] = &[
     ),
 ];
 
-pub(crate) fn random_scripts(each: usize, random: &mut Random) -> Vec<Vec<String>> {
+pub(crate) fn random_scripts(each: usize, random: &mut XorShift) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (command, pieces) in PIECES {
         let wanted = rows.len() + each;
@@ -188,7 +188,7 @@ pub(crate) fn random_scripts(each: usize, random: &mut Random) -> Vec<Vec<String
             let script: String = (0..=random.next(9)).map(|_| random.of(pieces)).collect();
             let mut row: Vec<String> = command.split(' ').map(str::to_owned).collect();
             row.extend([script, "f".to_owned()]);
-            if known(&refs(&row)) == Known::ReadOnly {
+            if known(&refs(&row)) == CommandRisk::ReadOnly {
                 rows.push(row);
             }
             if rows.len() == wanted {

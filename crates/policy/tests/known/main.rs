@@ -40,9 +40,9 @@ const RISKY: &str = include_str!("risky.txt");
 const DANGEROUS: &str = include_str!("dangerous.txt");
 
 /// A deterministic pseudo-random generator (xorshift).
-struct Random(u64);
+struct XorShift(u64);
 
-impl Random {
+impl XorShift {
     fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

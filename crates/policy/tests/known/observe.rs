@@ -11,10 +11,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use toolgate_policy::{Known, known};
+use toolgate_policy::{CommandRisk, known};
 
 use super::made::{random_rows, random_scripts};
-use super::{READ_ONLY, Random, commands, refs};
+use super::{READ_ONLY, XorShift, commands, refs};
 
 /// Shell built-ins; some are programs too.
 const BUILT_IN: [&str; 16] = [
@@ -44,11 +44,11 @@ const SECONDS: &str = "2";
 /// Maximum number of attempts for a command that does not start.
 const TRIES: usize = 5;
 
-struct Place {
+struct ObservedDir {
     root: PathBuf,
 }
 
-impl Place {
+impl ObservedDir {
     fn new(name: &str) -> Self {
         let root = std::env::temp_dir().join(format!("known-{}-{name}", std::process::id()));
         let place = Self { root };
@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// Runs each command and returns its faults; `None` for one that did not start.
-    fn watch(&self, ways: &[Way]) -> Vec<Option<Vec<String>>> {
+    fn watch(&self, ways: &[ProgramRun]) -> Vec<Option<Vec<String>>> {
         let (log, driver) = (self.root.join("log"), self.root.join("driver"));
         drop(fs::remove_file(&log));
         fs::write(&driver, self.driver(ways)).unwrap();
@@ -141,9 +141,9 @@ impl Place {
 
     /// Builds the script that runs the commands one by one. The planted programs come first in the `PATH` of each
     /// command.
-    fn driver(&self, ways: &[Way]) -> String {
+    fn driver(&self, ways: &[ProgramRun]) -> String {
         let mut driver = String::new();
-        for Way { argv, fed } in ways {
+        for ProgramRun { argv, fed } in ways {
             let quoted: Vec<String> =
                 argv.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
             let (path, quoted) = (self.planted(), quoted.join(" "));
@@ -159,7 +159,7 @@ impl Place {
 
 /// A command to run.
 #[derive(Debug, Clone)]
-struct Way {
+struct ProgramRun {
     argv: Vec<String>,
     /// The command gets input.
     fed: bool,
@@ -186,7 +186,7 @@ fn begun(part: &str) -> bool {
     part.matches("execve(").count() > 1
 }
 
-impl Drop for Place {
+impl Drop for ObservedDir {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.root));
     }
@@ -251,18 +251,18 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
         can_observe(),
         "this test needs `strace`, `timeout` and `setpriv` in /usr/bin: please install them"
     );
-    let place = Place::new(name);
+    let place = ObservedDir::new(name);
     let mut all = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        assert_eq!(known(&refs(row)), Known::ReadOnly, "{row:?} must not be run");
+        assert_eq!(known(&refs(row)), CommandRisk::ReadOnly, "{row:?} must not be run");
         let ways = ways(&refs(row));
         // Each program of the name is used in some row.
         let chosen =
             if each() > EACH { 0..ways.len() } else { at % ways.len().max(1)..at % ways.len().max(1) + 1 };
         all.extend(ways.into_iter().enumerate().filter(|(way, _)| chosen.contains(way)));
     }
-    let all: Vec<Way> =
-        all.into_iter().enumerate().map(|(at, (_, argv))| Way { argv, fed: at % 2 == 0 }).collect();
+    let all: Vec<ProgramRun> =
+        all.into_iter().enumerate().map(|(at, (_, argv))| ProgramRun { argv, fed: at % 2 == 0 }).collect();
     for batch in all.chunks(BATCH) {
         let before = place.look();
         let wrong = wrong(&place, batch);
@@ -274,7 +274,7 @@ fn observe(name: &str, rows: &[Vec<String>]) -> usize {
 }
 
 /// Returns the faults of each command.
-fn wrong(place: &Place, ways: &[Way]) -> Vec<String> {
+fn wrong(place: &ObservedDir, ways: &[ProgramRun]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (way, faults) in ways.iter().zip(place.watch(ways)) {
         // On a busy machine the time limit may expire before the program starts.
@@ -300,7 +300,7 @@ fn the_rows_only_read() {
 fn random_commands_that_are_known_to_read_do_only_that() {
     let each = each();
     let seed = std::env::var("TOOLGATE_FUZZ_SEED").ok().map_or(2026, |seed| seed.parse().unwrap());
-    let mut random = Random(seed);
+    let mut random = XorShift(seed);
     let mut rows = random_rows(each, &mut random);
     rows.extend(random_scripts(each * 5, &mut random));
     assert!(observe("random", &rows) >= each * 60);
@@ -308,7 +308,7 @@ fn random_commands_that_are_known_to_read_do_only_that() {
 
 #[test]
 fn what_does_more_than_read_is_noticed() {
-    let place = Place::new("noticed");
+    let place = ObservedDir::new("noticed");
     let commands: [&[&str]; 5] = [
         &["/bin/cat", "f"],
         &["/usr/bin/touch", "PWN"],
@@ -316,9 +316,9 @@ fn what_does_more_than_read_is_noticed() {
         &["/bin/ls"],
         &["/bin/rm", "-f", "PWN"],
     ];
-    let ways: Vec<Way> = commands
+    let ways: Vec<ProgramRun> = commands
         .iter()
-        .map(|argv| Way { argv: argv.iter().map(|word| (*word).to_owned()).collect(), fed: true })
+        .map(|argv| ProgramRun { argv: argv.iter().map(|word| (*word).to_owned()).collect(), fed: true })
         .collect();
     let seen: Vec<bool> = place.watch(&ways).into_iter().map(|faults| !faults.unwrap().is_empty()).collect();
     assert_eq!(seen, [false, true, true, false, true]);

@@ -1,10 +1,10 @@
 //! Tests literal rows: commands and their classification.
 
-use toolgate_policy::{Known, dangerous_variable, is_interpreter, known, known_partly, stem};
+use toolgate_policy::{CommandRisk, dangerous_variable, is_interpreter, known, known_partly, stem};
 
 use super::{DANGEROUS, ORDINARY, READ_ONLY, RISKY, commands, refs};
 
-fn check(table: &str, fits: fn(Known) -> bool) {
+fn check(table: &str, fits: fn(CommandRisk) -> bool) {
     let rows = commands(table);
     let wrong: Vec<_> =
         rows.iter().map(|row| (row, known(&refs(row)))).filter(|(_, is)| !fits(*is)).collect();
@@ -13,22 +13,22 @@ fn check(table: &str, fits: fn(Known) -> bool) {
 
 #[test]
 fn what_only_reads() {
-    check(READ_ONLY, |is| is == Known::ReadOnly);
+    check(READ_ONLY, |is| is == CommandRisk::ReadOnly);
 }
 
 #[test]
 fn what_is_ordinary() {
-    check(ORDINARY, |is| is == Known::Ordinary);
+    check(ORDINARY, |is| is == CommandRisk::Ordinary);
 }
 
 #[test]
 fn what_is_dangerous_if_nothing_confines_it() {
-    check(RISKY, |is| matches!(is, Known::Risky(_)));
+    check(RISKY, |is| matches!(is, CommandRisk::Risky(_)));
 }
 
 #[test]
 fn what_is_dangerous() {
-    check(DANGEROUS, |is| matches!(is, Known::Dangerous(_)));
+    check(DANGEROUS, |is| matches!(is, CommandRisk::Dangerous(_)));
 }
 
 #[test]
@@ -42,27 +42,27 @@ fn no_row_is_there_twice() {
 
 #[test]
 fn a_path_counts_by_its_last_part() {
-    assert_eq!(known(&["/usr/bin/ls"]), Known::ReadOnly);
-    assert_eq!(known(&["./x/rm", "-rf", "y"]), Known::Dangerous("removes files without asking"));
-    assert_eq!(known(&["ls/"]), Known::Ordinary);
-    assert_eq!(known(&[]), Known::Ordinary);
-    assert_eq!(known(&[""]), Known::Ordinary);
+    assert_eq!(known(&["/usr/bin/ls"]), CommandRisk::ReadOnly);
+    assert_eq!(known(&["./x/rm", "-rf", "y"]), CommandRisk::Dangerous("removes files without asking"));
+    assert_eq!(known(&["ls/"]), CommandRisk::Ordinary);
+    assert_eq!(known(&[]), CommandRisk::Ordinary);
+    assert_eq!(known(&[""]), CommandRisk::Ordinary);
 }
 
 #[test]
 fn characters_that_do_not_show_are_dangerous() {
     for word in ["a\u{1b}[2K", "ls\r", "\u{202e}x", "a\u{200b}", "\u{7}", "\u{0}", "\u{feff}"] {
-        assert!(matches!(known(&["echo", word]), Known::Dangerous(_)), "{word:?}");
-        assert!(matches!(known(&[word]), Known::Dangerous(_)), "{word:?}");
+        assert!(matches!(known(&["echo", word]), CommandRisk::Dangerous(_)), "{word:?}");
+        assert!(matches!(known(&[word]), CommandRisk::Dangerous(_)), "{word:?}");
     }
-    assert_eq!(known(&["echo", "a\n\tb", "ä日"]), Known::ReadOnly);
+    assert_eq!(known(&["echo", "a\n\tb", "ä日"]), CommandRisk::ReadOnly);
 }
 
 #[test]
 fn a_text_of_sed_over_several_lines_is_no_command() {
-    assert_eq!(known(&["sed", "-i", "1i\\\nexport A=1", "f"]), Known::Ordinary);
-    assert!(matches!(known(&["sed", "w x\\\ne touch PWN", "f"]), Known::Dangerous(_)));
-    assert_eq!(known(&["sed", "-n", "1p\n3p", "f"]), Known::ReadOnly);
+    assert_eq!(known(&["sed", "-i", "1i\\\nexport A=1", "f"]), CommandRisk::Ordinary);
+    assert!(matches!(known(&["sed", "w x\\\ne touch PWN", "f"]), CommandRisk::Dangerous(_)));
+    assert_eq!(known(&["sed", "-n", "1p\n3p", "f"]), CommandRisk::ReadOnly);
 }
 
 /// `?` is an unknown word.

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::parse;
-use toolgate_policy::rules::Layer;
+use toolgate_policy::rules::RuleLayer;
 
 const ALLOW_LS: &str = "pattern = [\"ls\"]\ndecision = \"allow\"\n";
 
-fn told(texts: &[&str], layer: Layer) -> String {
+fn told(texts: &[&str], layer: RuleLayer) -> String {
     let mut told = String::new();
     for text in texts {
         let fault = parse(text, layer).map(|_| ()).unwrap_err().to_string();
@@ -17,14 +17,14 @@ fn told(texts: &[&str], layer: Layer) -> String {
 }
 
 /// Returns the faults of texts that are one rule; line 1 is `[[rule]]`.
-fn rules(texts: &[&str], layer: Layer) -> String {
+fn rules(texts: &[&str], layer: RuleLayer) -> String {
     let texts: Vec<String> = texts.iter().map(|text| format!("[[rule]]\n{text}")).collect();
     told(&texts.iter().map(String::as_str).collect::<Vec<_>>(), layer)
 }
 
 #[test]
 fn files() {
-    insta::assert_snapshot!(told(&["[[rule]", "rule = 1", "[rule]\n", "rule = [1]", "\n[rules]\n", "x = \"\u{1}\"", "a = 1\na = 2"], Layer::User), @r"
+    insta::assert_snapshot!(told(&["[[rule]", "rule = 1", "[rule]\n", "rule = [1]", "\n[rules]\n", "x = \"\u{1}\"", "a = 1\na = 2"], RuleLayer::User), @r"
     rules.toml:1:8: unclosed array table, expected `]`
     rules.toml:1:1: a rule begins with `[[rule]]`, with two brackets
     rules.toml:1:2: a rule begins with `[[rule]]`, with two brackets
@@ -34,7 +34,7 @@ fn files() {
     rules.toml:2:1: duplicate key
     ");
     let long = format!("#{}", "x".repeat(1 << 20));
-    insta::assert_snapshot!(told(&[&long], Layer::User), @"rules.toml: longer than 1048576 bytes");
+    insta::assert_snapshot!(told(&[&long], RuleLayer::User), @"rules.toml: longer than 1048576 bytes");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn keys_and_decisions() {
         "pattern = [\"ls\"]\ndecision = \"ask\"\nreason = \"  \"",
         "pattern = [\"ls\"]\ndecision = \"ask\"\nreason = 3",
     ];
-    insta::assert_snapshot!(rules(&texts, Layer::User), @r#"
+    insta::assert_snapshot!(rules(&texts, RuleLayer::User), @r#"
     rules.toml:2:1: a rule has no `patern`; did you mean `pattern`?
     rules.toml:2:1: a rule has no `colour`; there are `pattern`, `exact`, `path`, `access`, `tool`, `host`, `decision`, `reason`, `unsandboxed`, `match`, `not_match`
     rules.toml:1:1: the rule has no `decision`: write "allow", "ask" or "forbid"
@@ -70,7 +70,7 @@ fn keys_and_decisions() {
     rules.toml:4:10: `reason` must be a text, e.g. `reason = "…"`
     "#);
     let long = format!("{ALLOW_LS}reason = \"{}\"", "é".repeat(501));
-    insta::assert_snapshot!(rules(&[&long], Layer::User), @"rules.toml:4:1: `reason` is longer than 500 characters: a model and a person have to read it");
+    insta::assert_snapshot!(rules(&[&long], RuleLayer::User), @"rules.toml:4:1: `reason` is longer than 500 characters: a model and a person have to read it");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn patterns() {
         "decision = \"allow\"\nhost = \"x\"\nunsandboxed = true",
         &many,
     ];
-    insta::assert_snapshot!(rules(&texts, Layer::User), @r#"
+    insta::assert_snapshot!(rules(&texts, RuleLayer::User), @r#"
     rules.toml:3:11: `pattern` must be a list of words, e.g. `["git", ["push", "fetch"]]`
     rules.toml:3:11: `pattern` is empty and would match every command: name the program, e.g. `["git", "push"]`
     rules.toml:3:19: a list of alternatives needs at least one word
@@ -135,7 +135,7 @@ fn paths_tools_and_hosts() {
         "decision = \"ask\"\nhost = 1".to_owned(),
     ];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    insta::assert_snapshot!(rules(&texts, Layer::User), @r#"
+    insta::assert_snapshot!(rules(&texts, RuleLayer::User), @r#"
     rules.toml:3:8: ``: it is empty; write a path, e.g. `~/notes`
     rules.toml:3:8: `path` is an empty list, so the rule is about nothing
     rules.toml:3:15: `path` must be a text or a list of texts
@@ -163,12 +163,12 @@ fn paths_tools_and_hosts() {
 #[test]
 fn a_project_may_only_tighten() {
     let texts = [ALLOW_LS, "path = \"docs\"\ndecision = \"allow\"", "host = \"a.org\"\ndecision = \"allow\""];
-    insta::assert_snapshot!(rules(&texts, Layer::Project), @"
+    insta::assert_snapshot!(rules(&texts, RuleLayer::Project), @"
     rules.toml:3:12: a project may tighten the rules, not loosen them: this belongs in your own file
     rules.toml:3:12: a project may tighten the rules, not loosen them: this belongs in your own file
     rules.toml:3:12: a project may tighten the rules, not loosen them: this belongs in your own file
     ");
-    assert!(parse(&format!("[[rule]]\n{ALLOW_LS}"), Layer::System).is_ok());
+    assert!(parse(&format!("[[rule]]\n{ALLOW_LS}"), RuleLayer::System).is_ok());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn examples() {
     ];
     let texts: Vec<String> = texts.iter().map(|text| format!("{git}{text}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    insta::assert_snapshot!(rules(&texts, Layer::User), @r#"
+    insta::assert_snapshot!(rules(&texts, RuleLayer::User), @r#"
     rules.toml:4:22: `git pull` is in `match`, but the rule does not match it
     rules.toml:6:3: `git pull` is in `match`, but the rule does not match it
     rules.toml:4:26: `git push origin` is in `not_match`, but the rule matches it
@@ -216,7 +216,7 @@ fn examples() {
         "path = \"~/a\"\ndecision = \"ask\"\nmatch = [\"~/a/b\", \"~/a\"]\nnot_match = [\"~/ab\", \"~/a/../a\"]",
         "path = [\"*.pem\", \"/x\"]\naccess = \"read\"\ndecision = \"forbid\"\nmatch = [\"/q/k.pem\", \"/x/y\", \"/y/x\"]",
     ];
-    insta::assert_snapshot!(rules(&others, Layer::User), @"
+    insta::assert_snapshot!(rules(&others, RuleLayer::User), @"
     rules.toml:4:16: `b` is in `match`, but the rule does not match it
     rules.toml:4:10: an example in `match` is a text
     rules.toml:5:23: `x.a.org:443` is in `not_match`, but the rule matches it
@@ -225,5 +225,5 @@ fn examples() {
     rules.toml:5:30: `/y/x` is in `match`, but the rule does not match it
     ");
     let project = ["path = \"docs\"\ndecision = \"forbid\"\nmatch = [\"docs/a\", \"/w/docs\", \"/docs\"]"];
-    insta::assert_snapshot!(rules(&project, Layer::Project), @"rules.toml:4:31: `/docs` is in `match`, but the rule does not match it");
+    insta::assert_snapshot!(rules(&project, RuleLayer::Project), @"rules.toml:4:31: `/docs` is in `match`, but the rule does not match it");
 }

@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use toolgate_policy::rules::import::{Imported, claude, codex};
-use toolgate_policy::rules::{Layer, RuleFault, Rules};
+use toolgate_policy::rules::import::{ImportedRules, claude, codex};
+use toolgate_policy::rules::{RuleLayer, RuleFault, RuleSet};
 
 use super::read;
 
-fn of_codex(text: &str) -> Result<Imported, RuleFault> {
+fn of_codex(text: &str) -> Result<ImportedRules, RuleFault> {
     codex(text, Path::new("default.rules"))
 }
 
-fn of_claude(text: &str) -> Result<Imported, RuleFault> {
+fn of_claude(text: &str) -> Result<ImportedRules, RuleFault> {
     claude(text, Path::new("settings.json"))
 }
 
 /// Returns the imported text without its constant header, after parsing it.
-fn checked(imported: &Imported) -> String {
+fn checked(imported: &ImportedRules) -> String {
     assert_eq!(read(&imported.text).len(), imported.rules);
     let own = |line: &&str| {
         !line.starts_with("# Made of")
@@ -378,7 +378,7 @@ proptest! {
         Just("decision=\"allow\""), Just("protocol='http'"), Just("justification=\"\u{85}\n\""), Just("é"), Just("\\"), Just("None"),
     ], 0..40).prop_map(|parts| parts.concat())]) {
         if let Ok(imported) = of_codex(&text) {
-            let rules = Rules::parse(&imported.text, Path::new("x"), Layer::User).unwrap();
+            let rules = RuleSet::parse(&imported.text, Path::new("x"), RuleLayer::User).unwrap();
             assert_eq!(rules.len(), imported.rules);
         }
     }
@@ -390,7 +390,7 @@ proptest! {
     ], 0..8).prop_map(|parts| parts.concat())], 0..6), list in prop_oneof![Just("allow"), Just("ask"), Just("deny"), Just("additionalDirectories")]) {
         let text = serde_json::json!({ "permissions": { list: texts } }).to_string();
         let imported = of_claude(&text).unwrap();
-        let rules = Rules::parse(&imported.text, Path::new("x"), Layer::User).unwrap();
+        let rules = RuleSet::parse(&imported.text, Path::new("x"), RuleLayer::User).unwrap();
         assert_eq!(rules.len(), imported.rules);
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::{prop_assert, prop_assert_eq};
-use toolgate_policy::rules::{Added, Decision, Layer, NewRule, On, Rules, add};
-use toolgate_policy::shell::Word;
+use toolgate_policy::rules::{RuleAddition, RuleDecision, RuleLayer, NewRule, RuleSubject, RuleSet, add};
+use toolgate_policy::shell::ScriptWord;
 
 /// Generates program names and unexpected words.
 fn word() -> impl Strategy<Value = String> {
@@ -45,24 +45,24 @@ fn rule() -> impl Strategy<Value = NewRule> {
     (pattern, any::<bool>(), any::<bool>(), reason).prop_map(|((first, rest), exact, unsandboxed, reason)| {
         let pattern: Vec<Vec<String>> = std::iter::once(first).chain(rest).collect();
         let example = pattern.iter().map(|names| names[0].clone()).collect();
-        let on = On::Command { pattern, exact };
-        NewRule { on, decision: Decision::Allow, reason, unsandboxed, example: Some(example) }
+        let on = RuleSubject::Command { pattern, exact };
+        NewRule { on, decision: RuleDecision::Allow, reason, unsandboxed, example: Some(example) }
     })
 }
 
 /// Returns true if `words` may be all of `pattern`, or start with it if it is a prefix. A simple reference
 /// implementation.
-fn may(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bool) -> bool {
+fn may(pattern: &[Vec<String>], exact: bool, words: &[ScriptWord], more: bool) -> bool {
     match (pattern, words) {
         ([], _) if !exact => true,
         ([], []) => true,
-        ([], [Word::Unknown(_), rest @ ..]) => may(pattern, exact, rest, more),
-        ([], [Word::Literal(_), ..]) => false,
+        ([], [ScriptWord::Unknown(_), rest @ ..]) => may(pattern, exact, rest, more),
+        ([], [ScriptWord::Literal(_), ..]) => false,
         (_, []) => more,
-        ([names, later @ ..], [Word::Literal(word), rest @ ..]) => {
+        ([names, later @ ..], [ScriptWord::Literal(word), rest @ ..]) => {
             names.contains(word) && may(later, exact, rest, more)
         }
-        ([_, later @ ..], [Word::Unknown(_), rest @ ..]) => {
+        ([_, later @ ..], [ScriptWord::Unknown(_), rest @ ..]) => {
             may(pattern, exact, rest, more) || may(later, exact, words, more)
         }
     }
@@ -71,7 +71,7 @@ fn may(pattern: &[Vec<String>], exact: bool, words: &[Word], more: bool) -> bool
 proptest! {
     #[test]
     fn any_text_is_rules_or_a_fault(text in any::<String>()) {
-        let _either = Rules::parse(&text, Path::new("x"), Layer::User);
+        let _either = RuleSet::parse(&text, Path::new("x"), RuleLayer::User);
     }
 
     #[test]
@@ -84,8 +84,8 @@ proptest! {
         ], 0..40)
     ) {
         let text = parts.concat();
-        for layer in [Layer::System, Layer::User, Layer::Project] {
-            if let Ok(rules) = Rules::parse(&text, Path::new("/w/rules.toml"), layer) {
+        for layer in [RuleLayer::System, RuleLayer::User, RuleLayer::Project] {
+            if let Ok(rules) = RuleSet::parse(&text, Path::new("/w/rules.toml"), layer) {
                 let _some = rules.warnings();
             }
         }
@@ -96,13 +96,13 @@ proptest! {
         let mut text = String::from("# mine\n");
         for rule in &rules {
             match add(&text, Path::new("x"), rule).unwrap() {
-                Added::There { .. } => {}
-                Added::Text { text: longer, .. } => {
+                RuleAddition::There { .. } => {}
+                RuleAddition::Text { text: longer, .. } => {
                     prop_assert!(longer.starts_with(&text));
                     text = longer;
                 }
             }
-            let read = Rules::parse(&text, Path::new("x"), Layer::User).unwrap();
+            let read = RuleSet::parse(&text, Path::new("x"), RuleLayer::User).unwrap();
             let last = read.iter().find(|one| one.on == rule.on && one.unsandboxed == rule.unsandboxed).unwrap();
             if last.line + 6 > text.lines().count() {
                 prop_assert_eq!(&last.reason, &rule.reason);
@@ -116,21 +116,21 @@ proptest! {
     fn matching_agrees_with_the_plain_way(
         pattern in vec(vec("[abc]", 1..3), 1..5),
         exact in any::<bool>(),
-        words in vec(prop_oneof![3 => "[abc]".prop_map(Word::Literal), 1 => Just(Word::Unknown("$x".into()))], 0..7),
+        words in vec(prop_oneof![3 => "[abc]".prop_map(ScriptWord::Literal), 1 => Just(ScriptWord::Unknown("$x".into()))], 0..7),
         more in any::<bool>(),
     ) {
-        let on = On::Command { pattern: pattern.clone(), exact };
-        let new = NewRule { on, decision: Decision::Ask, reason: None, unsandboxed: false, example: None };
-        let rules = Rules::parse(&new.to_string(), Path::new("x"), Layer::User).unwrap();
+        let on = RuleSubject::Command { pattern: pattern.clone(), exact };
+        let new = NewRule { on, decision: RuleDecision::Ask, reason: None, unsandboxed: false, example: None };
+        let rules = RuleSet::parse(&new.to_string(), Path::new("x"), RuleLayer::User).unwrap();
         let found = rules.command(&words, more);
         // A certain match holds for any value of the unknown words: also if they are empty, or a word that matches
         // nothing.
-        let without: Vec<Word> = words.iter().filter(|word| matches!(word, Word::Literal(_))).cloned().collect();
-        let odd = |word: &Word| match word {
-            Word::Literal(word) => Word::Literal(word.clone()),
-            Word::Unknown(_) => Word::Literal("?".into()),
+        let without: Vec<ScriptWord> = words.iter().filter(|word| matches!(word, ScriptWord::Literal(_))).cloned().collect();
+        let odd = |word: &ScriptWord| match word {
+            ScriptWord::Literal(word) => ScriptWord::Literal(word.clone()),
+            ScriptWord::Unknown(_) => ScriptWord::Literal("?".into()),
         };
-        let odd: Vec<Word> = words.iter().map(odd).chain(more.then(|| Word::Literal("?".into()))).collect();
+        let odd: Vec<ScriptWord> = words.iter().map(odd).chain(more.then(|| ScriptWord::Literal("?".into()))).collect();
         let certain = may(&pattern, exact, &without, false) && may(&pattern, exact, &odd, false);
         prop_assert_eq!(found.certain.len(), usize::from(certain));
         prop_assert_eq!(found.certain.len() + found.possible.len(), usize::from(may(&pattern, exact, &words, more)));

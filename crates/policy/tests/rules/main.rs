@@ -11,12 +11,12 @@ mod writing;
 
 use std::path::Path;
 
-use toolgate_policy::rules::{Layer, RuleFault, Rules};
+use toolgate_policy::rules::{RuleLayer, RuleFault, RuleSet};
 
-fn read(text: &str) -> Rules {
-    parse(text, Layer::User).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+fn read(text: &str) -> RuleSet {
+    parse(text, RuleLayer::User).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
 }
 
-fn parse(text: &str, layer: Layer) -> Result<Rules, RuleFault> {
-    Rules::parse(text, Path::new("/w/.toolgate/rules.toml"), layer)
+fn parse(text: &str, layer: RuleLayer) -> Result<RuleSet, RuleFault> {
+    RuleSet::parse(text, Path::new("/w/.toolgate/rules.toml"), layer)
 }

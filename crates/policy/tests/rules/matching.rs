@@ -1,19 +1,19 @@
 //! Tests which rules a command matches.
 
-use toolgate_policy::rules::{Matched, strictest};
-use toolgate_policy::shell::Word;
+use toolgate_policy::rules::{MatchedRule, strictest};
+use toolgate_policy::shell::ScriptWord;
 
 use super::read;
 
 /// Parses words separated by spaces; `$x` is unknown, and `…` at the end means that more may follow.
-fn command(text: &str) -> (Vec<Word>, bool) {
+fn command(text: &str) -> (Vec<ScriptWord>, bool) {
     let (text, more) = match text.strip_suffix('…') {
         Some(text) => (text, true),
         None => (text, false),
     };
     let word = |word: &str| {
         let word = word.to_owned();
-        if word.starts_with('$') { Word::Unknown(word) } else { Word::Literal(word) }
+        if word.starts_with('$') { ScriptWord::Unknown(word) } else { ScriptWord::Literal(word) }
     };
     (text.split_whitespace().map(word).collect(), more)
 }
@@ -23,7 +23,7 @@ fn fit(rule: &str, text: &str) -> &'static str {
     let rules = read(&format!("[[rule]]\n{rule}\ndecision = \"ask\"\n"));
     let (words, more) = command(text);
     let found = rules.command(&words, more);
-    let by = |matched: &[Matched<'_>]| matched.first().map(|one| one.by_name);
+    let by = |matched: &[MatchedRule<'_>]| matched.first().map(|one| one.by_name);
     assert!(found.certain.len() + found.possible.len() <= 1);
     match (by(&found.certain), by(&found.possible)) {
         (Some(false), _) => "yes",
@@ -157,10 +157,10 @@ fn the_strictest_wins_and_the_longest_gives_the_reason() {
 fn layers_stand_side_by_side() {
     let one = read("[[rule]]\npattern = [\"ls\"]\ndecision = \"allow\"\n");
     let other = "[[rule]]\npattern = [[\"ls\", \"cat\"]]\ndecision = \"forbid\"\n";
-    let all = one.merge(super::parse(other, super::Layer::Project).unwrap());
+    let all = one.merge(super::parse(other, super::RuleLayer::Project).unwrap());
     assert_eq!((all.len(), all.iter().count(), all.is_empty()), (2, 2, false));
     let (words, more) = command("ls");
     let found = all.command(&words, more);
     assert_eq!(found.certain.len(), 2);
-    assert_eq!(strictest(&found.certain).unwrap().rule.layer, super::Layer::Project);
+    assert_eq!(strictest(&found.certain).unwrap().rule.layer, super::RuleLayer::Project);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use toolgate_policy::DenyRead;
-use toolgate_policy::rules::{Access, Decision, Layer, On, Rule, Rules, Where};
+use toolgate_policy::rules::{PathAccess, RuleDecision, RuleLayer, RuleSubject, PolicyRule, RuleSet, RulePath};
 
 use super::{parse, read};
 
@@ -12,11 +12,11 @@ use super::{parse, read};
 fn paths_are_from_the_root_the_home_or_the_project() {
     let text =
         "[[rule]]\npath = [\"/a/../b/\", \"~/c/./d\", \"docs\", \"../x\", \".\"]\ndecision = \"forbid\"\n";
-    let rules = parse(text, Layer::Project).unwrap();
-    let Some(Rule { on: On::Path { paths, access }, .. }) = rules.paths().next() else { panic!() };
-    assert_eq!(*access, Access::Write);
-    let at = |path: &str| Where::At(PathBuf::from(path));
-    assert_eq!(*paths, [at("/b"), Where::Home("c/d".into()), at("/w/docs"), at("/x"), at("/w")]);
+    let rules = parse(text, RuleLayer::Project).unwrap();
+    let Some(PolicyRule { on: RuleSubject::Path { paths, access }, .. }) = rules.paths().next() else { panic!() };
+    assert_eq!(*access, PathAccess::Write);
+    let at = |path: &str| RulePath::At(PathBuf::from(path));
+    assert_eq!(*paths, [at("/b"), RulePath::Home("c/d".into()), at("/w/docs"), at("/x"), at("/w")]);
     let home = Path::new("/home/[me]");
     assert_eq!(paths[1].path(Some(home)).unwrap(), Path::new("/home/[me]/c/d"));
     assert_eq!(paths[1].path(None), None);
@@ -27,9 +27,9 @@ fn a_path_is_a_pattern_to_deny() {
     let text =
         "[[rule]]\npath = [\"/a\", \"~/c\", \"*.p{e,f}m\"]\naccess = \"read\"\ndecision = \"forbid\"\n";
     let rules = read(text);
-    let Some(Rule { on: On::Path { paths, .. }, .. }) = rules.paths().next() else { panic!() };
-    let here = Where::At(PathBuf::from("/q[1]/x"));
-    let patterns = paths.iter().chain([&here]).map(Where::pattern);
+    let Some(PolicyRule { on: RuleSubject::Path { paths, .. }, .. }) = rules.paths().next() else { panic!() };
+    let here = RulePath::At(PathBuf::from("/q[1]/x"));
+    let patterns = paths.iter().chain([&here]).map(RulePath::pattern);
     let deny = DenyRead::new(patterns, Some(Path::new("/home/me"))).unwrap();
     for (path, denied) in [
         ("/a/b", true),
@@ -60,9 +60,9 @@ fn tools_and_hosts() {
         "#,
     );
     let strictest = |name: &str| rules.tool(name).iter().map(|rule| rule.decision).max();
-    assert_eq!(strictest("shell_command"), Some(Decision::Ask));
-    assert_eq!(strictest("mcp__github__get_issue"), Some(Decision::Ask));
-    assert_eq!(strictest("mcp__github__delete_repo"), Some(Decision::Forbid));
+    assert_eq!(strictest("shell_command"), Some(RuleDecision::Ask));
+    assert_eq!(strictest("mcp__github__get_issue"), Some(RuleDecision::Ask));
+    assert_eq!(strictest("mcp__github__delete_repo"), Some(RuleDecision::Forbid));
     assert_eq!(strictest("read_file"), None);
     assert_eq!(rules.host("WWW.example.org", 443)[0].line, 8);
     assert_eq!(rules.host("www.example.org", 80).len(), 0);
@@ -79,7 +79,7 @@ match = ["git push", "git pull", "git push $x", ["/usr/bin/git", "push"], "sudo 
 not_match = ["git pull"]
 "#;
     let mut told = String::new();
-    for tried in Rules::examples(text, Path::new("r.toml"), Layer::User).unwrap() {
+    for tried in RuleSet::examples(text, Path::new("r.toml"), RuleLayer::User).unwrap() {
         let fault = tried.fault.as_deref().unwrap_or("holds");
         let _infallible = writeln!(
             told,

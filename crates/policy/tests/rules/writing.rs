@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use toolgate_policy::rules::{Access, Added, Decision, NewRule, On, RuleFault, Where, add};
+use toolgate_policy::rules::{PathAccess, RuleAddition, RuleDecision, NewRule, RuleSubject, RuleFault, RulePath, add};
 
 fn command(words: &[&str]) -> NewRule {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let pattern = words.iter().map(|word| vec![word.clone()]).collect();
-    let on = On::Command { pattern, exact: false };
-    NewRule { on, decision: Decision::Allow, reason: None, unsandboxed: false, example: Some(words) }
+    let on = RuleSubject::Command { pattern, exact: false };
+    NewRule { on, decision: RuleDecision::Allow, reason: None, unsandboxed: false, example: Some(words) }
 }
 
-fn added(text: &str, rule: &NewRule) -> Result<Added, RuleFault> {
+fn added(text: &str, rule: &NewRule) -> Result<RuleAddition, RuleFault> {
     add(text, Path::new("/c/rules.toml"), rule)
 }
 
 fn text(text: &str, rule: &NewRule) -> String {
     match added(text, rule).unwrap() {
-        Added::Text { text, .. } => text,
-        Added::There { line } => panic!("it is on line {line}"),
+        RuleAddition::Text { text, .. } => text,
+        RuleAddition::There { line } => panic!("it is on line {line}"),
     }
 }
 
@@ -26,7 +26,7 @@ fn text(text: &str, rule: &NewRule) -> String {
 fn rules_of_all_kinds() {
     let rule = |on| NewRule { on, ..command(&[]) };
     let one = NewRule {
-        on: On::Command {
+        on: RuleSubject::Command {
             pattern: vec![vec!["a\"b".into()], vec!["c".into(), "\u{202e}\n\\".into()]],
             exact: true,
         },
@@ -36,14 +36,14 @@ fn rules_of_all_kinds() {
         ..command(&[])
     };
     let none = None;
-    let paths = vec![Where::At("/a".into()), Where::Home("b".into())];
-    let path = NewRule { example: none.clone(), ..rule(On::Path { paths, access: Access::Read }) };
+    let paths = vec![RulePath::At("/a".into()), RulePath::Home("b".into())];
+    let path = NewRule { example: none.clone(), ..rule(RuleSubject::Path { paths, access: PathAccess::Read }) };
     let tool = NewRule {
         example: none.clone(),
-        decision: Decision::Ask,
-        ..rule(On::Tool { names: vec!["x*".into()] })
+        decision: RuleDecision::Ask,
+        ..rule(RuleSubject::Tool { names: vec!["x*".into()] })
     };
-    let host = NewRule { example: none, ..rule(On::Host { hosts: vec!["[::1]:80".parse().unwrap()] }) };
+    let host = NewRule { example: none, ..rule(RuleSubject::Host { hosts: vec!["[::1]:80".parse().unwrap()] }) };
     let all = [one, path, tool, host].iter().fold(String::new(), |before, rule| text(&before, rule));
     insta::assert_snapshot!(all, @r#"
     [[rule]]
@@ -77,7 +77,7 @@ fn what_is_there_stays_as_it_is() {
         assert!(after.starts_with(before), "{after}");
         assert_eq!(
             added(&after, &rule).unwrap(),
-            Added::There { line: after.lines().count() - 3 },
+            RuleAddition::There { line: after.lines().count() - 3 },
             "{after}"
         );
     }

@@ -2,7 +2,7 @@
 
 use crate::seeds;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
-use toolgate_policy::shell::{Redirect, Word, analyse, analyse_argv, patch};
+use toolgate_policy::shell::{ScriptRedirect, ScriptWord, analyse, analyse_argv, patch};
 
 /// Generates script fragments in any order.
 fn soup() -> impl Strategy<Value = String> {
@@ -12,7 +12,7 @@ fn soup() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-fn only(script: &str) -> Vec<Word> {
+fn only(script: &str) -> Vec<ScriptWord> {
     let analysis = analyse(script);
     assert!(analysis.undecided.is_empty(), "{script:?}: {analysis}");
     assert_eq!(analysis.commands.len(), 1, "{script:?}: {analysis}");
@@ -46,21 +46,21 @@ proptest! {
         let analysis = analyse_argv(&argv);
         let _shown = analysis.to_string();
         if let Some(first) = argv.first() {
-            prop_assert_eq!(&analysis.commands[0].words[0], &Word::Literal(first.clone()));
+            prop_assert_eq!(&analysis.commands[0].words[0], &ScriptWord::Literal(first.clone()));
         }
     }
 
     #[test]
     fn what_is_quoted_is_literal(text in "[^\\x00\\x01\\x7f]{0,40}") {
         let single = format!("alpha '{}'", text.replace('\'', "'\\''"));
-        prop_assert_eq!(&only(&single)[1], &Word::Literal(text.clone()));
+        prop_assert_eq!(&only(&single)[1], &ScriptWord::Literal(text.clone()));
         let escaped: String = text.chars().flat_map(|c| if "\"\\$`".contains(c) { vec!['\\', c] } else { vec![c] }).collect();
         let double = format!("alpha \"{escaped}\"");
-        prop_assert_eq!(&only(&double)[1], &Word::Literal(text.clone()));
+        prop_assert_eq!(&only(&double)[1], &ScriptWord::Literal(text.clone()));
         let body = format!("alpha <<'END of it'\n{text}\nEND of it\n");
         if !text.lines().any(|line| line == "END of it") {
             let commands = analyse(&body).commands;
-            prop_assert_eq!(&commands[0].redirects, &vec![Redirect::Text(Word::Literal(format!("{text}\n")))]);
+            prop_assert_eq!(&commands[0].redirects, &vec![ScriptRedirect::Text(ScriptWord::Literal(format!("{text}\n")))]);
         }
     }
 
@@ -68,7 +68,7 @@ proptest! {
     fn what_follows_is_never_lost(script in soup()) {
         // After any script, a command on its own line is listed, or a part is undecided.
         let analysis = analyse(&format!("{script}\nomega"));
-        let listed = analysis.commands.iter().any(|command| command.words[0] == Word::Literal("omega".to_owned()));
+        let listed = analysis.commands.iter().any(|command| command.words[0] == ScriptWord::Literal("omega".to_owned()));
         let as_text = script.contains("<<") || script.contains(['\'', '"', '#', '\\']);
         prop_assert!(listed || as_text || !analysis.undecided.is_empty(), "{analysis}");
     }

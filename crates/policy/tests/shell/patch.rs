@@ -1,13 +1,13 @@
 //! Tests which commands only apply a patch.
 
-use toolgate_policy::shell::{Patch, patch};
+use toolgate_policy::shell::{PatchCommand, patch};
 
-fn of(argv: &[&str]) -> Option<Patch> {
+fn of(argv: &[&str]) -> Option<PatchCommand> {
     patch(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
-fn found(directory: Option<&str>, text: &str) -> Option<Patch> {
-    Some(Patch { directory: directory.map(str::to_owned), text: text.to_owned() })
+fn found(directory: Option<&str>, text: &str) -> Option<PatchCommand> {
+    Some(PatchCommand { directory: directory.map(str::to_owned), text: text.to_owned() })
 }
 
 const TEXT: &str = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n";

@@ -1,7 +1,7 @@
 //! Converts a call to the JSON that a hook reads.
 
 use engine::PlannedCall;
-use policy::{CommandLine, Effect, Escalation, Foreign, Remembering, Trust, Typing};
+use policy::{CommandLine, Effect, Escalation, ForeignToolCall, MemoryNote, ToolTrust, ProgramInput};
 use serde_json::{Map, Value, json};
 use tool::{ToolOutput, ToolPayload, fit, without_lone_surrogates};
 
@@ -56,14 +56,14 @@ fn effect(effect: &Effect) -> Value {
         Effect::Exec(CommandLine { argv, cwd, terminal }) => {
             json!({ "run": { "argv": argv, "cwd": cwd.to_string_lossy(), "terminal": terminal } })
         }
-        Effect::Type(Typing { into, text, confined }) => {
+        Effect::Type(ProgramInput { into, text, confined }) => {
             json!({ "type": { "into": into, "text": text, "confined": confined } })
         }
         Effect::Network(host) => json!({ "connect": host }),
-        Effect::Foreign(Foreign { server, tool, trust, .. }) => {
-            json!({ "foreign": { "server": server, "tool": tool, "read_only": *trust == Trust::ReadOnly } })
+        Effect::Foreign(ForeignToolCall { server, tool, trust, .. }) => {
+            json!({ "foreign": { "server": server, "tool": tool, "read_only": *trust == ToolTrust::ReadOnly } })
         }
-        Effect::Remember(Remembering { name, scope, text }) => {
+        Effect::Remember(MemoryNote { name, scope, text }) => {
             json!({ "remember": { "name": name, "scope": scope, "text": text } })
         }
     }
@@ -87,12 +87,12 @@ mod tests {
     #[test]
     fn a_hook_reads_what_a_call_would_do() {
         let line = CommandLine { argv: vec!["ls".to_owned()], cwd: "/w".into(), terminal: false };
-        let typing = Typing { into: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
-        let foreign = Foreign {
+        let typing = ProgramInput { into: "python3".to_owned(), text: "1\n".to_owned(), confined: true };
+        let foreign = ForeignToolCall {
             server: "s".to_owned(),
             tool: "t".to_owned(),
             definition: "d".to_owned(),
-            trust: Trust::ReadOnly,
+            trust: ToolTrust::ReadOnly,
         };
         let effects = vec![
             Effect::Read("/w/a".into()),

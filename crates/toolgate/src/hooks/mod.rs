@@ -14,8 +14,8 @@ use exec::errand::{OneShotCommand, find};
 use exec::process::Spawner;
 use policy::rules::concerns_tool;
 use policy::{
-    DenyRead, Effect, Environment, Gate, Inherit, Intent, Permit, Reach, ReviewDecision, Root, SandboxPolicy,
-    Settled, Verdict,
+    DenyRead, Effect, EnvironmentPolicy, Gate, InheritScope, Intent, Permit, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy,
+    ReviewOutcome, Verdict,
 };
 use serde_json::Value;
 use tool::{BoxFuture, ToolOutput};
@@ -116,7 +116,7 @@ impl CommandHook {
         let mut argv = self.command.clone();
         argv[0] = program.to_string_lossy().into_owned();
         let permit = permit(&argv, cwd).map_err(fault)?;
-        let environment = Environment { inherit: Inherit::All, pass: self.pass.clone(), set: Vec::new() };
+        let environment = EnvironmentPolicy { inherit: InheritScope::All, pass: self.pass.clone(), set: Vec::new() };
         environment.check().map_err(|wrong| fault(wrong.to_string()))?;
         let mut env = environment.build(std::env::vars_os());
         env.insert("PWD".into(), cwd.into());
@@ -137,13 +137,13 @@ fn path() -> Option<OsString> {
 /// Returns a permit for a program of the user's. Configuring the program is the approval.
 pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
     let nothing = DenyRead::new([""; 0], None).map_err(|fault| fault.to_string())?;
-    let gate = Gate::new(Reach::new(vec![Root::new("/")], nothing), SandboxPolicy::FullAccess);
+    let gate = Gate::new(ReadScope::new(vec![ReadRoot::new("/")], nothing), SandboxPolicy::FullAccess);
     match gate.decide("hook", &Intent::run(argv.to_vec(), cwd)) {
         Verdict::Allow(permit) => Ok(permit),
         Verdict::Forbid(denial) => Err(denial.to_string()),
         Verdict::Ask(question) => match gate.settle(*question, &ReviewDecision::Approved) {
-            Settled::Allow(permit) => Ok(permit),
-            Settled::Denied { .. } | Settled::Stop => Err("it may not be run".to_owned()),
+            ReviewOutcome::Allow(permit) => Ok(permit),
+            ReviewOutcome::Denied { .. } | ReviewOutcome::Stop => Err("it may not be run".to_owned()),
         },
     }
 }

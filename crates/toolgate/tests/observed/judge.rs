@@ -1,12 +1,12 @@
 //! Compares the executed programs of a script with the static analysis.
 
-use policy::shell::{Analysis, Command, Word, analyse, analyse_argv};
+use policy::shell::{ScriptAnalysis, ScriptCommand, ScriptWord, analyse, analyse_argv};
 
 use crate::lab::{Case, Lab, Shell};
 use crate::trace::Event;
 
 /// Returns the analysis of `case`.
-pub(crate) fn foresee(case: &Case) -> Analysis {
+pub(crate) fn foresee(case: &Case) -> ScriptAnalysis {
     match case.shell {
         Shell::Bash => analyse(&case.script),
         Shell::Dash | Shell::Posix | Shell::Ash => {
@@ -52,8 +52,8 @@ pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
 }
 
 /// Returns whether `command` foresees `event`. It compares the name of the file, because argv[0] can be arbitrary.
-fn matches(command: &Command, event: &Event) -> bool {
-    let Word::Literal(name) = &command.words[0] else { return false };
+fn matches(command: &ScriptCommand, event: &Event) -> bool {
+    let ScriptWord::Literal(name) = &command.words[0] else { return false };
     let last = event.path.rsplit('/').next().unwrap_or_default();
     // `exec` makes a path absolute.
     let is_path = *name == event.path || event.path.ends_with(&format!("/{name}"));
@@ -61,13 +61,13 @@ fn matches(command: &Command, event: &Event) -> bool {
     named && words_match(&command.words[1..], event.argv.get(1..).unwrap_or_default(), command.more)
 }
 
-fn words_match(words: &[Word], argv: &[String], more: bool) -> bool {
+fn words_match(words: &[ScriptWord], argv: &[String], more: bool) -> bool {
     match words.split_first() {
         None => more || argv.is_empty(),
-        Some((Word::Literal(word), rest)) => {
+        Some((ScriptWord::Literal(word), rest)) => {
             argv.first() == Some(word) && words_match(rest, &argv[1..], more)
         }
-        Some((Word::Unknown(text), rest)) => {
+        Some((ScriptWord::Unknown(text), rest)) => {
             let counts = if is_one(text) { 1..=1.min(argv.len()) } else { 0..=argv.len() };
             counts.into_iter().any(|taken| words_match(rest, &argv[taken..], more))
         }

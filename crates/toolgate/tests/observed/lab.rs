@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use exec::session::SessionStage;
-use policy::{Confinement, Limits, SandboxPolicy};
+use policy::{Confinement, ResourceLimits, SandboxPolicy};
 use tokio::runtime::Runtime;
 use toolgate::{Sandbox, Toolgate};
 
@@ -94,7 +94,7 @@ impl Lab {
         for shell in Shell::ALL {
             programs(&kept.path().join(shell.sh()), shell);
         }
-        let limits = Limits { processes: Some(PROCESSES), file_size: Some(1 << 20), ..Limits::default() };
+        let limits = ResourceLimits { processes: Some(PROCESSES), file_size: Some(1 << 20), ..ResourceLimits::default() };
         let sandbox = Toolgate::at(root.path())
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .confinement(Confinement { limits, ..Confinement::default() })

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use policy::Environment;
+use policy::EnvironmentPolicy;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tool::ToolError;
@@ -65,7 +65,7 @@ pub(crate) fn environment(
     let Some(variables) = variables.filter(|variables| !variables.is_empty()) else { return Ok(argv) };
     for (name, value) in variables {
         let set = vec![(name.clone(), value.clone())];
-        let checked = Environment { set, ..Environment::default() }.check();
+        let checked = EnvironmentPolicy { set, ..EnvironmentPolicy::default() }.check();
         checked.map_err(|fault| ToolError::argument(format!("env.{name}"), fault.to_string()))?;
     }
     let set = variables.iter().map(|(name, value)| format!("{name}={value}"));

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::ProcessSession;
-use policy::{Confinement, HostFile, HostRole};
+use policy::{Confinement, HostFile, HostFileRole};
 
 /// Bytes at the end of an output that are searched.
 const LOOKED_AT: usize = 64 << 10;
@@ -53,7 +53,7 @@ fn kept_files(confinement: &Confinement, workdir: &Path, output: &str) -> Vec<(S
         let above = workdir.ancestors().map(|above| above.join(name));
         let file = above
             .filter_map(|path| confinement.host_file(&path))
-            .find(|file| file.role == HostRole::Configuration);
+            .find(|file| file.role == HostFileRole::Configuration);
         if let Some(file) = file
             && kept.len() < SHOWN
             && !kept.iter().any(|(known, _)| known == name)

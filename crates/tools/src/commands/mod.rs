@@ -17,7 +17,7 @@ use exec::fs::FileKind;
 use exec::process::{SpawnFault, Stdio};
 use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable, SessionStage};
 use exec::shell::{InstalledShell, ShellCommands};
-use policy::{Environment, Escalation, Intent, Permit};
+use policy::{EnvironmentPolicy, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Notice, Place, ToolError, ToolOutput};
@@ -51,7 +51,7 @@ impl Default for Commands {
         let shell = InstalledShell::of_user(std::env::var_os("SHELL").as_deref());
         Self {
             sessions: SessionTable::new(Arc::default(), None, DEFAULT_SESSIONS),
-            shells: ShellCommands::new(shell, Environment::default(), std::env::vars_os()),
+            shells: ShellCommands::new(shell, EnvironmentPolicy::default(), std::env::vars_os()),
         }
     }
 }

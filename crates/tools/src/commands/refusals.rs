@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use exec::session::ProcessSession;
-use policy::{Confinement, Denial, Enforcement, Gap, Reach};
+use policy::{Confinement, Denial, Enforcement, EnforcementGap, ReadScope};
 
 use super::kept_from_git::kept_from_git;
 use crate::door::not_the_hosts;
@@ -68,7 +68,7 @@ impl Refusals {
 pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
     match enforcement {
         Enforcement::Full => false,
-        Enforcement::Partial(gaps) => gaps.contains(&Gap::PrivateTmp),
+        Enforcement::Partial(gaps) => gaps.contains(&EnforcementGap::PrivateTmp),
         Enforcement::None { .. } => true,
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
 /// to deceive us only causes a quote of the policy.
 struct Guessing<'a> {
     confinement: &'a Confinement,
-    reach: &'a Reach,
+    reach: &'a ReadScope,
     workdir: &'a Path,
     /// True if `/tmp` and `/var/tmp` are private directories of the session.
     has_own_places: bool,
@@ -156,19 +156,19 @@ fn paths(line: &str, workdir: &Path) -> impl Iterator<Item = PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use policy::{DenyRead, Root};
+    use policy::{DenyRead, ReadRoot};
 
     use super::*;
 
-    fn reach(workspace: &str, deny: &[&str]) -> Reach {
-        let own = |place: &str| Root::new(format!("/tmp/s{place}")).spelled(place).unlisted();
+    fn reach(workspace: &str, deny: &[&str]) -> ReadScope {
+        let own = |place: &str| ReadRoot::new(format!("/tmp/s{place}")).spelled(place).unlisted();
         let home = || ["/tmp/home".into()];
         let roots = vec![
-            Root::new(workspace),
+            ReadRoot::new(workspace),
             own("/tmp").in_place_of_the_hosts(home()),
             own("/var/tmp").in_place_of_the_hosts(home()),
         ];
-        Reach::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
+        ReadScope::new(roots, DenyRead::new(deny, Some(Path::new("/home/u"))).unwrap())
     }
 
     /// Returns the guess from `output` for a command that may write only in `workspace`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy::{Effect, Intent, Permit, Typing};
+use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -33,7 +33,7 @@ impl ToolHandler for ProcessWrite {
     fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
         let session = find(&self.0, args.process_id)?;
         let (into, confined) = (session.about().command.clone(), session.confinement().is_some());
-        Ok(Intent::of(vec![Effect::Type(Typing { into, text: args.text.clone(), confined })]))
+        Ok(Intent::of(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))
     }
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {

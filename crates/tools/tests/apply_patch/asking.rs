@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use policy::{ApprovalPolicy, Question, ReviewDecision, SandboxPolicy};
+use policy::{ApprovalPolicy, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use tool::ErrorKind;
 
 use super::{Bench, no, writes, yes};
@@ -24,7 +24,7 @@ fn inside_nobody_is_asked() {
 
 #[test]
 fn under_read_only_every_file_is_asked_about() {
-    let on = |answer: fn(&Question) -> ReviewDecision| {
+    let on = |answer: fn(&ApprovalQuestion) -> ReviewDecision| {
         filled(Bench::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", answer))
     };
     let bench = on(no);

@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex};
 
 use engine::{CallEvent, CallObserver, ToolRegistry, ToolRouter};
 use exec::machine::ThisMachine;
-use policy::rules::{Layer, Rules};
+use policy::rules::{RuleLayer, RuleSet};
 use policy::{
-    ApprovalPolicy, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants, Question, Reach,
-    ReviewDecision, Root, SandboxPolicy,
+    ApprovalPolicy, Confinement, DEFAULT_DENY_READ, DenyRead, Gate, Grant, Grants, ApprovalQuestion, ReadScope,
+    ReviewDecision, ReadRoot, SandboxPolicy,
 };
 use serde_json::Value;
 use testkit::{Scripted, Workspace};
@@ -55,7 +55,7 @@ impl Bench {
         Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", no)
     }
 
-    fn asking(answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static) -> Self {
+    fn asking(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Self {
         Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", answer)
     }
 
@@ -63,7 +63,7 @@ impl Bench {
         sandbox: SandboxPolicy,
         approval: ApprovalPolicy,
         rules: &str,
-        answer: impl Fn(&Question) -> ReviewDecision + Send + Sync + 'static,
+        answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
         let w = Workspace::new();
         let root = w.path();
@@ -73,11 +73,11 @@ impl Bench {
             _ => Vec::new(),
         };
         let rules = rules.replace("WORK", root.to_str().unwrap());
-        let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), sandbox)
+        let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox)
             .confined_to(Confinement { writable, ..Confinement::default() })
             .on(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
             .asking(approval)
-            .ruled_by(Rules::parse(&rules, "/rules.toml".as_ref(), Layer::User).unwrap());
+            .ruled_by(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
         let edits = Arc::new(Edits::recorded_in(w.outside().join("../records")));
         let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
@@ -157,11 +157,11 @@ fn envelope(lines: &str) -> String {
     format!("*** Begin Patch\n{}\n*** End Patch\n", lines.trim_end())
 }
 
-fn yes(_: &Question) -> ReviewDecision {
+fn yes(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Approved
 }
 
-fn no(_: &Question) -> ReviewDecision {
+fn no(_: &ApprovalQuestion) -> ReviewDecision {
     ReviewDecision::Denied { note: None }
 }
 

@@ -12,8 +12,8 @@ use engine::{CallLimits, CallObserver, ToolRegistry, ToolRouter};
 use exec::session::{SharedProcesses, ProcessSession as Running, SessionTable};
 use exec::shell::{InstalledShell, ShellCommands};
 use exec::spill::Spill;
-use policy::rules::{Layer, Rules};
-use policy::{DEFAULT_DENY_READ, DenyRead, Environment, Gate, Reach, Root, SandboxPolicy};
+use policy::rules::{RuleLayer, RuleSet};
+use policy::{DEFAULT_DENY_READ, DenyRead, EnvironmentPolicy, Gate, ReadScope, ReadRoot, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::{Session, Workspace};
 use tokio::runtime::Runtime;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Setup {
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) sessions: usize,
-    pub(crate) environment: Environment,
+    pub(crate) environment: EnvironmentPolicy,
     /// Variables in addition to the `PATH` of these tests and a `HOME` in the workspace.
     pub(crate) host: Vec<(&'static str, String)>,
     /// Keeps long outputs in files below `kept` in the workspace.
@@ -41,7 +41,7 @@ impl Default for Setup {
         Self {
             sandbox: SandboxPolicy::FullAccess,
             sessions: 64,
-            environment: Environment::default(),
+            environment: EnvironmentPolicy::default(),
             host: Vec::new(),
             spills: true,
             processes: Arc::default(),
@@ -89,8 +89,8 @@ pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRou
     let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
     // Some of the scripts fork repeatedly, and no approver is there to allow that.
     let allowed = "[[rule]]\ntool = [\"shell\", \"shell_command\", \"exec_command\"]\ndecision = \"allow\"\n";
-    let rules = Rules::parse(allowed, "/rules.toml".as_ref(), Layer::User).unwrap();
-    let gate = Gate::new(Reach::new(vec![Root::new(&root)], deny), SandboxPolicy::FullAccess).ruled_by(rules);
+    let rules = RuleSet::parse(allowed, "/rules.toml".as_ref(), RuleLayer::User).unwrap();
+    let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), SandboxPolicy::FullAccess).ruled_by(rules);
     let tools = tools(commands).into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
     ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: root })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use policy::{Environment, Inherit};
+use policy::{EnvironmentPolicy, InheritScope};
 use serde_json::json;
 
 use crate::bench::{Bench, Setup, output};
@@ -94,8 +94,8 @@ pub(crate) fn a_terminal_makes_a_difference() {
 }
 
 pub(crate) fn credentials_do_not_arrive() {
-    let environment = Environment {
-        inherit: Inherit::All,
+    let environment = EnvironmentPolicy {
+        inherit: InheritScope::All,
         pass: ["GITHUB_TOKEN", "OPENAI_API_KEY", "AWS_*"].map(str::to_owned).to_vec(),
         set: vec![
             ("SET_BY_CONFIG".to_owned(), "yes".to_owned()),
@@ -127,7 +127,7 @@ pub(crate) fn credentials_do_not_arrive() {
 }
 
 pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
-    let environment = Environment { inherit: Inherit::None, ..Environment::default() };
+    let environment = EnvironmentPolicy { inherit: InheritScope::None, ..EnvironmentPolicy::default() };
     let bench = Setup { host: host(), environment, ..Setup::default() }.bench();
     let found = listed(&variables(&bench, false));
     for name in ["HOME=", "CARGO_HOME=", "FAVOURITE_COLOUR="] {

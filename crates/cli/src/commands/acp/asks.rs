@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rpc::{Peer, fitting};
 use serde_json::{Value, json};
 use toolgate::rules::NewRule;
-use toolgate::shell::Word;
-use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
+use toolgate::shell::ScriptWord;
+use toolgate::{Approver, BoxFuture, CallId, Effect, ApprovalQuestion, ReviewDecision};
 
 use super::protocol::{ContentBlock, ToolCallUpdate, PermissionOption, ToolCallContent, ToolCallKind, PermissionOutcome, PermissionResponse, ToolCallStatus, fenced};
 use super::updates::EditorUpdates;
@@ -24,7 +24,7 @@ pub(super) struct EditorApprover {
 }
 
 impl Approver for EditorApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let params = json!({
                 "sessionId": self.session,
@@ -44,7 +44,7 @@ impl Approver for EditorApprover {
 
 impl EditorApprover {
     /// Builds the view of the call, with everything the user has to know to decide.
-    fn view(&self, call: &CallId, question: &Question) -> ToolCallUpdate {
+    fn view(&self, call: &CallId, question: &ApprovalQuestion) -> ToolCallUpdate {
         let mut content = Vec::new();
         let mut text = |block: ContentBlock| content.push(ToolCallContent::Content { content: block });
         text(ContentBlock::text(reasons(question)));
@@ -73,7 +73,7 @@ impl EditorApprover {
 }
 
 /// Lists the reasons for the question and the consequences of a yes, in Markdown.
-fn reasons(question: &Question) -> String {
+fn reasons(question: &ApprovalQuestion) -> String {
     let mut lines: Vec<String> =
         question.why.iter().map(|why| format!("- {}", one_line(&why.for_user()))).collect();
     if let Some(why) = &question.intent.justification {
@@ -107,12 +107,12 @@ fn on_one_line(rule: &NewRule) -> String {
 }
 
 /// Returns the command that would run, or the text that would be typed into a process.
-fn command(question: &Question) -> Option<String> {
+fn command(question: &ApprovalQuestion) -> Option<String> {
     question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(match script(line) {
             Some(script) => script.to_owned(),
             None => {
-                let words = line.argv.iter().map(|word| Word::Literal(word.clone()).to_string());
+                let words = line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string());
                 words.collect::<Vec<_>>().join(" ")
             }
         }),
@@ -127,7 +127,7 @@ fn command(question: &Question) -> Option<String> {
 
 /// Returns the answers as buttons. `Stop` and `Note` have none: editors have their own stop button, and the
 /// user types a note as the next prompt.
-fn options(question: &Question) -> Vec<PermissionOption> {
+fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
     let option = |choice: approve::ApprovalChoice| {
         let (name, kind) = match choice {
             approve::ApprovalChoice::Once => ("Allow".to_owned(), "allow_once"),
@@ -146,7 +146,7 @@ fn options(question: &Question) -> Vec<PermissionOption> {
 }
 
 /// Converts the editor's answer into a decision. An invalid answer is a denial.
-fn decision(answer: Value, question: &Question) -> ReviewDecision {
+fn decision(answer: Value, question: &ApprovalQuestion) -> ReviewDecision {
     let PermissionResponse { outcome } = match fitting(answer) {
         Ok(permission) => permission,
         Err(fault) => return denied(&format!("the editor's answer was none: {fault}")),

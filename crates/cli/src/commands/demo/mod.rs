@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agent::{ScriptedBackend, ScriptedTurn};
 use toolgate::wire::{Dialect, Reasoning};
-use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
 
 use crate::approve::TerminalApprover;
 use crate::args::{ConfinementArgs, DemoArgs, WorkspaceArgs, RunArgs};
@@ -71,10 +71,10 @@ struct DemoApprover {
 }
 
 impl Approver for DemoApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Some(person) = &self.person else {
-                let why: Vec<String> = question.why.iter().map(toolgate::Cause::for_user).collect();
+                let why: Vec<String> = question.why.iter().map(toolgate::ApprovalReason::for_user).collect();
                 let why = screen::one_line(&why.join("; "));
                 screen::to_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"

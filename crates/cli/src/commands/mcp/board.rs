@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{oneshot, watch};
-use toolgate::{Question, ReviewDecision};
+use toolgate::{ApprovalQuestion, ReviewDecision};
 
 /// The pending questions, and the number of watching terminals.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct PendingQuestions {
 #[derive(Default)]
 struct OpenQuestions {
     next: u64,
-    questions: BTreeMap<u64, (Arc<Question>, oneshot::Sender<ReviewDecision>)>,
+    questions: BTreeMap<u64, (Arc<ApprovalQuestion>, oneshot::Sender<ReviewDecision>)>,
 }
 
 impl PendingQuestions {
@@ -28,7 +28,7 @@ impl PendingQuestions {
     }
 
     /// Adds a question. It stays until it is answered or the result is dropped.
-    pub(super) fn post(&self, question: &Question) -> PostedQuestion<'_> {
+    pub(super) fn post(&self, question: &ApprovalQuestion) -> PostedQuestion<'_> {
         let (answer, answered) = oneshot::channel();
         let mut open = self.open();
         open.next += 1;
@@ -40,7 +40,7 @@ impl PendingQuestions {
     }
 
     /// Returns the pending questions, oldest first.
-    pub(super) fn questions(&self) -> Vec<(u64, Arc<Question>)> {
+    pub(super) fn questions(&self) -> Vec<(u64, Arc<ApprovalQuestion>)> {
         self.open().questions.iter().map(|(id, (question, _))| (*id, Arc::clone(question))).collect()
     }
 

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
-use toolgate::Question;
+use toolgate::ApprovalQuestion;
 
 use super::board::PendingQuestions;
 use crate::approve::{PromptScope, ScreenSize, choices, page, rule_page};
@@ -188,7 +188,7 @@ impl ApprovalTerminal {
     }
 }
 
-fn told(id: u64, question: &Question, size: ScreenSize) -> ToTerminal {
+fn told(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> ToTerminal {
     let text = page(question, size, PromptScope::Server);
     let rule = question.proposal.as_ref().map(|proposal| rule_page(proposal, size));
     let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolgate::{Approver, BoxFuture, CallId, CallEvent, Notice, CallObserver, Question, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, CallEvent, Notice, CallObserver, ApprovalQuestion, ReviewDecision};
 
 use super::board::PendingQuestions;
 use super::form::ApprovalForm;
@@ -46,7 +46,7 @@ impl ApprovalRouter {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
     }
 
-    async fn asked(&self, call: &CallId, question: &Question) -> ReviewDecision {
+    async fn asked(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
         let line = self.line(call).filter(|line| line.takes_forms());
         let mut posted = self.board.post(question);
         let client = async {
@@ -75,7 +75,7 @@ fn denied(note: &str) -> ReviewDecision {
 }
 
 impl Approver for ApprovalRouter {
-    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(self.asked(call, question))
     }
 }

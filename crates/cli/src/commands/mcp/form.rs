@@ -2,7 +2,7 @@
 
 use ::mcp::serve::ClientInput;
 use serde_json::{Value, json};
-use toolgate::{Question, ReviewDecision};
+use toolgate::{ApprovalQuestion, ReviewDecision};
 
 use crate::approve::{ApprovalChoice, ApprovalAnswer, choices, plain};
 
@@ -41,7 +41,7 @@ pub(super) struct ApprovalForm {
 impl ApprovalForm {
     /// Builds the form for `question`. A truncated form offers no yes, because the user has not seen
     /// everything.
-    pub(super) fn about(question: &Question) -> Self {
+    pub(super) fn about(question: &ApprovalQuestion) -> Self {
         let mut message = plain(question, WIDTH).trim().to_owned();
         let cut = message.len() > MOST;
         let mut offered = choices(question);
@@ -71,7 +71,7 @@ impl ApprovalForm {
     }
 
     /// Converts the client's answer into a decision. Anything but a valid, offered yes is a denial.
-    pub(super) fn decision(&self, question: &Question, said: &Value) -> ReviewDecision {
+    pub(super) fn decision(&self, question: &ApprovalQuestion, said: &Value) -> ReviewDecision {
         let note = said["content"]["note"].as_str().map(str::trim).filter(|note| !note.is_empty());
         let no = |why: &str| ApprovalAnswer::No { note: Some(note.map_or_else(|| why.to_owned(), str::to_owned)) };
         let answer = said["content"]["answer"].as_str().unwrap_or_default();
@@ -104,7 +104,7 @@ mod tests {
         let plain = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
         let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
         let said =
-            |question: &Question, said: Value| ApprovalForm::about(question).decision(question, &said).as_str();
+            |question: &ApprovalQuestion, said: Value| ApprovalForm::about(question).decision(question, &said).as_str();
         let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
         for (answer, expected) in [
             ("yes, once", "approved"),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use toolgate::rules::NewRule;
-use toolgate::shell::Word;
-use toolgate::{Approver, BoxFuture, CallId, Effect, Question, ReviewDecision};
+use toolgate::shell::ScriptWord;
+use toolgate::{Approver, BoxFuture, CallId, Effect, ApprovalQuestion, ReviewDecision};
 
 use crate::approve::{choices, classes, confinement, script};
 
@@ -42,7 +42,7 @@ struct WaitingApproval {
 }
 
 impl Approver for PipeApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, question: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         let (answer, answered) = oneshot::channel();
         let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
         let (call, line) = (call.as_str().to_owned(), line(call, question));
@@ -117,7 +117,7 @@ pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecisio
 
 /// Formats a question as JSON. Texts are unescaped: a program that displays them must make invisible
 /// characters visible.
-pub(crate) fn line(call: &CallId, question: &Question) -> Value {
+pub(crate) fn line(call: &CallId, question: &ApprovalQuestion) -> Value {
     let mut line = described(call, question);
     if let Some(words) = &question.intent.prefix_rule {
         line["prefix_rule"] = json!(words);
@@ -127,7 +127,7 @@ pub(crate) fn line(call: &CallId, question: &Question) -> Value {
     line
 }
 
-fn described(call: &CallId, question: &Question) -> Value {
+fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
     let run = question.intent.effects.iter().find_map(|effect| match effect {
         Effect::Exec(line) => Some(line),
         _ => None,
@@ -135,7 +135,7 @@ fn described(call: &CallId, question: &Question) -> Value {
     let command = run.map(|line| match script(line) {
         Some(script) => script.to_owned(),
         None => {
-            line.argv.iter().map(|word| Word::Literal(word.clone()).to_string()).collect::<Vec<_>>().join(" ")
+            line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect::<Vec<_>>().join(" ")
         }
     });
     let typed = question.intent.effects.iter().find_map(|effect| match effect {
@@ -163,7 +163,7 @@ fn described(call: &CallId, question: &Question) -> Value {
         "type": "toolgate.question",
         "call_id": call.as_str(),
         "tool": question.tool,
-        "why": question.why.iter().map(toolgate::Cause::for_user).collect::<Vec<_>>(),
+        "why": question.why.iter().map(toolgate::ApprovalReason::for_user).collect::<Vec<_>>(),
         "command": command,
         "argv": run.map(|line| &line.argv),
         "cwd": run.map(|line| line.cwd.display().to_string()),
@@ -196,7 +196,7 @@ mod tests {
     use crate::approve::tests::{asked, script};
 
     /// Returns the decision after these lines, and the result of each line.
-    async fn told(question: &Question, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
+    async fn told(question: &ApprovalQuestion, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
         let (approver, mut questions) = channel();
         let (call, mut open) = (CallId::from("1"), UnansweredQuestions::default());
         let asking = approver.ask(&call, question);

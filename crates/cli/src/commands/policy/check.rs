@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate::rules::{RuleFault, Rules};
+use toolgate::rules::{RuleFault, RuleSet};
 
 use super::{RuleFileText, count, pages};
 use crate::args::PolicyCheckArgs;
@@ -12,7 +12,7 @@ use crate::screen::{self, FAINT, NAME};
 
 pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
-    let read: Vec<(&RuleFileText, Result<Option<Rules>, RuleFault>)> =
+    let read: Vec<(&RuleFileText, Result<Option<RuleSet>, RuleFault>)> =
         pages.iter().map(|page| (page, parsed(page))).collect();
     let right = read.iter().all(|(_, rules)| rules.is_ok());
     if args.json {
@@ -26,15 +26,15 @@ pub(crate) fn run(args: &PolicyCheckArgs) -> Result<ExitCode, CliFault> {
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn parsed(page: &RuleFileText) -> Result<Option<Rules>, RuleFault> {
+fn parsed(page: &RuleFileText) -> Result<Option<RuleSet>, RuleFault> {
     match &page.text {
-        Ok(Some(text)) => Rules::parse(text, &page.file, page.layer).map(Some),
+        Ok(Some(text)) => RuleSet::parse(text, &page.file, page.layer).map(Some),
         Ok(None) => Ok(None),
         Err(fault) => Err(fault.clone()),
     }
 }
 
-fn print(page: &RuleFileText, rules: &Result<Option<Rules>, RuleFault>) -> Result<(), CliFault> {
+fn print(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Result<(), CliFault> {
     let file = page.file.to_string_lossy();
     let file = screen::visible(&file);
     match rules {
@@ -54,18 +54,18 @@ fn print(page: &RuleFileText, rules: &Result<Option<Rules>, RuleFault>) -> Resul
 
 fn whose(page: &RuleFileText) -> &'static str {
     match page.layer {
-        toolgate::rules::Layer::System => "for everybody on this machine",
-        toolgate::rules::Layer::User => "yours",
-        toolgate::rules::Layer::Project => "the project's",
+        toolgate::rules::RuleLayer::System => "for everybody on this machine",
+        toolgate::rules::RuleLayer::User => "yours",
+        toolgate::rules::RuleLayer::Project => "the project's",
     }
 }
 
-fn as_json(page: &RuleFileText, rules: &Result<Option<Rules>, RuleFault>) -> Value {
+fn as_json(page: &RuleFileText, rules: &Result<Option<RuleSet>, RuleFault>) -> Value {
     let (file, layer) = (&page.file, page.layer.as_str());
     match rules {
         Ok(None) => json!({ "file": file, "layer": layer, "found": false }),
         Ok(Some(rules)) => {
-            let warning = |warning: &toolgate::rules::Warning<'_>| json!({ "line": warning.rule.line, "why": warning.why });
+            let warning = |warning: &toolgate::rules::RuleWarning<'_>| json!({ "line": warning.rule.line, "why": warning.why });
             let warnings: Vec<Value> = rules.warnings().iter().map(warning).collect();
             json!({ "file": file, "layer": layer, "found": true, "rules": rules.len(), "warnings": warnings })
         }

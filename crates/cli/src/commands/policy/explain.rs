@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use exec::machine::not_trusted;
 use serde_json::{Value, json};
-use toolgate::{Account, Gate, Intent, Known, Part, Place, ToolCall, Toolgate, Verdict};
+use toolgate::{CommandAnalysis, Gate, Intent, CommandRisk, ClassifiedCommand, Place, ToolCall, Toolgate, Verdict};
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use crate::compose::compose;
@@ -75,23 +75,23 @@ fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
             let gives = permit.grants().iter().map(|grant| format!("a rule or an answer lets it {grant}"));
             ("allow", gives.collect())
         }
-        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::Cause::for_user).collect()),
+        Verdict::Ask(question) => ("ask", question.why.iter().map(toolgate::ApprovalReason::for_user).collect()),
         Verdict::Forbid(denial) => ("forbid", vec![denial.to_string()]),
     }
 }
 
 /// Returns the risk class of a command, and its reason.
-fn class(part: &Part) -> (&'static str, Option<&'static str>) {
+fn class(part: &ClassifiedCommand) -> (&'static str, Option<&'static str>) {
     match part.known {
-        Known::ReadOnly if part.wraps => ("starts another", None),
-        Known::ReadOnly => ("only reads", None),
-        Known::Ordinary => ("ordinary", None),
-        Known::Risky(why) => ("dangerous if not confined", Some(why)),
-        Known::Dangerous(why) => ("dangerous", Some(why)),
+        CommandRisk::ReadOnly if part.wraps => ("starts another", None),
+        CommandRisk::ReadOnly => ("only reads", None),
+        CommandRisk::Ordinary => ("ordinary", None),
+        CommandRisk::Risky(why) => ("dangerous if not confined", Some(why)),
+        CommandRisk::Dangerous(why) => ("dangerous", Some(why)),
     }
 }
 
-fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>, cwd: &Path) -> String {
+fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: &Path) -> String {
     let (word, why) = said(verdict);
     let mut out = format!("{NAME}{word}{NAME:#}");
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
@@ -142,7 +142,7 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&Account>, cwd: &Path) -
     out
 }
 
-fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Account>) -> Value {
+fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnalysis>) -> Value {
     let (word, why) = said(verdict);
     let grants: Vec<String> = match verdict {
         Verdict::Allow(permit) => permit.grants().iter().map(ToString::to_string).collect(),
@@ -155,11 +155,11 @@ fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Account>) -
     };
     let parts = account.map(|account| account.parts.iter().map(part).collect::<Vec<_>>());
     let undecided = account.map(|account| {
-        let doubt = |doubt: &toolgate::shell::Undecided| json!({ "text": doubt.text, "why": doubt.why });
+        let doubt = |doubt: &toolgate::shell::UndecidedPart| json!({ "text": doubt.text, "why": doubt.why });
         account.undecided.iter().map(doubt).collect::<Vec<_>>()
     });
     let sets = account.map(|account| {
-        let set = |(name, value, why): &(String, toolgate::shell::Word, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
+        let set = |(name, value, why): &(String, toolgate::shell::ScriptWord, Option<&str>)| json!({ "name": name, "value": value.to_string(), "dangerous": why });
         account.sets.iter().map(set).collect::<Vec<_>>()
     });
     json!({
@@ -177,7 +177,7 @@ fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&Account>) -
     })
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &ClassifiedCommand) -> Value {
     let (class, why) = class(part);
     let rules: Vec<Value> = part.rules.iter().map(|said| {
         let (rule, certain) = (&said.rule, said.certain);
@@ -193,7 +193,7 @@ fn part(part: &Part) -> Value {
         "fed": part.command.fed,
         "class": class.replace(' ', "_"),
         "why": why,
-        "decision": part.decision().map(toolgate::rules::Decision::as_str),
+        "decision": part.decision().map(toolgate::rules::RuleDecision::as_str),
         "rules": rules,
         "not_covered": part.uncovered().map(|(_, word)| word),
         "program": program.map(|program| program.path.display().to_string()),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use toolgate::rules::{Layer, MAX_BYTES, Rules, import};
+use toolgate::rules::{RuleLayer, MAX_BYTES, RuleSet, import};
 
 use super::count;
 use crate::args::{PolicyImportArgs, ForeignRuleFormat};
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     let imported = imported.map_err(|fault| CliFault::usage(fault.to_string()))?;
     let out = args.out.as_deref().unwrap_or(Path::new("rules.toml"));
     // Validates the result now, so that invalid rules are not discovered later.
-    Rules::parse(&imported.text, out, Layer::User).map_err(|fault| CliFault::usage(fault.to_string()))?;
+    RuleSet::parse(&imported.text, out, RuleLayer::User).map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write(file, &imported.text)?,
         None => screen::text(&imported.text)?,

@@ -8,7 +8,7 @@ mod test;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolgate::rules::{Layer, RuleFault};
+use toolgate::rules::{RuleLayer, RuleFault};
 
 use crate::args::{PolicyArgs, PolicyCommand};
 use crate::compose::absolute;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &PolicyArgs) -> Result<ExitCode, CliFault> {
 
 /// A rule file with its text, or the fault that prevented reading it.
 struct RuleFileText {
-    layer: Layer,
+    layer: RuleLayer,
     file: PathBuf,
     /// `None` if the file does not exist.
     text: Result<Option<String>, RuleFault>,
@@ -41,13 +41,13 @@ fn pages(named: &[PathBuf], cwd: Option<&Path>) -> Result<Vec<RuleFileText>, Cli
         })?;
         let files = rule_files(&cwd, &UserDirs::from_env()?);
         let read =
-            |(layer, file): (Layer, PathBuf)| RuleFileText { layer, text: exec::rules::read(&file, layer), file };
+            |(layer, file): (RuleLayer, PathBuf)| RuleFileText { layer, text: exec::rules::read(&file, layer), file };
         return Ok(files.into_iter().map(read).collect());
     }
     let read = |file: &PathBuf| {
         let file = absolute(file)?;
         let in_project = file.parent().is_some_and(|directory| directory.ends_with(".toolgate"));
-        let layer = if in_project { Layer::Project } else { Layer::User };
+        let layer = if in_project { RuleLayer::Project } else { RuleLayer::User };
         match exec::rules::read(&file, layer) {
             Ok(None) => Err(CliFault::usage(format!("`{}` does not exist", file.display()))),
             Ok(text) => Ok(RuleFileText { layer, file, text: Ok(text) }),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate::rules::{RuleFault, Rules, Tried};
+use toolgate::rules::{RuleFault, RuleSet, ExampleResult};
 
 use super::check::fault_json;
 use super::{RuleFileText, count, pages};
@@ -13,7 +13,7 @@ use crate::screen::{self, NAME};
 
 pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
     let pages = pages(&args.file, args.cwd.as_deref())?;
-    let tried: Vec<(&RuleFileText, Result<Vec<Tried>, RuleFault>)> =
+    let tried: Vec<(&RuleFileText, Result<Vec<ExampleResult>, RuleFault>)> =
         pages.iter().filter_map(|page| Some((page, tried(page)?))).collect();
     let holds = tried
         .iter()
@@ -33,14 +33,14 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Runs the examples of a file. Returns `None` if the file does not exist.
-fn tried(page: &RuleFileText) -> Option<Result<Vec<Tried>, RuleFault>> {
+fn tried(page: &RuleFileText) -> Option<Result<Vec<ExampleResult>, RuleFault>> {
     match &page.text {
-        Ok(text) => Some(Rules::examples(text.as_ref()?, &page.file, page.layer)),
+        Ok(text) => Some(RuleSet::examples(text.as_ref()?, &page.file, page.layer)),
         Err(fault) => Some(Err(fault.clone())),
     }
 }
 
-fn print(page: &RuleFileText, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(), CliFault> {
+fn print(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Result<(), CliFault> {
     let tried = match tried {
         Ok(tried) => tried,
         Err(fault) => {
@@ -65,9 +65,9 @@ fn print(page: &RuleFileText, tried: &Result<Vec<Tried>, RuleFault>) -> Result<(
     Ok(())
 }
 
-fn as_json(page: &RuleFileText, tried: &Result<Vec<Tried>, RuleFault>) -> Value {
+fn as_json(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> Value {
     let (file, layer) = (&page.file, page.layer.as_str());
-    let example = |one: &Tried| {
+    let example = |one: &ExampleResult| {
         let holds = one.fault.is_none();
         json!({
             "rule": one.rule, "line": one.line, "column": one.column, "list": one.list, "example": one.text,

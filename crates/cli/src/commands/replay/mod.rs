@@ -13,7 +13,7 @@ use agent::recorded_call;
 use journal::{JournalEntry, JournalRecord};
 use serde_json::{Value, json};
 use toolgate::{
-    Approver, BoxFuture, CallId, CancellationToken, ErrorKind, Question, ReviewDecision, ToolCall,
+    Approver, BoxFuture, CallId, CancellationToken, ErrorKind, ApprovalQuestion, ReviewDecision, ToolCall,
     ToolPayload, Toolgate,
 };
 
@@ -162,7 +162,7 @@ async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
 struct RecordedApprover(HashMap<String, String>);
 
 impl Approver for RecordedApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, _: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, _: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         let decision = match self.0.get(call.as_str()).map(String::as_str) {
             Some(yes) if yes.starts_with("approved") => ReviewDecision::Approved,
             Some("abort") => ReviewDecision::Abort,

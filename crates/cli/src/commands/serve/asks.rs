@@ -6,7 +6,7 @@ use agent::{UserQuestion, UserPrompter};
 use rpc::protocol as p;
 use rpc::{method, protocol::Capabilities};
 use serde_json::{Value, json};
-use toolgate::{Approver, BoxFuture, CallId, Question, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
 
 use super::company::Subscribers;
 use crate::commands::pipe::{decision, question};
@@ -18,7 +18,7 @@ pub(super) struct ClientApprover {
 }
 
 impl Approver for ClientApprover {
-    fn ask<'a>(&'a self, call: &'a CallId, asked: &'a Question) -> BoxFuture<'a, ReviewDecision> {
+    fn ask<'a>(&'a self, call: &'a CallId, asked: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         Box::pin(async move {
             let Value::Object(described) = question(call, asked) else {
                 return denied("it cannot be described");

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::{HostFile, WhenMissing, normal};
+use policy::{HostFile, MissingConfigAction, normal};
 use rustix::fs::{CWD, FileType};
 
 use super::settings::{GitSettings, GitValue, expand, turns};
@@ -66,7 +66,7 @@ const LINKS: &[&str] = &["config", "config.worktree", "hooks", "info", "info/att
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct GitInputs {
     /// Configuration, hooks, and programs that the configuration names.
-    pub(crate) configuration: Vec<(PathBuf, WhenMissing)>,
+    pub(crate) configuration: Vec<(PathBuf, MissingConfigAction)>,
     /// Symlinks on the way to the configuration: replacing one would redirect git.
     pub(crate) links: Vec<PathBuf>,
     /// Scripts that hooks call.
@@ -92,10 +92,10 @@ pub(crate) fn obeyed(repository: &Repository, home: Option<&Path>) -> GitInputs 
     found.read = settings.files.iter().map(|file| (file.clone(), FileStamp::of(file))).collect();
     for directory in std::iter::once(at).chain(&own) {
         let links = LINKS.iter().filter_map(|name| link(&directory.join(name)));
-        found.configuration.extend(links.map(|to| (to, WhenMissing::SetAside)));
+        found.configuration.extend(links.map(|to| (to, MissingConfigAction::SetAside)));
     }
     let files = settings.files.iter().filter(|file| !file.starts_with(at));
-    found.configuration.extend(files.map(|file| (file.clone(), WhenMissing::SetAside)));
+    found.configuration.extend(files.map(|file| (file.clone(), MissingConfigAction::SetAside)));
     // Paths are relative to the working tree, which the configuration may move.
     let trees = settings.values.iter().filter(|value| value.section == "core" && value.key == "worktree");
     let moved = trees.filter_map(|value| expand(&value.value, at, home));
@@ -145,7 +145,7 @@ impl GitInputs {
             ("core", "hookspath") => return self.hooks_path(text),
             ("init", "templatedir") => {
                 let paths = bases.iter().filter_map(|base| expand(&value.value, base, home));
-                self.configuration.extend(paths.map(|path| (path, WhenMissing::SetAside)));
+                self.configuration.extend(paths.map(|path| (path, MissingConfigAction::SetAside)));
                 self.turns.extend(bases.iter().flat_map(|base| turns(&value.value, base, home)));
             }
             ("remote", "url" | "pushurl") => self.remote(text),
@@ -163,8 +163,8 @@ impl GitInputs {
 
     /// Protects the paths that a value names.
     fn named(&mut self, NamedPaths { files, directories, turns }: NamedPaths) {
-        self.configuration.extend(files.into_iter().map(|path| (path, WhenMissing::SetAside)));
-        self.configuration.extend(directories.into_iter().map(|path| (path, WhenMissing::Held)));
+        self.configuration.extend(files.into_iter().map(|path| (path, MissingConfigAction::SetAside)));
+        self.configuration.extend(directories.into_iter().map(|path| (path, MissingConfigAction::Held)));
         self.turns.extend(turns);
     }
 
@@ -187,10 +187,10 @@ impl GitInputs {
                     let parts = ["HEAD", "commondir", "objects", "refs"].map(|name| at.join(name));
                     let parts = parts.into_iter().filter(|part| !sys::is_there(part));
                     let most = if sys::is_there(&at.join("HEAD")) { usize::MAX } else { 1 };
-                    self.configuration.extend(parts.take(most).map(|part| (part, WhenMissing::SetAside)));
+                    self.configuration.extend(parts.take(most).map(|part| (part, MissingConfigAction::SetAside)));
                 }
                 let git = at.join(".git");
-                self.configuration.extend((!sys::is_there(&git)).then_some((git, WhenMissing::SetAside)));
+                self.configuration.extend((!sys::is_there(&git)).then_some((git, MissingConfigAction::SetAside)));
             }
         }
     }
@@ -201,10 +201,10 @@ impl GitInputs {
         for directory in &directories {
             // A directory that cannot be protected as a whole: the tree itself, or one of its ancestors.
             if bases.iter().any(|base| base.starts_with(directory)) {
-                let hooks = HOOKS.iter().map(|name| (directory.join(name), WhenMissing::SetAside));
+                let hooks = HOOKS.iter().map(|name| (directory.join(name), MissingConfigAction::SetAside));
                 self.configuration.extend(hooks);
             }
-            self.configuration.push((directory.clone(), WhenMissing::Held));
+            self.configuration.push((directory.clone(), MissingConfigAction::Held));
         }
         self.turns.extend(bases.iter().flat_map(|base| turns(text, base, home)));
         directories
@@ -220,7 +220,7 @@ impl GitInputs {
         self.turns.sort();
         self.turns.dedup();
         let missing = self.turns.iter().filter(|path| is_other(path) && !sys::is_there(path));
-        self.configuration.extend(missing.map(|path| (path.clone(), WhenMissing::SetAside)));
+        self.configuration.extend(missing.map(|path| (path.clone(), MissingConfigAction::SetAside)));
         self.code.retain(|path| {
             is_other(path) && !self.configuration.iter().any(|(known, _)| path.starts_with(known))
         });
@@ -251,7 +251,7 @@ impl GitInputs {
         let _seen = sys::list(open.as_fd(), |name, kind| {
             let hook = real.join(name);
             if kind == FileType::Symlink {
-                self.configuration.extend(link(&hook).map(|to| (to, WhenMissing::SetAside)));
+                self.configuration.extend(link(&hook).map(|to| (to, MissingConfigAction::SetAside)));
             }
             let is_sample = name.as_bytes().ends_with(b".sample");
             let text = crate::fs::real(&hook)

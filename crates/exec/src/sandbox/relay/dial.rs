@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
-use policy::Hosts;
+use policy::HostRules;
 
 use crate::sandbox::KernelRefusal;
 
@@ -20,7 +20,7 @@ pub(super) enum DialFault {
 }
 
 /// Resolves `host` now, and connects to the first address that answers.
-pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, DialFault> {
+pub(super) fn dial(hosts: &HostRules, host: &str, port: u16) -> Result<TcpStream, DialFault> {
     let found = (host, port).to_socket_addrs().map_err(|_| DialFault::Unreachable)?;
     let found = found.take(MAX_TRIED).map(|at| SocketAddr::new(at.ip().to_canonical(), port));
     let (may, may_not): (Vec<_>, Vec<_>) = found.partition(|at| may_dial(hosts, host, *at));
@@ -32,7 +32,7 @@ pub(super) fn dial(hosts: &Hosts, host: &str, port: u16) -> Result<TcpStream, Di
     }
 }
 
-fn may_dial(hosts: &Hosts, host: &str, at: SocketAddr) -> bool {
+fn may_dial(hosts: &HostRules, host: &str, at: SocketAddr) -> bool {
     hosts.may_reach_at(host, at) && (hosts.lists(host, at) || !is_this_machine(at))
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn a_name_that_leads_to_this_machine_is_refused_unless_the_address_is_listed() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = server.local_addr().unwrap();
-        let hosts = |allow: &[&str]| Hosts {
+        let hosts = |allow: &[&str]| HostRules {
             allow: allow.iter().map(|host| host.parse().unwrap()).collect(),
             forbid: Vec::new(),
         };

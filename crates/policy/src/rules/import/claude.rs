@@ -4,24 +4,24 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::claude_path::{self, Carried};
-use super::{Examples, Imported, Page, check_length};
-use crate::Host;
-use crate::rules::{Access, Decision, NewRule, On, RuleFault, Where};
-use crate::shell::Word;
+use super::claude_path::{self, ConvertedPath};
+use super::{RuleExamples, ImportedRules, ImportBuilder, check_length};
+use crate::HostPattern;
+use crate::rules::{PathAccess, RuleDecision, NewRule, RuleSubject, RuleFault, RulePath};
+use crate::shell::ScriptWord;
 
 const HEADER: &str = "\
 # Made of Claude Code's permissions by `toolgate policy import claude`.
 # A command that is allowed runs without a question and stays confined, unless its rule says `unsandboxed = true`.
 ";
-const LISTS: [(&str, Decision); 3] =
-    [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Forbid)];
+const LISTS: [(&str, RuleDecision); 3] =
+    [("allow", RuleDecision::Allow), ("ask", RuleDecision::Ask), ("deny", RuleDecision::Forbid)];
 /// Toolgate's tools that run commands, and those that read.
 const COMMANDS: [&str; 3] = ["shell", "shell_command", "exec_command"];
 const READERS: [&str; 4] = ["read_file", "list_dir", "grep_files", "view_image"];
 
 /// Converts `text`, a `settings.json`. Permissions without a counterpart are noted with their position.
-pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
+pub fn claude(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     let settings: Value = serde_json::from_str(text).map_err(|error| {
         let place = (error.line(), error.column());
@@ -35,7 +35,7 @@ pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     let Some(settings) = settings.as_object() else {
         return Err(RuleFault::whole(file, "it holds no settings: a `settings.json` is an object"));
     };
-    let mut page = Page::default();
+    let mut page = ImportBuilder::default();
     match settings.get("permissions") {
         Some(Value::Object(permissions)) => permissions_of(&mut page, permissions),
         Some(_) => return Err(RuleFault::whole(file, "`permissions` must be an object")),
@@ -48,13 +48,13 @@ pub fn claude(text: &str, file: &Path) -> Result<Imported, RuleFault> {
     Ok(page.finish(HEADER))
 }
 
-fn permissions_of(page: &mut Page, permissions: &Map<String, Value>) {
+fn permissions_of(page: &mut ImportBuilder, permissions: &Map<String, Value>) {
     for (key, decision) in LISTS {
         each(page, permissions, key, |page, at, text| permission(page, at, text, decision));
     }
     each(page, permissions, "additionalDirectories", |page, at, text| {
         let path = if text.starts_with('/') { format!("/{text}") } else { text.to_owned() };
-        paths(page, at, text, (&path, Access::Read), Decision::Allow);
+        paths(page, at, text, (&path, PathAccess::Read), RuleDecision::Allow);
     });
     let known = |key: &str| key == "additionalDirectories" || LISTS.iter().any(|(list, _)| *list == key);
     for key in permissions.keys().filter(|key| !known(key)) {
@@ -63,10 +63,10 @@ fn permissions_of(page: &mut Page, permissions: &Map<String, Value>) {
 }
 
 fn each(
-    page: &mut Page,
+    page: &mut ImportBuilder,
     permissions: &Map<String, Value>,
     key: &str,
-    mut one: impl FnMut(&mut Page, &str, &str),
+    mut one: impl FnMut(&mut ImportBuilder, &str, &str),
 ) {
     let list = match permissions.get(key) {
         None => return,
@@ -83,7 +83,7 @@ fn each(
 }
 
 /// Converts one permission: `Tool`, or `Tool(what)`.
-fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
+fn permission(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision) {
     let (tool, what) = match text.split_once('(') {
         Some((tool, rest)) => match rest.strip_suffix(')') {
             Some(what) => (tool, Some(what)),
@@ -94,10 +94,10 @@ fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
     match (tool, what) {
         ("Bash", Some(what)) if what != "*" => command(page, at, text, what, decision),
         ("Bash", Some(_) | None) => whole_tool(page, at, text, &COMMANDS, decision),
-        ("Read", Some(what)) => paths(page, at, text, (what, Access::Read), decision),
+        ("Read", Some(what)) => paths(page, at, text, (what, PathAccess::Read), decision),
         ("Read", None) => whole_tool(page, at, text, &READERS, decision),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(what)) => {
-            paths(page, at, text, (what, Access::Write), decision);
+            paths(page, at, text, (what, PathAccess::Write), decision);
         }
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {
             lost(page, at, text, decision, "whether files may be changed is a setting: `sandbox`");
@@ -107,37 +107,37 @@ fn permission(page: &mut Page, at: &str, text: &str, decision: Decision) {
             // The name of a server alone means all of its tools.
             let whole = tool["mcp__".len()..].split_once("__").is_none() && !tool.ends_with('*');
             let name = if whole { format!("{tool}__*") } else { tool.to_owned() };
-            page.rule(at, &rule(On::Tool { names: vec![name] }, decision), &Examples::default());
+            page.rule(at, &rule(RuleSubject::Tool { names: vec![name] }, decision), &RuleExamples::default());
         }
         (_, Some(_) | None) => lost(page, at, text, decision, "there is no such tool here"),
     }
 }
 
 /// Notes a permission that was not converted, and warns if it was a restriction.
-fn lost(page: &mut Page, at: &str, text: &str, decision: Decision, why: &str) {
+fn lost(page: &mut ImportBuilder, at: &str, text: &str, decision: RuleDecision, why: &str) {
     let open = match decision {
-        Decision::Allow => "",
-        Decision::Ask => ", so nobody is asked because of it",
-        Decision::Forbid => ", so it is NOT forbidden here",
+        RuleDecision::Allow => "",
+        RuleDecision::Ask => ", so nobody is asked because of it",
+        RuleDecision::Forbid => ", so it is NOT forbidden here",
     };
     page.note(at, format!("`{text}` is not carried over: {why}{open}"));
 }
 
-fn rule(on: On, decision: Decision) -> NewRule {
+fn rule(on: RuleSubject, decision: RuleDecision) -> NewRule {
     NewRule { on, decision, reason: None, unsandboxed: false, example: None }
 }
 
-fn whole_tool(page: &mut Page, at: &str, text: &str, tools: &[&str], decision: Decision) {
+fn whole_tool(page: &mut ImportBuilder, at: &str, text: &str, tools: &[&str], decision: RuleDecision) {
     match decision {
-        Decision::Allow => lost(page, at, text, decision, "it allows everything; say what is to be allowed"),
-        Decision::Ask | Decision::Forbid => {
+        RuleDecision::Allow => lost(page, at, text, decision, "it allows everything; say what is to be allowed"),
+        RuleDecision::Ask | RuleDecision::Forbid => {
             let names = tools.iter().map(|tool| (*tool).to_owned()).collect();
-            page.rule(at, &rule(On::Tool { names }, decision), &Examples::default());
+            page.rule(at, &rule(RuleSubject::Tool { names }, decision), &RuleExamples::default());
         }
     }
 }
 
-fn command(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision) {
+fn command(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let (words, exact) = match what.strip_suffix(":*").or_else(|| what.strip_suffix(" *")) {
         Some(words) => (words, false),
         None => (what, true),
@@ -148,44 +148,44 @@ fn command(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision
     match crate::rules::example::simple(words) {
         Ok(words) => {
             let word = |word| match word {
-                Word::Literal(word) | Word::Unknown(word) => vec![word],
+                ScriptWord::Literal(word) | ScriptWord::Unknown(word) => vec![word],
             };
             let pattern = words.into_iter().map(word).collect();
-            page.rule(at, &rule(On::Command { pattern, exact }, decision), &Examples::default());
+            page.rule(at, &rule(RuleSubject::Command { pattern, exact }, decision), &RuleExamples::default());
         }
         Err(_) => lost(page, at, text, decision, "it is not one plain command"),
     }
 }
 
-fn paths(page: &mut Page, at: &str, text: &str, (what, access): (&str, Access), decision: Decision) {
-    if access == Access::Read && decision == Decision::Ask {
+fn paths(page: &mut ImportBuilder, at: &str, text: &str, (what, access): (&str, PathAccess), decision: RuleDecision) {
+    if access == PathAccess::Read && decision == RuleDecision::Ask {
         return lost(page, at, text, decision, "nobody is asked about reading a path");
     }
     match claude_path::carry(what, access, decision) {
-        Ok(Carried { path, note }) => {
-            let path = match Where::read(&path, None, access, decision) {
+        Ok(ConvertedPath { path, note }) => {
+            let path = match RulePath::read(&path, None, access, decision) {
                 Ok(path) => path,
                 Err(why) => return lost(page, at, text, decision, &why),
             };
             if let Some(note) = note {
                 page.note(at, format!("`{text}`: {note}"));
             }
-            page.rule(at, &rule(On::Path { paths: vec![path], access }, decision), &Examples::default());
+            page.rule(at, &rule(RuleSubject::Path { paths: vec![path], access }, decision), &RuleExamples::default());
         }
         Err(why) => lost(page, at, text, decision, &why),
     }
 }
 
-fn host(page: &mut Page, at: &str, text: &str, what: &str, decision: Decision) {
+fn host(page: &mut ImportBuilder, at: &str, text: &str, what: &str, decision: RuleDecision) {
     let Some(domain) = what.strip_prefix("domain:") else {
         return lost(page, at, text, decision, "only `domain:` is known");
     };
-    match domain.trim().parse::<Host>() {
+    match domain.trim().parse::<HostPattern>() {
         Ok(host) => {
-            if decision == Decision::Allow {
+            if decision == RuleDecision::Allow {
                 page.note(at, format!("`{text}` is a rule for the host, so it holds for commands too"));
             }
-            page.rule(at, &rule(On::Host { hosts: vec![host] }, decision), &Examples::default());
+            page.rule(at, &rule(RuleSubject::Host { hosts: vec![host] }, decision), &RuleExamples::default());
         }
         Err(_) => lost(page, at, text, decision, "it names no host"),
     }

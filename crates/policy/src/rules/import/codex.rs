@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::starlark::{Call, Statement, Value, statements};
-use super::{Examples, Imported, Page, check_length, shlex};
-use crate::Host;
-use crate::rules::{Decision, NewRule, On, RuleFault};
+use super::starlark::{StarlarkCall, StarlarkStatement, StarlarkValue, statements};
+use super::{RuleExamples, ImportedRules, ImportBuilder, check_length, shlex};
+use crate::HostPattern;
+use crate::rules::{RuleDecision, NewRule, RuleSubject, RuleFault};
 
 const HEADER: &str = "\
 # Made of Codex's rules by `toolgate policy import codex`.
@@ -20,22 +20,22 @@ const SHOWN: usize = 80;
 const CALLS: [&str; 3] = ["prefix_rule", "network_rule", "host_executable"];
 
 /// Converts `text`, a Codex rule file. Statements other than calls with literal arguments are noted with their line.
-pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
+pub fn codex(text: &str, file: &Path) -> Result<ImportedRules, RuleFault> {
     check_length(text, file)?;
     if text.trim_start().starts_with('{') {
         let why = "it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`";
         return Err(RuleFault::whole(file, why));
     }
-    let mut page = Page::default();
+    let mut page = ImportBuilder::default();
     let statements = statements(text, &CALLS);
     if let Some((line, name)) = statements.iter().find_map(redefined) {
         let why = format!("line {line} gives `{name}` another meaning, so its calls cannot be understood");
         return Err(RuleFault::whole(file, why));
     }
-    let mut hosts = Hosts::default();
+    let mut hosts = CodexHostRules::default();
     for statement in &statements {
         match statement {
-            Statement::Call(call) => {
+            StarlarkStatement::Call(call) => {
                 let at = format!("line {}", call.line);
                 match call.name.as_str() {
                     "prefix_rule" => prefix_rule(&mut page, &at, call),
@@ -46,39 +46,39 @@ pub fn codex(text: &str, file: &Path) -> Result<Imported, RuleFault> {
                     name => page.note(&at, format!("`{name}(…)` is not carried over: it is no rule")),
                 }
             }
-            Statement::Other { line, text, .. } => {
+            StarlarkStatement::Other { line, text, .. } => {
                 let shown: String = text.chars().take(SHOWN).collect();
                 page.note(&format!("line {line}"), format!("not understood, and not carried over: {shown}"));
             }
         }
     }
     for (at, rule) in hosts.rules.iter().flatten() {
-        page.rule(at, rule, &Examples::default());
+        page.rule(at, rule, &RuleExamples::default());
     }
     Ok(page.finish(HEADER))
 }
 
 /// Returns true if `text` contains a Codex rule.
 pub(super) fn is_of_codex(text: &str) -> bool {
-    let is_rule = |statement: &Statement| matches!(statement, Statement::Call(call) if CALLS.contains(&call.name.as_str()));
+    let is_rule = |statement: &StarlarkStatement| matches!(statement, StarlarkStatement::Call(call) if CALLS.contains(&call.name.as_str()));
     statements(text, &CALLS).iter().any(is_rule)
 }
 
 /// Returns the position and name if a statement redefines a known name.
-fn redefined(statement: &Statement) -> Option<(usize, &'static str)> {
+fn redefined(statement: &StarlarkStatement) -> Option<(usize, &'static str)> {
     match statement {
-        Statement::Other { line, shadows, .. } => Some((*line, (*shadows)?)),
-        Statement::Call(_) => None,
+        StarlarkStatement::Other { line, shadows, .. } => Some((*line, (*shadows)?)),
+        StarlarkStatement::Call(_) => None,
     }
 }
 
 /// Returns the arguments in the order of `names`. Returns `None`, and adds a note, if an argument is unknown.
 fn arguments<'a>(
-    page: &mut Page,
+    page: &mut ImportBuilder,
     at: &str,
-    call: &'a Call,
+    call: &'a StarlarkCall,
     names: &[&str],
-) -> Option<Vec<Option<&'a Value>>> {
+) -> Option<Vec<Option<&'a StarlarkValue>>> {
     let mut found = vec![None; names.len()];
     for (place, (name, value)) in call.args.iter().enumerate() {
         let index = match name {
@@ -97,10 +97,10 @@ fn arguments<'a>(
             }
         }
     }
-    Some(found.into_iter().map(|value| value.filter(|value| **value != Value::None)).collect())
+    Some(found.into_iter().map(|value| value.filter(|value| **value != StarlarkValue::None)).collect())
 }
 
-fn prefix_rule(page: &mut Page, at: &str, call: &Call) {
+fn prefix_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall) {
     let names = ["pattern", "decision", "match", "not_match", "justification"];
     let Some(args) = arguments(page, at, call, &names) else { return };
     let [pattern, decision, matching, other, justification] = args[..] else { return };
@@ -108,22 +108,22 @@ fn prefix_rule(page: &mut Page, at: &str, call: &Call) {
         return page.note(at, "not carried over: `pattern` must be a list of words and lists of words");
     };
     let decision = match decision.map(text) {
-        None | Some(Some("allow")) => Decision::Allow,
-        Some(Some("prompt")) => Decision::Ask,
-        Some(Some("forbidden")) => Decision::Forbid,
+        None | Some(Some("allow")) => RuleDecision::Allow,
+        Some(Some("prompt")) => RuleDecision::Ask,
+        Some(Some("forbidden")) => RuleDecision::Forbid,
         Some(_) => {
             return page
                 .note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"forbidden\"");
         }
     };
     let reason = reason(page, at, justification);
-    let on = On::Command { pattern, exact: false };
+    let on = RuleSubject::Command { pattern, exact: false };
     let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
-    let examples = Examples { matching: examples(page, at, matching), other: examples(page, at, other) };
+    let examples = RuleExamples { matching: examples(page, at, matching), other: examples(page, at, other) };
     page.rule(at, &rule, &examples);
 }
 
-fn reason(page: &mut Page, at: &str, justification: Option<&Value>) -> Option<String> {
+fn reason(page: &mut ImportBuilder, at: &str, justification: Option<&StarlarkValue>) -> Option<String> {
     let reason = text(justification?).map(str::trim).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
         page.note(at, "`justification` was left out: it is no text, or empty");
@@ -135,7 +135,7 @@ fn reason(page: &mut Page, at: &str, justification: Option<&Value>) -> Option<St
     Some(reason.chars().take(MAX_REASON).collect())
 }
 
-fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
+fn network_rule(page: &mut ImportBuilder, at: &str, call: &StarlarkCall, hosts: &mut CodexHostRules) {
     let Some(args) = arguments(page, at, call, &["host", "protocol", "decision", "justification"]) else {
         return;
     };
@@ -144,33 +144,33 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
         return page.note(at, "not carried over: `host` and `protocol` must be texts");
     };
     let decision = match decision.map(text) {
-        Some(Some("allow")) => Decision::Allow,
-        Some(Some("prompt")) => Decision::Ask,
-        Some(Some("deny" | "forbidden")) => Decision::Forbid,
+        Some(Some("allow")) => RuleDecision::Allow,
+        Some(Some("prompt")) => RuleDecision::Ask,
+        Some(Some("deny" | "forbidden")) => RuleDecision::Forbid,
         Some(_) | None => {
             return page.note(at, "not carried over: `decision` must be \"allow\", \"prompt\" or \"deny\"");
         }
     };
     let port = match (decision, protocol) {
-        (Decision::Allow, "https" | "https_connect" | "http-connect") => ":443",
-        (Decision::Allow, "http") => ":80",
-        (Decision::Allow, _) => {
+        (RuleDecision::Allow, "https" | "https_connect" | "http-connect") => ":443",
+        (RuleDecision::Allow, "http") => ":80",
+        (RuleDecision::Allow, _) => {
             return page.note(at, format!("not carried over: which ports `{protocol}` allows is not known"));
         }
         // The result is stricter than the original, never looser.
-        (Decision::Ask | Decision::Forbid, _) => "",
+        (RuleDecision::Ask | RuleDecision::Forbid, _) => "",
     };
     let key = format!("{} {protocol}", host.trim().to_ascii_lowercase());
     let host = format!("{}{port}", host.trim());
-    let named = match host.parse::<Host>() {
+    let named = match host.parse::<HostPattern>() {
         Ok(named) => named,
         Err(fault) => return page.note(at, format!("not carried over: {fault}")),
     };
-    if decision == Decision::Allow {
+    if decision == RuleDecision::Allow {
         page.note(at, format!("`{protocol}` to this host is allowed as `{named}`: rules for hosts have a port and no protocol"));
     }
     let reason = reason(page, at, justification);
-    let on = On::Host { hosts: vec![named] };
+    let on = RuleSubject::Host { hosts: vec![named] };
     let rule = NewRule { on, decision, reason, unsandboxed: false, example: None };
     // In Codex the last rule wins, here the strictest one: overruled rules are not converted.
     if let Some(before) = hosts.last.insert(key, hosts.rules.len())
@@ -183,38 +183,38 @@ fn network_rule(page: &mut Page, at: &str, call: &Call, hosts: &mut Hosts) {
 
 /// Host rules with their positions, and the last rule for each host.
 #[derive(Default)]
-struct Hosts {
+struct CodexHostRules {
     rules: Vec<Option<(String, NewRule)>>,
     last: HashMap<String, usize>,
 }
 
-fn text(value: &Value) -> Option<&str> {
+fn text(value: &StarlarkValue) -> Option<&str> {
     match value {
-        Value::Text(text) => Some(text),
-        Value::List(_) | Value::None => None,
+        StarlarkValue::Text(text) => Some(text),
+        StarlarkValue::List(_) | StarlarkValue::None => None,
     }
 }
 
-fn texts(value: &Value) -> Option<Vec<String>> {
+fn texts(value: &StarlarkValue) -> Option<Vec<String>> {
     match value {
-        Value::List(list) => list.iter().map(|one| text(one).map(str::to_owned)).collect(),
-        Value::Text(_) | Value::None => None,
+        StarlarkValue::List(list) => list.iter().map(|one| text(one).map(str::to_owned)).collect(),
+        StarlarkValue::Text(_) | StarlarkValue::None => None,
     }
 }
 
-fn words(value: &Value) -> Option<Vec<Vec<String>>> {
-    let Value::List(positions) = value else { return None };
+fn words(value: &StarlarkValue) -> Option<Vec<Vec<String>>> {
+    let StarlarkValue::List(positions) = value else { return None };
     positions
         .iter()
         .map(|position| text(position).map(|word| vec![word.to_owned()]).or_else(|| texts(position)))
         .collect()
 }
 
-fn examples(page: &mut Page, at: &str, value: Option<&Value>) -> Vec<Vec<String>> {
+fn examples(page: &mut ImportBuilder, at: &str, value: Option<&StarlarkValue>) -> Vec<Vec<String>> {
     let list = match value {
         None => return Vec::new(),
-        Some(Value::List(list)) => list,
-        Some(Value::Text(_) | Value::None) => {
+        Some(StarlarkValue::List(list)) => list,
+        Some(StarlarkValue::Text(_) | StarlarkValue::None) => {
             page.note(at, "the examples were left out: they are no list");
             return Vec::new();
         }

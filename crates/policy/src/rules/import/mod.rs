@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::write::list;
-use super::{Layer, MAX_BYTES, NewRule, RuleFault, Rules};
+use super::{RuleLayer, MAX_BYTES, NewRule, RuleFault, RuleSet};
 
 /// Maximum number of notes.
 const MAX_NOTES: usize = 500;
@@ -21,7 +21,7 @@ const LAST_NOTE: usize = MAX_NOTES - 1;
 
 /// A note about a rule that was not converted, or converted differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct ImportNote {
     /// The position: `line 3`, or `permissions.allow[2]`.
     pub at: String,
     /// The outcome.
@@ -30,44 +30,44 @@ pub struct Note {
 
 /// A rule file converted from another program's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedRules {
     /// The converted rules, with the notes as comments above them.
     pub text: String,
     /// The number of rules.
     pub rules: usize,
     /// The notes.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ImportNote>,
 }
 
 /// Collects the converted rules and notes.
 #[derive(Default)]
-struct Page {
+struct ImportBuilder {
     rules: Vec<String>,
     written: HashSet<String>,
-    notes: Vec<Note>,
+    notes: Vec<ImportNote>,
 }
 
 /// Examples of a rule, each a list of words.
 #[derive(Default)]
-struct Examples {
+struct RuleExamples {
     matching: Vec<Vec<String>>,
     other: Vec<Vec<String>>,
 }
 
-impl Page {
+impl ImportBuilder {
     fn note(&mut self, at: &str, what: impl Into<String>) {
         let what = match self.notes.len() {
             MAX_NOTES.. => return,
             LAST_NOTE => "this is not all: there is more that was not carried over".to_owned(),
             _ => what.into(),
         };
-        self.notes.push(Note { at: at.to_owned(), what });
+        self.notes.push(ImportNote { at: at.to_owned(), what });
     }
 
     /// Adds a rule, with those of its examples that hold.
-    fn rule(&mut self, at: &str, rule: &NewRule, examples: &Examples) {
+    fn rule(&mut self, at: &str, rule: &NewRule, examples: &RuleExamples) {
         let alone = rule.to_string();
-        let read = Rules::parse(&alone, Path::new("rules.toml"), Layer::User);
+        let read = RuleSet::parse(&alone, Path::new("rules.toml"), RuleLayer::User);
         if let Err(fault) = read {
             return self.note(at, format!("not carried over: {}", fault.why));
         }
@@ -80,7 +80,7 @@ impl Page {
     }
 
     /// Formats those of `examples` that hold for `rule`.
-    fn holding(&mut self, at: &str, rule: &str, examples: &Examples) -> String {
+    fn holding(&mut self, at: &str, rule: &str, examples: &RuleExamples) -> String {
         if examples.matching.is_empty() && examples.other.is_empty() {
             return String::new();
         }
@@ -94,7 +94,7 @@ impl Page {
         let written = |examples: &[Vec<String>]| examples.iter().map(|words| list(words)).collect::<Vec<_>>();
         let (mut matching, mut other) = (written(&examples.matching), written(&examples.other));
         let all = format!("{rule}{}", lines(&matching, &other));
-        let tried = match Rules::examples(&all, Path::new("rules.toml"), Layer::User) {
+        let tried = match RuleSet::examples(&all, Path::new("rules.toml"), RuleLayer::User) {
             Ok(tried) => tried,
             Err(fault) => {
                 self.note(at, format!("the examples were left out: {}", fault.why));
@@ -110,7 +110,7 @@ impl Page {
         lines(&matching, &other)
     }
 
-    fn finish(self, header: &str) -> Imported {
+    fn finish(self, header: &str) -> ImportedRules {
         let mut text = header.to_owned();
         if !self.notes.is_empty() {
             text.push_str("#\n# What is not as it was there:\n");
@@ -128,7 +128,7 @@ impl Page {
             text.push('\n');
             text.push_str(rule);
         }
-        Imported { text, rules: self.rules.len(), notes: self.notes }
+        ImportedRules { text, rules: self.rules.len(), notes: self.notes }
     }
 }
 

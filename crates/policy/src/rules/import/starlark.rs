@@ -1,6 +1,6 @@
 //! Parses the subset of Starlark in Codex rule files: a sequence of calls with literal arguments.
 //!
-//! Anything else, or anything that is not fully understood, is [`Statement::Other`]. An indented call belongs to a
+//! Anything else, or anything that is not fully understood, is [`StarlarkStatement::Other`]. An indented call belongs to a
 //! larger statement, and so does a call with further text on its line.
 
 /// Maximum nesting depth of lists; a pattern has lists in a list.
@@ -8,23 +8,23 @@ const MAX_DEPTH: usize = 4;
 
 /// A literal value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum StarlarkValue {
     Text(String),
-    List(Vec<Value>),
+    List(Vec<StarlarkValue>),
     None,
 }
 
 /// A call with its named or positional arguments.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct StarlarkCall {
     pub(super) name: String,
     pub(super) line: usize,
-    pub(super) args: Vec<(Option<String>, Value)>,
+    pub(super) args: Vec<(Option<String>, StarlarkValue)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Statement {
-    Call(Call),
+pub(super) enum StarlarkStatement {
+    Call(StarlarkCall),
     /// Another statement, with its first line.
     Other {
         line: usize,
@@ -35,7 +35,7 @@ pub(super) enum Statement {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum StarlarkTokenKind {
     Name(String),
     /// `None` if the string is not a plain literal, or is not closed.
     Text(Option<String>),
@@ -43,8 +43,8 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Token {
-    kind: Kind,
+struct StarlarkToken {
+    kind: StarlarkTokenKind,
     line: usize,
     /// The token is the first on its line.
     first: bool,
@@ -53,20 +53,20 @@ struct Token {
 }
 
 /// Parses the statements of `text`; `known` are the names of known functions.
-pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
+pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<StarlarkStatement> {
     let tokens = tokens(text);
     let lines: Vec<&str> = text.split('\n').collect();
     let mut rest = tokens.as_slice();
     let mut found = Vec::new();
     // ends: each round takes a token at least
     while let Some(token) = rest.first() {
-        let mut reader = Reader { rest };
+        let mut reader = StarlarkParser { rest };
         let call = if token.at_margin { reader.call() } else { None };
         // A loaded name may equal a known one.
-        let plain = |call: &Call| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
+        let plain = |call: &StarlarkCall| call.name != "load" && reader.rest.first().is_none_or(|next| next.first);
         match call.filter(plain) {
             Some(call) => {
-                found.push(Statement::Call(call));
+                found.push(StarlarkStatement::Call(call));
                 rest = reader.rest;
             }
             None => {
@@ -74,7 +74,7 @@ pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
                 let text = lines.get(line - 1).map(|line| line.trim().to_owned()).unwrap_or_default();
                 let later = behind(rest);
                 let shadows = shadows(&rest[..rest.len() - later.len()], known);
-                found.push(Statement::Other { line, text, shadows });
+                found.push(StarlarkStatement::Other { line, text, shadows });
                 rest = later;
             }
         }
@@ -83,42 +83,42 @@ pub(super) fn statements(text: &str, known: &[&'static str]) -> Vec<Statement> {
 }
 
 /// Returns the tokens after the first statement and its indented block.
-fn behind(tokens: &[Token]) -> &[Token] {
+fn behind(tokens: &[StarlarkToken]) -> &[StarlarkToken] {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         if at > 0 && token.at_margin && depth == 0 {
             return &tokens[at..];
         }
         match token.kind {
-            Kind::Mark('(' | '[' | '{') => depth += 1,
-            Kind::Mark(')' | ']' | '}') => depth = depth.saturating_sub(1),
-            Kind::Mark(_) | Kind::Name(_) | Kind::Text(_) => {}
+            StarlarkTokenKind::Mark('(' | '[' | '{') => depth += 1,
+            StarlarkTokenKind::Mark(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            StarlarkTokenKind::Mark(_) | StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) => {}
         }
     }
     &[]
 }
 
 /// Returns the name of `known` that `tokens` use other than by a call: defined, assigned or loaded.
-fn shadows(tokens: &[Token], known: &[&'static str]) -> Option<&'static str> {
-    let loads = matches!(tokens, [Token { kind: Kind::Name(first), .. }, ..] if first == "load");
+fn shadows(tokens: &[StarlarkToken], known: &[&'static str]) -> Option<&'static str> {
+    let loads = matches!(tokens, [StarlarkToken { kind: StarlarkTokenKind::Name(first), .. }, ..] if first == "load");
     let is_known = |name: &str| known.iter().copied().find(|known| *known == name);
     tokens.iter().enumerate().find_map(|(at, token)| {
-        let defined = at > 0 && tokens[at - 1].kind == Kind::Name("def".to_owned());
-        let called = tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Mark('('));
+        let defined = at > 0 && tokens[at - 1].kind == StarlarkTokenKind::Name("def".to_owned());
+        let called = tokens.get(at + 1).is_some_and(|next| next.kind == StarlarkTokenKind::Mark('('));
         match &token.kind {
-            Kind::Name(name) if defined || !called => is_known(name),
-            Kind::Text(Some(name)) if loads => is_known(name),
-            Kind::Name(_) | Kind::Text(_) | Kind::Mark(_) => None,
+            StarlarkTokenKind::Name(name) if defined || !called => is_known(name),
+            StarlarkTokenKind::Text(Some(name)) if loads => is_known(name),
+            StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) | StarlarkTokenKind::Mark(_) => None,
         }
     })
 }
 
-struct Reader<'a> {
-    rest: &'a [Token],
+struct StarlarkParser<'a> {
+    rest: &'a [StarlarkToken],
 }
 
-impl Reader<'_> {
-    fn next(&mut self) -> Option<&Kind> {
+impl StarlarkParser<'_> {
+    fn next(&mut self) -> Option<&StarlarkTokenKind> {
         let (token, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(&token.kind)
@@ -126,16 +126,16 @@ impl Reader<'_> {
 
     /// Consumes the mark if it is next.
     fn takes(&mut self, mark: char) -> bool {
-        let is = self.rest.first().is_some_and(|token| token.kind == Kind::Mark(mark));
+        let is = self.rest.first().is_some_and(|token| token.kind == StarlarkTokenKind::Mark(mark));
         if is {
             self.rest = &self.rest[1..];
         }
         is
     }
 
-    fn call(&mut self) -> Option<Call> {
+    fn call(&mut self) -> Option<StarlarkCall> {
         let line = self.rest.first()?.line;
-        let Some(Kind::Name(name)) = self.next() else { return None };
+        let Some(StarlarkTokenKind::Name(name)) = self.next() else { return None };
         let name = name.clone();
         let mut args = Vec::new();
         if !self.takes('(') {
@@ -145,47 +145,47 @@ impl Reader<'_> {
         while !self.takes(')') {
             args.push(self.argument()?);
             if !self.takes(',') {
-                return self.takes(')').then_some(Call { name, line, args });
+                return self.takes(')').then_some(StarlarkCall { name, line, args });
             }
         }
-        Some(Call { name, line, args })
+        Some(StarlarkCall { name, line, args })
     }
 
-    fn argument(&mut self) -> Option<(Option<String>, Value)> {
+    fn argument(&mut self) -> Option<(Option<String>, StarlarkValue)> {
         let [one, two, ..] = self.rest else { return None };
         match (&one.kind, &two.kind) {
-            (Kind::Name(name), Kind::Mark('=')) => {
+            (StarlarkTokenKind::Name(name), StarlarkTokenKind::Mark('=')) => {
                 self.rest = &self.rest[2..];
                 Some((Some(name.clone()), self.value(0)?))
             }
             (
-                Kind::Name(_) | Kind::Text(_) | Kind::Mark(_),
-                Kind::Name(_) | Kind::Text(_) | Kind::Mark(_),
+                StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) | StarlarkTokenKind::Mark(_),
+                StarlarkTokenKind::Name(_) | StarlarkTokenKind::Text(_) | StarlarkTokenKind::Mark(_),
             ) => Some((None, self.value(0)?)),
         }
     }
 
-    fn value(&mut self, depth: usize) -> Option<Value> {
+    fn value(&mut self, depth: usize) -> Option<StarlarkValue> {
         match self.next()? {
-            Kind::Text(text) => Some(Value::Text(text.clone()?)),
-            Kind::Name(name) if name == "None" => Some(Value::None),
-            Kind::Mark('[') if depth < MAX_DEPTH => {
+            StarlarkTokenKind::Text(text) => Some(StarlarkValue::Text(text.clone()?)),
+            StarlarkTokenKind::Name(name) if name == "None" => Some(StarlarkValue::None),
+            StarlarkTokenKind::Mark('[') if depth < MAX_DEPTH => {
                 let mut list = Vec::new();
                 // ends: each round takes a token or returns
                 while !self.takes(']') {
                     list.push(self.value(depth + 1)?);
                     if !self.takes(',') {
-                        return self.takes(']').then_some(Value::List(list));
+                        return self.takes(']').then_some(StarlarkValue::List(list));
                     }
                 }
-                Some(Value::List(list))
+                Some(StarlarkValue::List(list))
             }
-            Kind::Name(_) | Kind::Mark(_) => None,
+            StarlarkTokenKind::Name(_) | StarlarkTokenKind::Mark(_) => None,
         }
     }
 }
 
-fn tokens(text: &str) -> Vec<Token> {
+fn tokens(text: &str) -> Vec<StarlarkToken> {
     let (mut tokens, mut rest) = (Vec::new(), text);
     let (mut line, mut first, mut at_margin) = (1, true, true);
     // ends: each round takes a letter at least
@@ -203,7 +203,7 @@ fn tokens(text: &str) -> Vec<Token> {
             continue;
         }
         let (kind, length) = token(rest, letter);
-        tokens.push(Token { kind, line, first, at_margin });
+        tokens.push(StarlarkToken { kind, line, first, at_margin });
         line += rest[..length].matches('\n').count();
         (first, at_margin, rest) = (false, false, &rest[length..]);
     }
@@ -211,23 +211,23 @@ fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// Returns the first token of `rest`, and its length.
-fn token(rest: &str, letter: char) -> (Kind, usize) {
+fn token(rest: &str, letter: char) -> (StarlarkTokenKind, usize) {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     if !is_name(letter) {
         return match letter {
             '"' | '\'' => string(rest, ""),
-            _ => (Kind::Mark(letter), letter.len_utf8()),
+            _ => (StarlarkTokenKind::Mark(letter), letter.len_utf8()),
         };
     }
     let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
     match rest[length..].chars().next() {
         Some('"' | '\'') => string(&rest[length..], &rest[..length]),
-        Some(_) | None => (Kind::Name(rest[..length].to_owned()), length),
+        Some(_) | None => (StarlarkTokenKind::Name(rest[..length].to_owned()), length),
     }
 }
 
 /// Parses the string at the start of `rest`, after `prefix`.
-fn string(rest: &str, prefix: &str) -> (Kind, usize) {
+fn string(rest: &str, prefix: &str) -> (StarlarkTokenKind, usize) {
     let quote = &rest[..1];
     let triple = quote.repeat(3);
     let (quote, is_long) = if rest.starts_with(&triple) { (triple.as_str(), true) } else { (quote, false) };
@@ -239,17 +239,17 @@ fn string(rest: &str, prefix: &str) -> (Kind, usize) {
         } else if letter == '\\' {
             escaped = true;
         } else if letter == '\n' && !is_long {
-            return (Kind::Text(None), prefix.len() + quote.len() + at);
+            return (StarlarkTokenKind::Text(None), prefix.len() + quote.len() + at);
         } else if body[at..].starts_with(quote) {
             let text = match prefix {
                 "" => unescaped(&body[..at]),
                 "r" => Some(body[..at].to_owned()),
                 _ => None,
             };
-            return (Kind::Text(text), prefix.len() + quote.len() + at + quote.len());
+            return (StarlarkTokenKind::Text(text), prefix.len() + quote.len() + at + quote.len());
         }
     }
-    (Kind::Text(None), prefix.len() + rest.len())
+    (StarlarkTokenKind::Text(None), prefix.len() + rest.len())
 }
 
 /// Resolves escape sequences; `None` for an unknown one.
