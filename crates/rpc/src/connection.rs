@@ -12,21 +12,21 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::{Code, RpcFault};
-use crate::frames::{Frame, FrameRead, FrameWrite, Frames, Probe};
-use crate::message::{Id, MAX_MESSAGE, Message, Misread, response};
+use crate::fault::{RpcErrorCode, RpcFault};
+use crate::frames::{IncomingFrame, FrameRead, FrameWrite, MessageTransport, DisconnectProbe};
+use crate::message::{RequestId, MAX_MESSAGE, RpcMessage, InvalidMessage, response};
 use crate::peer::Peer;
 
 /// Limits of one connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Maximum number of concurrent requests.
     pub requests: usize,
     /// A write that stalls for this long closes the connection.
     pub stalled: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self { requests: 256, stalled: Duration::from_secs(30) }
     }
@@ -34,7 +34,7 @@ impl Default for Limits {
 
 /// A request, with the peer that sent it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct IncomingRequest {
     /// The peer that sent the request.
     pub peer: Peer,
     /// The method name.
@@ -46,16 +46,16 @@ pub struct Asked {
 }
 
 /// Answers the requests of a connection.
-pub trait Host: Send + Sync + 'static {
+pub trait RpcHost: Send + Sync + 'static {
     /// Answers one request. The future is polled once before the next message is read, so requests start in order.
-    fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>>;
+    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>>;
 
     /// Handles a notification other than a cancellation. Unknown notifications are ignored, as the protocol requires.
     fn told(&self, _peer: &Peer, _method: &str, _params: Value) {}
 
     /// Returns the notification by which either side cancels a request.
-    fn take_back(&self) -> TakeBack {
-        TakeBack::default()
+    fn take_back(&self) -> CancelNotification {
+        CancelNotification::default()
     }
 
     /// Handles the half-close of the peer; its pending requests are still answered.
@@ -67,21 +67,21 @@ pub trait Host: Send + Sync + 'static {
 
 /// The notification that cancels a request.
 #[derive(Debug, Clone, Copy)]
-pub struct TakeBack {
+pub struct CancelNotification {
     /// The method name.
     pub method: &'static str,
     /// The name of the parameter with the request id.
     pub id: &'static str,
 }
 
-impl Default for TakeBack {
+impl Default for CancelNotification {
     fn default() -> Self {
         Self { method: "$/cancel", id: "id" }
     }
 }
 
 /// Serves one connection until either side closes it.
-pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits) {
+pub async fn serve(host: Arc<dyn RpcHost>, mut frames: impl MessageTransport, limits: ConnectionLimits) {
     let probe = frames.probe();
     let (mut read, mut write) = frames.split();
     let peer = Peer::new(host.take_back());
@@ -100,15 +100,15 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
         }
         write.finish().await;
     };
-    let desk = Desk { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
+    let desk = MessageDispatcher { host: Arc::clone(&host), peer: peer.clone(), limits, open: Arc::default() };
     let reading = async {
         // ends: with the connection
         loop {
             match read.next().await {
-                Some(Frame::Message(bytes)) => desk.take(&bytes).await,
-                Some(Frame::TooLong) => {
+                Some(IncomingFrame::Message(bytes)) => desk.take(&bytes).await,
+                Some(IncomingFrame::TooLong) => {
                     let why = format!("a message has at most {MAX_MESSAGE} bytes; this one was not read");
-                    desk.respond(None, Err(Code::Request.fault(why))).await;
+                    desk.respond(None, Err(RpcErrorCode::Request.fault(why))).await;
                 }
                 None => break,
             }
@@ -142,7 +142,7 @@ pub async fn serve(host: Arc<dyn Host>, mut frames: impl Frames, limits: Limits)
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Resolves when the peer has disconnected completely; never without a probe.
-async fn gone(probe: Option<Probe>) {
+async fn gone(probe: Option<DisconnectProbe>) {
     let Some(probe) = probe else { return std::future::pending().await };
     // ends: when the peer disconnects
     while !probe() {
@@ -154,29 +154,29 @@ async fn gone(probe: Option<Probe>) {
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Parses and dispatches the messages of one connection.
-struct Desk {
-    host: Arc<dyn Host>,
+struct MessageDispatcher {
+    host: Arc<dyn RpcHost>,
     peer: Peer,
-    limits: Limits,
-    open: Arc<Open>,
+    limits: ConnectionLimits,
+    open: Arc<OpenRequests>,
 }
 
 /// The requests that are not answered yet.
 #[derive(Default)]
-struct Open {
-    requests: Mutex<HashMap<Id, CancellationToken>>,
+struct OpenRequests {
+    requests: Mutex<HashMap<RequestId, CancellationToken>>,
     /// Answers that are not queued yet. An id is freed before its answer is queued, because the client may reuse it
     /// once it has read the answer.
     unsaid: AtomicUsize,
     fewer: tokio::sync::Notify,
 }
 
-impl Open {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancellationToken>> {
+impl OpenRequests {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remove(&self, id: &Id) {
+    fn remove(&self, id: &RequestId) {
         self.lock().remove(id);
         self.fewer.notify_waiters();
     }
@@ -192,29 +192,29 @@ impl Open {
     }
 }
 
-impl Desk {
+impl MessageDispatcher {
     async fn take(&self, bytes: &[u8]) {
-        match Message::read(bytes) {
+        match RpcMessage::read(bytes) {
             None => {}
-            Some(Ok(Message::Request { id, method, params })) => self.request(id, method, params).await,
-            Some(Ok(Message::Notification { method, params })) => self.told(&method, params),
-            Some(Ok(Message::Response { id, answer })) => {
+            Some(Ok(RpcMessage::Request { id, method, params })) => self.request(id, method, params).await,
+            Some(Ok(RpcMessage::Notification { method, params })) => self.told(&method, params),
+            Some(Ok(RpcMessage::Response { id, answer })) => {
                 // Late and duplicate answers are ignored.
                 let _nobody_waits = self.peer.answered(&id, answer);
             }
-            Some(Err(Misread { id, fault })) => self.respond(id.as_ref(), Err(fault)).await,
+            Some(Err(InvalidMessage { id, fault })) => self.respond(id.as_ref(), Err(fault)).await,
         }
     }
 
-    async fn request(&self, id: Id, method: String, params: Value) {
+    async fn request(&self, id: RequestId, method: String, params: Value) {
         let cancel = CancellationToken::new();
         let fault = {
             let mut open = self.open.lock();
             if open.contains_key(&id) {
-                Some(Code::Request.fault("a request with this id is under way"))
+                Some(RpcErrorCode::Request.fault("a request with this id is under way"))
             } else if open.len() >= self.limits.requests {
                 let most = self.limits.requests;
-                Some(Code::Limit.fault(format!("{most} requests are under way; wait for an answer")))
+                Some(RpcErrorCode::Limit.fault(format!("{most} requests are under way; wait for an answer")))
             } else {
                 open.insert(id.clone(), cancel.clone());
                 None
@@ -223,7 +223,7 @@ impl Desk {
         if let Some(fault) = fault {
             return self.respond(Some(&id), Err(fault)).await;
         }
-        let asked = Asked { peer: self.peer.clone(), method, params, cancel };
+        let asked = IncomingRequest { peer: self.peer.clone(), method, params, cancel };
         let mut answering = AssertUnwindSafe(Arc::clone(&self.host).answer(asked)).catch_unwind().boxed();
         match first_step(&mut answering) {
             Poll::Ready(answer) => {
@@ -249,7 +249,7 @@ impl Desk {
 
     /// Handles a notification.
     fn told(&self, method: &str, params: Value) {
-        let TakeBack { method: take_back, id } = self.host.take_back();
+        let CancelNotification { method: take_back, id } = self.host.take_back();
         if method != take_back {
             let told = || self.host.told(&self.peer, method, params);
             if std::panic::catch_unwind(AssertUnwindSafe(told)).is_err() {
@@ -258,15 +258,15 @@ impl Desk {
             return;
         }
         let id = match &params[id] {
-            Value::String(text) => Id::Text(text.clone()),
-            number => Id::Number(number.as_i64().unwrap_or(-1)),
+            Value::String(text) => RequestId::Text(text.clone()),
+            number => RequestId::Number(number.as_i64().unwrap_or(-1)),
         };
         if let Some(cancel) = self.open.lock().get(&id) {
             cancel.cancel();
         }
     }
 
-    async fn respond(&self, id: Option<&Id>, answer: Result<Value, RpcFault>) {
+    async fn respond(&self, id: Option<&RequestId>, answer: Result<Value, RpcFault>) {
         self.peer.outbox().send(response(id, &answer)).await;
     }
 
@@ -291,17 +291,17 @@ impl Desk {
 }
 
 /// The future of an answer, with panics caught.
-type Answering = BoxFuture<'static, std::thread::Result<Result<Value, RpcFault>>>;
+type AnswerFuture = BoxFuture<'static, std::thread::Result<Result<Value, RpcFault>>>;
 
 /// Polls the future once, in the reading task. Most requests finish at once, and the others start in order. The no-op
 /// waker is harmless, because the spawned task polls the future again.
-fn first_step(answering: &mut Answering) -> Poll<std::thread::Result<Result<Value, RpcFault>>> {
+fn first_step(answering: &mut AnswerFuture) -> Poll<std::thread::Result<Result<Value, RpcFault>>> {
     answering.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn caught(answer: std::thread::Result<Result<Value, RpcFault>>) -> Result<Value, RpcFault> {
     answer.unwrap_or_else(|_| {
-        Err(Code::Internal
+        Err(RpcErrorCode::Internal
             .fault("the server stumbled over this request; its other work goes on")
             .with(json!({})))
     })
@@ -312,14 +312,14 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::frames::Lines;
+    use crate::frames::LineTransport;
 
     /// A host that sends a request of its own before it answers, and records its notifications.
     #[derive(Default)]
-    struct Curious(Mutex<Vec<String>>);
+    struct AskingHost(Mutex<Vec<String>>);
 
-    impl Host for Curious {
-        fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
+    impl RpcHost for AskingHost {
+        fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
             Box::pin(async move {
                 let nothing = json!({});
                 tokio::select! {
@@ -334,8 +334,8 @@ mod tests {
             self.0.lock().unwrap().push(format!("{method} {params}"));
         }
 
-        fn take_back(&self) -> TakeBack {
-            TakeBack { method: "$/undo", id: "which" }
+        fn take_back(&self) -> CancelNotification {
+            CancelNotification { method: "$/undo", id: "which" }
         }
 
         fn silent(&self, peer: &Peer) {
@@ -346,9 +346,9 @@ mod tests {
     /// Sends these lines as a client that then half-closes the connection and reads in small pieces. Returns the lines
     /// of the host, and the notifications that it recorded.
     async fn said(lines: &str) -> (Vec<String>, Vec<String>) {
-        let (host, (ours, theirs)) = (Arc::<Curious>::default(), tokio::io::duplex(16));
+        let (host, (ours, theirs)) = (Arc::<AskingHost>::default(), tokio::io::duplex(16));
         let (read, write) = tokio::io::split(theirs);
-        let serving = serve(Arc::clone(&host) as Arc<dyn Host>, Lines(read, write), Limits::default());
+        let serving = serve(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), ConnectionLimits::default());
         let asking = async {
             let (mut from, mut to) = tokio::io::split(ours);
             to.write_all(lines.as_bytes()).await.unwrap();
@@ -372,7 +372,7 @@ mod tests {
     async fn whoever_falls_silent_is_asked_in_vain_and_still_answered() {
         let (said, told) = said("{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":null}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\"}\n").await;
         let answer: Value = serde_json::from_str(said.last().unwrap()).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(Code::Peer.number())));
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(RpcErrorCode::Peer.number())));
         assert_eq!(told, ["x {}", "silent true"]);
     }
 
@@ -390,9 +390,9 @@ mod tests {
     async fn whoever_does_not_read_is_cut_off() {
         let (ours, theirs) = tokio::io::duplex(16);
         let (read, write) = tokio::io::split(theirs);
-        let host = Arc::<Curious>::default();
-        let limits = Limits { stalled: Duration::from_millis(50), ..Limits::default() };
-        let serving = serve(Arc::clone(&host) as Arc<dyn Host>, Lines(read, write), limits);
+        let host = Arc::<AskingHost>::default();
+        let limits = ConnectionLimits { stalled: Duration::from_millis(50), ..ConnectionLimits::default() };
+        let serving = serve(Arc::clone(&host) as Arc<dyn RpcHost>, LineTransport(read, write), limits);
         let (_unread, mut to) = tokio::io::split(ours);
         let asking = async {
             // Sends more requests than it reads; the connection stays open.

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcFault {
-    /// The error code; see [`Code`].
+    /// The error code; see [`RpcErrorCode`].
     pub code: i64,
     /// One sentence: the problem, its location and a remedy.
     pub message: String,
@@ -18,7 +18,7 @@ pub struct RpcFault {
 
 /// The error codes. The first five are defined by JSON-RPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Code {
+pub enum RpcErrorCode {
     /// The message is not JSON.
     Parse,
     /// The message is not a request.
@@ -53,7 +53,7 @@ pub enum Code {
     Cancelled,
 }
 
-impl Code {
+impl RpcErrorCode {
     /// All codes, each with its meaning.
     pub const ALL: [(Self, &'static str); 16] = [
         (Self::Parse, "The message is no JSON."),
@@ -111,7 +111,7 @@ impl RpcFault {
     }
 
     /// Returns whether the error has this code.
-    pub fn is(&self, code: Code) -> bool {
+    pub fn is(&self, code: RpcErrorCode) -> bool {
         self.code == code.number()
     }
 }

@@ -14,7 +14,7 @@ use crate::message::MAX_MESSAGE;
 
 /// A frame that was received.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum IncomingFrame {
     /// A message.
     Message(Vec<u8>),
     /// A message that exceeded the maximum length and was skipped.
@@ -22,7 +22,7 @@ pub enum Frame {
 }
 
 /// A bidirectional transport of messages.
-pub trait Frames: Send {
+pub trait MessageTransport: Send {
     /// The receiving half.
     type Read: FrameRead;
     /// The sending half.
@@ -32,28 +32,28 @@ pub trait Frames: Send {
     fn split(self) -> (Self::Read, Self::Write);
 
     /// Returns a probe for a complete disconnect, as opposed to a half-close; `None` if the transport cannot tell.
-    fn probe(&mut self) -> Option<Probe> {
+    fn probe(&mut self) -> Option<DisconnectProbe> {
         None
     }
 }
 
 /// Returns whether the peer has disconnected completely.
-pub type Probe = Box<dyn Fn() -> bool + Send + Sync>;
+pub type DisconnectProbe = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A transport with a separate disconnect probe.
-pub struct Probed<F> {
+pub struct ProbedTransport<F> {
     frames: F,
-    probe: Option<Probe>,
+    probe: Option<DisconnectProbe>,
 }
 
-impl<F: Frames> Probed<F> {
+impl<F: MessageTransport> ProbedTransport<F> {
     /// Attaches `probe`, which returns whether the peer has disconnected, to `frames`.
     pub fn new(frames: F, probe: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { frames, probe: Some(Box::new(probe)) }
     }
 }
 
-impl<F: Frames> Frames for Probed<F> {
+impl<F: MessageTransport> MessageTransport for ProbedTransport<F> {
     type Read = F::Read;
     type Write = F::Write;
 
@@ -61,7 +61,7 @@ impl<F: Frames> Frames for Probed<F> {
         self.frames.split()
     }
 
-    fn probe(&mut self) -> Option<Probe> {
+    fn probe(&mut self) -> Option<DisconnectProbe> {
         self.probe.take()
     }
 }
@@ -69,7 +69,7 @@ impl<F: Frames> Frames for Probed<F> {
 /// The receiving half of a transport.
 pub trait FrameRead: Send {
     /// Receives the next frame; `None` at the end. Cancel-safe.
-    fn next(&mut self) -> impl Future<Output = Option<Frame>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<IncomingFrame>> + Send;
 }
 
 /// The sending half of a transport.
@@ -94,9 +94,9 @@ async fn within<T>(stalled: Duration, writing: impl Future<Output = io::Result<T
 
 /// A transport with one line for each message.
 #[derive(Debug)]
-pub struct Lines<R, W>(pub R, pub W);
+pub struct LineTransport<R, W>(pub R, pub W);
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Frames for Lines<R, W> {
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> MessageTransport for LineTransport<R, W> {
     type Read = LineReader<R>;
     type Write = LineWriter<W>;
 
@@ -118,7 +118,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
-    async fn next(&mut self) -> Option<Frame> {
+    async fn next(&mut self) -> Option<IncomingFrame> {
         // ends: with a line, or with the stream
         loop {
             if let Some(at) = self.buffer[self.looked_at..].iter().position(|byte| *byte == b'\n') {
@@ -129,8 +129,8 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
                 match std::mem::take(&mut self.is_skipping) {
                     true => continue,
                     // The newline may arrive in the same read that exceeds the limit.
-                    false if line.len() > MAX_MESSAGE => return Some(Frame::TooLong),
-                    false => return Some(Frame::Message(line)),
+                    false if line.len() > MAX_MESSAGE => return Some(IncomingFrame::TooLong),
+                    false => return Some(IncomingFrame::Message(line)),
                 }
             }
             self.looked_at = self.buffer.len();
@@ -138,7 +138,7 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
                 let told = std::mem::replace(&mut self.is_skipping, true);
                 (self.buffer, self.looked_at) = (Vec::new(), 0);
                 if !told {
-                    return Some(Frame::TooLong);
+                    return Some(IncomingFrame::TooLong);
                 }
             }
             self.buffer.reserve(8 << 10);
@@ -147,7 +147,7 @@ impl<R: AsyncRead + Unpin + Send> FrameRead for LineReader<R> {
                 // A last line without a newline.
                 Ok(0) | Err(_) => {
                     self.looked_at = 0;
-                    return Some(Frame::Message(std::mem::take(&mut self.buffer)));
+                    return Some(IncomingFrame::Message(std::mem::take(&mut self.buffer)));
                 }
                 Ok(_) => {}
             }
@@ -185,9 +185,9 @@ impl<W: AsyncWrite + Unpin + Send> FrameWrite for LineWriter<W> {
 
 /// The HTTP headers of a client's handshake.
 #[derive(Debug)]
-pub struct Headers<'a>(&'a http::HeaderMap);
+pub struct HandshakeHeaders<'a>(&'a http::HeaderMap);
 
-impl Headers<'_> {
+impl HandshakeHeaders<'_> {
     /// Returns the value of header `name`; `None` if the header occurs more than once.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut all = self.0.get_all(name).iter();
@@ -205,21 +205,21 @@ impl Headers<'_> {
 
 /// A WebSocket after its handshake.
 #[derive(Debug)]
-pub struct WebSocket<S>(WebSocketStream<S>);
+pub struct WebSocketTransport<S>(WebSocketStream<S>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocketTransport<S> {
     /// Performs the handshake with a client whose headers satisfy `admits`.
     ///
     /// # Errors
     /// If the handshake is invalid or refused.
     pub async fn accept(
         stream: S,
-        admits: impl FnOnce(&Headers<'_>) -> bool + Unpin,
+        admits: impl FnOnce(&HandshakeHeaders<'_>) -> bool + Unpin,
     ) -> Result<Self, tokio_tungstenite::tungstenite::Error> {
         let config =
             WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
         #[expect(clippy::result_large_err, reason = "the form that the handshake wants")]
-        let callback = |request: &http::Request<()>, response: http::Response<()>| match admits(&Headers(
+        let callback = |request: &http::Request<()>, response: http::Response<()>| match admits(&HandshakeHeaders(
             request.headers(),
         )) {
             true => Ok(response),
@@ -233,16 +233,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> WebSocket<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Frames for WebSocket<S> {
-    type Read = WsReader<S>;
-    type Write = WsWriter<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> MessageTransport for WebSocketTransport<S> {
+    type Read = WebSocketReader<S>;
+    type Write = WebSocketWriter<S>;
 
-    fn split(self) -> (WsReader<S>, WsWriter<S>) {
+    fn split(self) -> (WebSocketReader<S>, WebSocketWriter<S>) {
         let (write, read) = self.0.split();
-        (WsReader { read, is_over: false }, WsWriter(write))
+        (WebSocketReader { read, is_over: false }, WebSocketWriter(write))
     }
 
-    fn probe(&mut self) -> Option<Probe> {
+    fn probe(&mut self) -> Option<DisconnectProbe> {
         // A WebSocket has no half-close.
         Some(Box::new(|| true))
     }
@@ -250,26 +250,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Frames for WebSocket<S> {
 
 /// Reads messages from a WebSocket.
 #[derive(Debug)]
-pub struct WsReader<S> {
+pub struct WebSocketReader<S> {
     read: futures_util::stream::SplitStream<WebSocketStream<S>>,
     /// Set after an overlong message, which cannot be skipped.
     is_over: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
-    async fn next(&mut self) -> Option<Frame> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WebSocketReader<S> {
+    async fn next(&mut self) -> Option<IncomingFrame> {
         if self.is_over {
             return None;
         }
         // ends: with a message, or with the stream
         loop {
             match self.read.next().await? {
-                Ok(WsMessage::Text(text)) => return Some(Frame::Message(text.as_bytes().to_vec())),
-                Ok(WsMessage::Binary(bytes)) => return Some(Frame::Message(bytes.to_vec())),
+                Ok(WsMessage::Text(text)) => return Some(IncomingFrame::Message(text.as_bytes().to_vec())),
+                Ok(WsMessage::Binary(bytes)) => return Some(IncomingFrame::Message(bytes.to_vec())),
                 // An overlong message ends the connection after it was reported.
                 Err(WsError::Capacity(_)) => {
                     self.is_over = true;
-                    return Some(Frame::TooLong);
+                    return Some(IncomingFrame::TooLong);
                 }
                 Ok(WsMessage::Close(_)) | Err(_) => return None,
                 Ok(WsMessage::Ping(_) | WsMessage::Pong(_) | WsMessage::Frame(_)) => {}
@@ -280,9 +280,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameRead for WsReader<S> {
 
 /// Writes messages to a WebSocket.
 #[derive(Debug)]
-pub struct WsWriter<S>(futures_util::stream::SplitSink<WebSocketStream<S>, WsMessage>);
+pub struct WebSocketWriter<S>(futures_util::stream::SplitSink<WebSocketStream<S>, WsMessage>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WsWriter<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WebSocketWriter<S> {
     async fn send(&mut self, message: String, flush: bool, stalled: Duration) -> io::Result<()> {
         let message = WsMessage::text(message);
         let sending = async {
@@ -302,8 +302,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWrite for WsWriter<S> {
 mod tests {
     use super::*;
 
-    async fn read(bytes: &[u8]) -> Vec<Frame> {
-        let (mut lines, _) = Lines(bytes, Vec::new()).split();
+    async fn read(bytes: &[u8]) -> Vec<IncomingFrame> {
+        let (mut lines, _) = LineTransport(bytes, Vec::new()).split();
         let mut frames = Vec::new();
         while let Some(frame) = lines.next().await {
             frames.push(frame);
@@ -311,8 +311,8 @@ mod tests {
         frames
     }
 
-    fn line(text: &str) -> Frame {
-        Frame::Message(text.as_bytes().to_vec())
+    fn line(text: &str) -> IncomingFrame {
+        IncomingFrame::Message(text.as_bytes().to_vec())
     }
 
     #[tokio::test]
@@ -320,12 +320,12 @@ mod tests {
         assert_eq!(read(b"").await, []);
         assert_eq!(read(b"a\n\nb").await, [line("a"), line(""), line("b")]);
         let long = [b"a\n".to_vec(), vec![b'x'; 3 * MAX_MESSAGE], b"\nb\n".to_vec()].concat();
-        assert_eq!(read(&long).await, [line("a"), Frame::TooLong, line("b")]);
+        assert_eq!(read(&long).await, [line("a"), IncomingFrame::TooLong, line("b")]);
         let torn = [b"a\n".to_vec(), vec![b'x'; MAX_MESSAGE + 1]].concat();
-        assert_eq!(read(&torn).await, [line("a"), Frame::TooLong]);
+        assert_eq!(read(&torn).await, [line("a"), IncomingFrame::TooLong]);
         let longest = [vec![b'x'; MAX_MESSAGE], b"\nb\n".to_vec()].concat();
-        assert_eq!(read(&longest).await, [Frame::Message(vec![b'x'; MAX_MESSAGE]), line("b")]);
+        assert_eq!(read(&longest).await, [IncomingFrame::Message(vec![b'x'; MAX_MESSAGE]), line("b")]);
         let by_one = [vec![b'x'; MAX_MESSAGE + 1], b"\nb\n".to_vec()].concat();
-        assert_eq!(read(&by_one).await, [Frame::TooLong, line("b")]);
+        assert_eq!(read(&by_one).await, [IncomingFrame::TooLong, line("b")]);
     }
 }

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 in both directions over a pipe, a socket or a WebSocket: message types, transports and connections.
 //!
 //! [`protocol`] has the message types, [`Call`] every client method with its types, and [`openrpc`] generates their
-//! description. [`serve`] runs one connection: it reads within limits, calls a [`Host`] for the answers, and writes
+//! description. [`serve`] runs one connection: it reads within limits, calls a [`RpcHost`] for the answers, and writes
 //! them. A [`Peer`] is the program at the other end, which also receives notifications and requests. This crate knows
 //! no sessions: the hosts in the product are `toolgate serve` and `toolgate acp`.
 
@@ -15,13 +15,13 @@ mod outbox;
 mod peer;
 pub mod protocol;
 
-pub use connection::{Asked, Host, Limits, TakeBack, serve};
-pub use fault::{Code, RpcFault};
+pub use connection::{IncomingRequest, RpcHost, ConnectionLimits, CancelNotification, serve};
+pub use fault::{RpcErrorCode, RpcFault};
 pub use frames::{
-    Frame, FrameRead, FrameWrite, Frames, Headers, LineReader, LineWriter, Lines, Probe, Probed, WebSocket,
-    WsReader, WsWriter,
+    IncomingFrame, FrameRead, FrameWrite, MessageTransport, HandshakeHeaders, LineReader, LineWriter, LineTransport, DisconnectProbe, ProbedTransport, WebSocketTransport,
+    WebSocketReader, WebSocketWriter,
 };
-pub use message::{Id, MAX_MESSAGE, Message};
+pub use message::{RequestId, MAX_MESSAGE, RpcMessage};
 pub use methods::{Call, Method, fitting, method, reply};
 pub use openrpc::openrpc;
 pub use peer::Peer;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::fault::{Code, RpcFault};
+use crate::fault::{RpcErrorCode, RpcFault};
 
 /// Maximum length of a message in bytes.
 pub const MAX_MESSAGE: usize = 16 << 20;
@@ -13,7 +13,7 @@ const MAX_NAME: usize = 256;
 /// The id of a request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RequestId {
     /// A numeric id.
     Number(i64),
     /// A text id.
@@ -22,11 +22,11 @@ pub enum Id {
 
 /// A valid message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Message {
+pub enum RpcMessage {
     /// A request, which needs an answer.
     Request {
         /// The request id.
-        id: Id,
+        id: RequestId,
         /// The method name.
         method: String,
         /// The parameters.
@@ -42,7 +42,7 @@ pub enum Message {
     /// The response to one of our requests.
     Response {
         /// The id of our request.
-        id: Id,
+        id: RequestId,
         /// The result or the error.
         answer: Result<Value, RpcFault>,
     },
@@ -50,36 +50,36 @@ pub enum Message {
 
 /// An invalid message, with the id for the error response.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Misread {
-    pub(crate) id: Option<Id>,
+pub(crate) struct InvalidMessage {
+    pub(crate) id: Option<RequestId>,
     pub(crate) fault: RpcFault,
 }
 
-impl Message {
+impl RpcMessage {
     /// Parses one message; `None` for blank input.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, Misread>> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Result<Self, InvalidMessage>> {
         if bytes.trim_ascii().is_empty() {
             return None;
         }
-        let wrong = |code: Code, why: String| Misread { id: None, fault: code.fault(why) };
+        let wrong = |code: RpcErrorCode, why: String| InvalidMessage { id: None, fault: code.fault(why) };
         Some(match serde_json::from_slice::<Value>(bytes) {
             Ok(Value::Object(members)) => Self::of(members),
             Ok(Value::Array(_)) => {
-                Err(wrong(Code::Request, "batches are not taken; send one message at a time".to_owned()))
+                Err(wrong(RpcErrorCode::Request, "batches are not taken; send one message at a time".to_owned()))
             }
-            Ok(_) => Err(wrong(Code::Request, "a message is a JSON object".to_owned())),
-            Err(error) => Err(wrong(Code::Parse, format!("it is no JSON: {error}"))),
+            Ok(_) => Err(wrong(RpcErrorCode::Request, "a message is a JSON object".to_owned())),
+            Err(error) => Err(wrong(RpcErrorCode::Parse, format!("it is no JSON: {error}"))),
         })
     }
 
-    fn of(mut members: Map<String, Value>) -> Result<Self, Misread> {
+    fn of(mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
         let id = match members.remove("id") {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.len() <= MAX_NAME => Ok(Some(Id::Text(text))),
-            Some(Value::Number(number)) => number.as_i64().map(|id| Some(Id::Number(id))).ok_or(()),
+            Some(Value::String(text)) if text.len() <= MAX_NAME => Ok(Some(RequestId::Text(text))),
+            Some(Value::Number(number)) => number.as_i64().map(|id| Some(RequestId::Number(id))).ok_or(()),
             Some(_) => Err(()),
         };
-        let wrong = |id: Option<Id>, why: &str| Misread { id, fault: Code::Request.fault(why) };
+        let wrong = |id: Option<RequestId>, why: &str| InvalidMessage { id, fault: RpcErrorCode::Request.fault(why) };
         let Ok(id) = id else {
             return Err(wrong(None, "the `id` must be a whole number, or a text of at most 256 bytes"));
         };
@@ -94,7 +94,7 @@ impl Message {
         // Some clients write `null` for absent params.
         let params = members.remove("params").filter(|params| !params.is_null()).unwrap_or_else(|| json!({}));
         if !params.is_object() {
-            return Err(Misread { id, fault: Code::Params.fault("the `params` must be an object") });
+            return Err(InvalidMessage { id, fault: RpcErrorCode::Params.fault("the `params` must be an object") });
         }
         Ok(match id {
             Some(id) => Self::Request { id, method, params },
@@ -102,13 +102,13 @@ impl Message {
         })
     }
 
-    fn response(id: Option<Id>, mut members: Map<String, Value>) -> Result<Self, Misread> {
-        let wrong = |why: &str| Misread { id: None, fault: Code::Request.fault(why) };
+    fn response(id: Option<RequestId>, mut members: Map<String, Value>) -> Result<Self, InvalidMessage> {
+        let wrong = |why: &str| InvalidMessage { id: None, fault: RpcErrorCode::Request.fault(why) };
         let id = id.ok_or_else(|| wrong("a message has a `method`, or the `id` of a request of ours"))?;
         let answer = match (members.remove("result"), members.remove("error")) {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(serde_json::from_value(error).unwrap_or_else(|_| {
-                Code::Peer.fault("it was refused, with an error that is none: it has no `code` and `message`")
+                RpcErrorCode::Peer.fault("it was refused, with an error that is none: it has no `code` and `message`")
             })),
             _ => return Err(wrong("an answer has either a `result` or an `error`")),
         };
@@ -117,7 +117,7 @@ impl Message {
 }
 
 /// Encodes the response to a request.
-pub(crate) fn response(id: Option<&Id>, answer: &Result<Value, RpcFault>) -> String {
+pub(crate) fn response(id: Option<&RequestId>, answer: &Result<Value, RpcFault>) -> String {
     match answer {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(fault) => json!({ "jsonrpc": "2.0", "id": id, "error": fault }),
@@ -141,34 +141,34 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Option<Result<Message, Misread>> {
-        Message::read(text.as_bytes())
+    fn read(text: &str) -> Option<Result<RpcMessage, InvalidMessage>> {
+        RpcMessage::read(text.as_bytes())
     }
 
     #[test]
     fn every_form_is_read_and_every_other_is_refused_under_its_id() {
         let request = read(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":2}}"#).unwrap().unwrap();
-        let (id, method) = (Id::Number(1), "a".to_owned());
-        assert_eq!(request, Message::Request { id: id.clone(), method, params: json!({"b": 2}) });
+        let (id, method) = (RequestId::Number(1), "a".to_owned());
+        assert_eq!(request, RpcMessage::Request { id: id.clone(), method, params: json!({"b": 2}) });
         let told = read(r#"{"jsonrpc":"2.0","method":"a"}"#).unwrap().unwrap();
-        assert_eq!(told, Message::Notification { method: "a".to_owned(), params: json!({}) });
+        assert_eq!(told, RpcMessage::Notification { method: "a".to_owned(), params: json!({}) });
         let answer = read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).unwrap().unwrap();
-        assert_eq!(answer, Message::Response { id, answer: Ok(Value::Null) });
+        assert_eq!(answer, RpcMessage::Response { id, answer: Ok(Value::Null) });
         assert_eq!(read("  \n"), None);
         let rows = [
-            ("{", None, Code::Parse),
-            ("[]", None, Code::Request),
-            ("1", None, Code::Request),
-            (r#"{"id":1,"method":"a"}"#, Some(Id::Number(1)), Code::Request),
-            (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, None, Code::Request),
-            (r#"{"jsonrpc":"2.0","id":"x","method":1}"#, Some(Id::Text("x".to_owned())), Code::Request),
+            ("{", None, RpcErrorCode::Parse),
+            ("[]", None, RpcErrorCode::Request),
+            ("1", None, RpcErrorCode::Request),
+            (r#"{"id":1,"method":"a"}"#, Some(RequestId::Number(1)), RpcErrorCode::Request),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, None, RpcErrorCode::Request),
+            (r#"{"jsonrpc":"2.0","id":"x","method":1}"#, Some(RequestId::Text("x".to_owned())), RpcErrorCode::Request),
             (
                 r#"{"jsonrpc":"2.0","id":"x","method":"a","params":[]}"#,
-                Some(Id::Text("x".to_owned())),
-                Code::Params,
+                Some(RequestId::Text("x".to_owned())),
+                RpcErrorCode::Params,
             ),
-            (r#"{"jsonrpc":"2.0","id":1}"#, None, Code::Request),
-            (r#"{"jsonrpc":"2.0","result":1}"#, None, Code::Request),
+            (r#"{"jsonrpc":"2.0","id":1}"#, None, RpcErrorCode::Request),
+            (r#"{"jsonrpc":"2.0","result":1}"#, None, RpcErrorCode::Request),
         ];
         for (text, id, code) in rows {
             let misread = read(text).unwrap().unwrap_err();
@@ -179,14 +179,14 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_is_sent_is_too_much(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _read = Message::read(&bytes);
+            let _read = RpcMessage::read(&bytes);
         }
 
         #[test]
         fn what_is_written_is_read(id in any::<i64>(), method in "[a-z/]{1,20}", text in ".{0,40}") {
             let params = json!({ "text": text });
-            let read = Message::read(request(id, &method, &params).as_bytes()).unwrap().unwrap();
-            prop_assert_eq!(read, Message::Request { id: Id::Number(id), method, params });
+            let read = RpcMessage::read(request(id, &method, &params).as_bytes()).unwrap().unwrap();
+            prop_assert_eq!(read, RpcMessage::Request { id: RequestId::Number(id), method, params });
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::fault::{Code, RpcFault};
+use crate::fault::{RpcErrorCode, RpcFault};
 use crate::protocol as p;
 
 /// A method as a type.
@@ -102,30 +102,30 @@ macro_rules! calls {
 }
 
 calls! {
-    "initialize" "Says who is there; it comes first." Initialize(p::Initialize) -> p::Initialized;
-    "session/start" "Begins a session, which the client follows from then on." SessionStart(p::Start) -> p::Started;
-    "session/attach" "Follows a session from an event on; goes on from its journal if no server has it." SessionAttach(p::Attach) -> p::Attached;
-    "session/detach" "Follows a session no longer; it lives on." SessionDetach(p::SessionRef) -> p::Empty;
-    "session/prompt" "Asks the model for something, and answers when it is done." SessionPrompt(p::Prompt) -> p::Prompted;
-    "session/interrupt" "Stops the turn: its calls are answered as aborted." SessionInterrupt(p::SessionRef) -> p::Empty;
-    "session/list" "Says which sessions there are, the newest first." SessionList(p::ListSessions) -> p::Listed;
-    "session/close" "Ends a session, what runs in it and its agents; its journal stays." SessionClose(p::SessionRef) -> p::Empty;
-    "tool/list" "Says which tools a session has." ToolList(p::SessionRef) -> p::Tools;
-    "tool/call" "Calls a tool, with no model at all." ToolCall(p::ToolCall) -> p::ToolAnswer;
-    "tool/register" "Gives tools of the client's to a session." ToolRegister(p::Register) -> p::Registered;
-    "tool/unregister" "Takes tools of clients back." ToolUnregister(p::Unregister) -> p::Registered;
-    "process/start" "Starts a process, judged and confined as a command of the model's." ProcessStart(p::ProcessStart) -> p::ProcessStarted;
-    "process/read" "Reads what a process has written; nothing is lost." ProcessRead(p::ProcessRead) -> p::ProcessReadDone;
-    "process/write" "Types into a process." ProcessWrite(p::ProcessWrite) -> p::Empty;
-    "process/resize" "Changes the size of a process's terminal." ProcessResize(p::ProcessResize) -> p::Empty;
-    "process/signal" "Sends a signal to a process and its group." ProcessSignal(p::ProcessSignal) -> p::Empty;
-    "process/kill" "Ends a process and all that came of it." ProcessKill(p::ProcessId) -> p::Empty;
-    "fs/read" "Reads a file." FsRead(p::FsRead) -> p::FsReadDone;
-    "fs/write" "Writes a whole file, at once or not at all." FsWrite(p::FsWrite) -> p::FsWritten;
-    "fs/list" "Lists a directory." FsList(p::FsList) -> p::FsListed;
-    "fs/search" "Searches files for a regular expression." FsSearch(p::FsSearch) -> p::FsSearched;
-    "patch/apply" "Applies a patch, all of it or nothing." PatchApply(p::PatchApply) -> p::PatchApplied;
-    "policy/explain" "Says what would be decided about a call, and why." PolicyExplain(p::PolicyExplain) -> p::PolicyExplained;
+    "initialize" "Says who is there; it comes first." Initialize(p::InitializeParams) -> p::InitializeResult;
+    "session/start" "Begins a session, which the client follows from then on." SessionStart(p::SessionStartParams) -> p::SessionDetails;
+    "session/attach" "Follows a session from an event on; goes on from its journal if no server has it." SessionAttach(p::SessionAttachParams) -> p::SessionAttachResult;
+    "session/detach" "Follows a session no longer; it lives on." SessionDetach(p::SessionRef) -> p::EmptyResult;
+    "session/prompt" "Asks the model for something, and answers when it is done." SessionPrompt(p::SessionPromptParams) -> p::SessionPromptResult;
+    "session/interrupt" "Stops the turn: its calls are answered as aborted." SessionInterrupt(p::SessionRef) -> p::EmptyResult;
+    "session/list" "Says which sessions there are, the newest first." SessionList(p::SessionListParams) -> p::SessionListResult;
+    "session/close" "Ends a session, what runs in it and its agents; its journal stays." SessionClose(p::SessionRef) -> p::EmptyResult;
+    "tool/list" "Says which tools a session has." ToolList(p::SessionRef) -> p::ToolListResult;
+    "tool/call" "Calls a tool, with no model at all." ToolCall(p::ToolCallParams) -> p::ToolCallResult;
+    "tool/register" "Gives tools of the client's to a session." ToolRegister(p::ToolRegisterParams) -> p::ToolRegisterResult;
+    "tool/unregister" "Takes tools of clients back." ToolUnregister(p::ToolUnregisterParams) -> p::ToolRegisterResult;
+    "process/start" "Starts a process, judged and confined as a command of the model's." ProcessStart(p::ProcessStartParams) -> p::ProcessStartResult;
+    "process/read" "Reads what a process has written; nothing is lost." ProcessRead(p::ProcessReadParams) -> p::ProcessReadResult;
+    "process/write" "Types into a process." ProcessWrite(p::ProcessWriteParams) -> p::EmptyResult;
+    "process/resize" "Changes the size of a process's terminal." ProcessResize(p::ProcessResizeParams) -> p::EmptyResult;
+    "process/signal" "Sends a signal to a process and its group." ProcessSignal(p::ProcessSignalParams) -> p::EmptyResult;
+    "process/kill" "Ends a process and all that came of it." ProcessKill(p::ProcessRef) -> p::EmptyResult;
+    "fs/read" "Reads a file." FsRead(p::FsReadParams) -> p::FsReadResult;
+    "fs/write" "Writes a whole file, at once or not at all." FsWrite(p::FsWriteParams) -> p::FsWriteResult;
+    "fs/list" "Lists a directory." FsList(p::FsListParams) -> p::FsListResult;
+    "fs/search" "Searches files for a regular expression." FsSearch(p::FsSearchParams) -> p::FsSearchResult;
+    "patch/apply" "Applies a patch, all of it or nothing." PatchApply(p::PatchApplyParams) -> p::PatchApplyResult;
+    "policy/explain" "Says what would be decided about a call, and why." PolicyExplain(p::PolicyExplainParams) -> p::PolicyExplainResult;
 }
 
 /// Converts the result of method `M` to JSON.
@@ -133,7 +133,7 @@ calls! {
 /// # Errors
 /// The error in `given`.
 pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, RpcFault> {
-    serde_json::to_value(given?).map_err(|error| Code::Internal.fault(format!("`{}`: {error}", M::NAME)))
+    serde_json::to_value(given?).map_err(|error| RpcErrorCode::Internal.fault(format!("`{}`: {error}", M::NAME)))
 }
 
 /// Deserialises `params`.
@@ -141,7 +141,7 @@ pub fn reply<M: Method>(given: Result<M::Result, RpcFault>) -> Result<Value, Rpc
 /// # Errors
 /// If they do not match; the error contains the path.
 pub fn fitting<T: DeserializeOwned>(params: Value) -> Result<T, RpcFault> {
-    read(params).map_err(|why| Code::Params.fault(format!("the params do not fit{why}")))
+    read(params).map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit{why}")))
 }
 
 /// Deserialises `value`; the error text begins with the path.
@@ -164,7 +164,7 @@ fn unknown(name: &str) -> RpcFault {
     let near: Vec<&str> = near.into_iter().take(3).map(|(_, known)| known).collect();
     let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let shown: String = name.chars().filter(|char| !char.is_control()).take(64).collect();
-    Code::Method
+    RpcErrorCode::Method
         .fault(format!("there is no method `{shown}`{hint}"))
         .with(serde_json::json!({ "nearest": near }))
 }

@@ -3,7 +3,7 @@
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::fault::Code;
+use crate::fault::RpcErrorCode;
 use crate::methods::{ROWS, Row, Side};
 use crate::protocol::PROTOCOL;
 
@@ -24,7 +24,7 @@ pub fn openrpc() -> Value {
         .into_iter()
         .map(|(row, params, result)| method(row, &params, &result, &definitions))
         .collect();
-    let errors: Map<String, Value> = Code::ALL
+    let errors: Map<String, Value> = RpcErrorCode::ALL
         .iter()
         .map(|(code, about)| (format!("{code:?}"), json!({ "code": code.number(), "message": about })))
         .collect();

@@ -13,7 +13,7 @@ const ROOM_FOR_LESS: usize = 1 << 20;
 /// The outgoing messages of one connection.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    queue: Mutex<Queue>,
+    queue: Mutex<OutboxQueue>,
     /// Signals a new message or the close.
     filled: Notify,
     /// Signals a removed message or the close.
@@ -22,14 +22,14 @@ pub(crate) struct Outbox {
 
 /// The queued messages and their total size.
 #[derive(Default)]
-struct Queue {
+struct OutboxQueue {
     waiting: VecDeque<String>,
     bytes: usize,
     is_closed: bool,
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, OutboxQueue> {
         // The queue is consistent between any two statements.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

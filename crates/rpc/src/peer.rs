@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::TakeBack;
-use crate::fault::{Code, RpcFault};
-use crate::message::{self, Id};
+use crate::connection::CancelNotification;
+use crate::fault::{RpcErrorCode, RpcFault};
+use crate::message::{self, RequestId};
 use crate::methods::{Method, read};
 use crate::outbox::Outbox;
 
@@ -19,11 +19,11 @@ static PEERS: AtomicU64 = AtomicU64::new(1);
 /// The remote side of one connection. Clones share the connection.
 #[derive(Clone)]
 pub struct Peer {
-    shared: Arc<Shared>,
+    shared: Arc<PeerState>,
 }
 
 /// State that all clones of a peer share.
-struct Shared {
+struct PeerState {
     number: u64,
     outbox: Outbox,
     asked: Mutex<HashMap<i64, oneshot::Sender<Result<Value, RpcFault>>>>,
@@ -31,12 +31,12 @@ struct Shared {
     gone: CancellationToken,
     /// Set when the peer has half-closed the connection, so it answers no requests.
     silent: AtomicBool,
-    take_back: TakeBack,
+    take_back: CancelNotification,
 }
 
 impl Peer {
-    pub(crate) fn new(take_back: TakeBack) -> Self {
-        let shared = Shared {
+    pub(crate) fn new(take_back: CancelNotification) -> Self {
+        let shared = PeerState {
             number: PEERS.fetch_add(1, Ordering::Relaxed),
             outbox: Outbox::default(),
             asked: Mutex::default(),
@@ -86,10 +86,10 @@ impl Peer {
     /// # Errors
     /// If the peer returns an error, disconnects, or returns an invalid result.
     pub async fn ask<M: Method>(&self, params: &M::Params) -> Result<M::Result, RpcFault> {
-        let params = serde_json::to_value(params).map_err(|error| Code::Internal.fault(error.to_string()))?;
+        let params = serde_json::to_value(params).map_err(|error| RpcErrorCode::Internal.fault(error.to_string()))?;
         let answer = self.request(M::NAME, &params).await?;
         read(answer).map_err(|why| {
-            Code::Peer.fault(format!("the client's answer to `{}` cannot be read{why}", M::NAME))
+            RpcErrorCode::Peer.fault(format!("the client's answer to `{}` cannot be read{why}", M::NAME))
         })
     }
 
@@ -101,8 +101,8 @@ impl Peer {
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.asked().insert(id, answer);
-        let asking = Asking { peer: self, id, is_open: true };
-        let left = || Code::Peer.fault("the client left before it answered");
+        let asking = PendingRequestGuard { peer: self, id, is_open: true };
+        let left = || RpcErrorCode::Peer.fault("the client left before it answered");
         // The flag is set before the list is cleared. A request that enters the list is therefore cleared, or sees the
         // flag here.
         if self.is_silent() {
@@ -121,8 +121,8 @@ impl Peer {
     }
 
     /// Delivers an answer; returns `false` if no request waits for it.
-    pub(crate) fn answered(&self, id: &Id, answer: Result<Value, RpcFault>) -> bool {
-        let Id::Number(id) = id else { return false };
+    pub(crate) fn answered(&self, id: &RequestId, answer: Result<Value, RpcFault>) -> bool {
+        let RequestId::Number(id) = id else { return false };
         let asked = self.asked().remove(id);
         asked.is_some_and(|asked| asked.send(answer).is_ok())
     }
@@ -156,23 +156,23 @@ impl std::fmt::Debug for Peer {
 }
 
 /// A pending request; dropping it while open cancels the request.
-struct Asking<'a> {
+struct PendingRequestGuard<'a> {
     peer: &'a Peer,
     id: i64,
     is_open: bool,
 }
 
-impl Asking<'_> {
+impl PendingRequestGuard<'_> {
     fn close(mut self) {
         self.is_open = false;
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
         self.peer.asked().remove(&self.id);
         if self.is_open {
-            let TakeBack { method, id } = self.peer.shared.take_back;
+            let CancelNotification { method, id } = self.peer.shared.take_back;
             self.peer.mention(method, &serde_json::json!({ id: self.id }));
         }
     }

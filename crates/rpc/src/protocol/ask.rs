@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tool::Content;
+use super::tool::ContentItem;
 
 /// Something has to be approved. Every client that follows the session and answers such requests is asked; the first answer counts, and the others
 /// are told with `$/cancel`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ruling {
+pub struct ApprovalRequestParams {
     /// The session.
     pub session_id: String,
     /// Which agent asks, from the session's own down; empty for the session's own.
@@ -21,7 +21,7 @@ pub struct Ruling {
 
 /// What somebody says to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Decision {
+pub struct ApprovalRequestResult {
     /// One of the question's `choices`: `approved`, `approved_for_session`, `approved_with_rule`, `denied` or `abort`.
     pub decision: String,
     /// For the model, with a no.
@@ -31,18 +31,18 @@ pub struct Decision {
 
 /// The model wants to know something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Question {
+pub struct UserAskParams {
     /// The session.
     pub session_id: String,
     /// The question.
     pub question: String,
     /// Answers to choose from; any other is possible too.
-    pub options: Vec<Choice>,
+    pub options: Vec<UserAskOption>,
 }
 
 /// An answer to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Choice {
+pub struct UserAskOption {
     /// The answer.
     pub label: String,
     /// What it would mean.
@@ -51,14 +51,14 @@ pub struct Choice {
 
 /// What the user says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct UserAskResult {
     /// The answer; nothing if they do not want to say.
     pub answer: Option<String>,
 }
 
 /// A tool of the client's is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Invocation {
+pub struct ToolInvokeParams {
     /// The session.
     pub session_id: String,
     /// The call.
@@ -74,9 +74,9 @@ pub struct Invocation {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with `content_items` and `success`")]
-pub struct Invoked {
+pub struct ToolInvokeResult {
     /// What the model is told.
-    pub content_items: Vec<Content>,
+    pub content_items: Vec<ContentItem>,
     /// Whether the tool did what it should.
     pub success: bool,
 }

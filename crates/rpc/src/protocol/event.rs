@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// Something happened in a session that is followed. Every event is told, in order, and once a connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EventParams {
+pub struct SessionEventParams {
     /// The session.
     pub session_id: String,
     /// Its number, from 1: `session/attach` goes on after it.
@@ -17,18 +17,18 @@ pub struct EventParams {
 
 /// Something is happening that will be told as an event when it is over. Such news are left out for a client that reads too slowly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Delta {
+pub struct SessionDeltaParams {
     /// The session.
     pub session_id: String,
     /// What.
     #[serde(flatten)]
-    pub happening: Happening,
+    pub happening: SessionProgress,
 }
 
 /// What is happening.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Happening {
+pub enum SessionProgress {
     /// The next piece of the model's text.
     Text {
         /// It.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Reads a file, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FsRead {
+pub struct FsReadParams {
     /// The session.
     pub session_id: String,
     /// The file, from where the session works.
@@ -22,7 +22,7 @@ pub struct FsRead {
 
 /// What is in a file: as text if all that was read is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FsReadDone {
+pub struct FsReadResult {
     /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -39,7 +39,7 @@ pub struct FsReadDone {
 /// Writes a whole file, at once or not at all, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FsWrite {
+pub struct FsWriteParams {
     /// The session.
     pub session_id: String,
     /// The file, from where the session works; directories that are missing are made.
@@ -57,7 +57,7 @@ pub struct FsWrite {
 
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FsWritten {
+pub struct FsWriteResult {
     /// Whether there was none before.
     pub created: bool,
     /// How long it is.
@@ -67,7 +67,7 @@ pub struct FsWritten {
 /// Lists a directory, as far as the session may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FsList {
+pub struct FsListParams {
     /// The session.
     pub session_id: String,
     /// The directory; by default where the session works.
@@ -83,7 +83,7 @@ pub struct FsList {
 
 /// What is in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FsListed {
+pub struct FsListResult {
     /// By path.
     pub entries: Vec<FsEntry>,
     /// Whether these are all.
@@ -96,7 +96,7 @@ pub struct FsEntry {
     /// From the directory that was listed.
     pub path: String,
     /// What it is.
-    pub kind: FsKind,
+    pub kind: FsEntryKind,
     /// How long it is, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
@@ -105,7 +105,7 @@ pub struct FsEntry {
 /// What something in a directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum FsKind {
+pub enum FsEntryKind {
     /// A file.
     File,
     /// A directory.
@@ -119,7 +119,7 @@ pub enum FsKind {
 /// Searches files, as `grep_files` does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FsSearch {
+pub struct FsSearchParams {
     /// The session.
     pub session_id: String,
     /// A regular expression.
@@ -140,16 +140,16 @@ pub struct FsSearch {
 
 /// Where it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FsSearched {
+pub struct FsSearchResult {
     /// By file and line.
-    pub hits: Vec<FsHit>,
+    pub hits: Vec<FsSearchMatch>,
     /// Whether these are all.
     pub complete: bool,
 }
 
 /// A line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FsHit {
+pub struct FsSearchMatch {
     /// The file.
     pub path: String,
     /// The line, from 1.
@@ -161,7 +161,7 @@ pub struct FsHit {
 /// Applies a patch in any format that models write, all of it or nothing (docs/edits.md).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PatchApply {
+pub struct PatchApplyParams {
     /// The session.
     pub session_id: String,
     /// The patch.
@@ -173,7 +173,7 @@ pub struct PatchApply {
 
 /// A patch that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PatchApplied {
+pub struct PatchApplyResult {
     /// What changed.
     pub changes: Vec<PatchChange>,
     /// The same, as a model reads it.
@@ -198,7 +198,7 @@ pub struct PatchChange {
 /// Asks what would be decided about a call, and why; nothing is done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PolicyExplain {
+pub struct PolicyExplainParams {
     /// The session.
     pub session_id: String,
     /// The tool; by default the one that runs `command`.
@@ -214,7 +214,7 @@ pub struct PolicyExplain {
 
 /// What would be decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyExplained {
+pub struct PolicyExplainResult {
     /// As `toolgate policy explain --output json` has it: `verdict`, `why`, `parts` and more.
     pub explanation: Value,
 }

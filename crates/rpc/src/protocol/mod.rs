@@ -10,22 +10,22 @@ mod tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use ask::{Answer, Choice, Decision, Invocation, Invoked, Question, Ruling};
-pub use event::{Delta, EventParams, Happening};
+pub use ask::{UserAskResult, UserAskOption, ApprovalRequestResult, ToolInvokeParams, ToolInvokeResult, UserAskParams, ApprovalRequestParams};
+pub use event::{SessionDeltaParams, SessionEventParams, SessionProgress};
 pub use files::{
-    FsEntry, FsHit, FsKind, FsList, FsListed, FsRead, FsReadDone, FsSearch, FsSearched, FsWrite, FsWritten,
-    PatchApplied, PatchApply, PatchChange, PolicyExplain, PolicyExplained,
+    FsEntry, FsSearchMatch, FsEntryKind, FsListParams, FsListResult, FsReadParams, FsReadResult, FsSearchParams, FsSearchResult, FsWriteParams, FsWriteResult,
+    PatchApplyResult, PatchApplyParams, PatchChange, PolicyExplainParams, PolicyExplainResult,
 };
 pub use process::{
-    Piece, ProcessId, ProcessRead, ProcessReadDone, ProcessResize, ProcessSignal, ProcessStart,
-    ProcessStarted, ProcessState, ProcessWrite, Size,
+    ProcessOutputChunk, ProcessRef, ProcessReadParams, ProcessReadResult, ProcessResizeParams, ProcessSignalParams, ProcessStartParams,
+    ProcessStartResult, ProcessState, ProcessWriteParams, ProcessTerminalSize,
 };
 pub use session::{
-    Attach, Attached, Capabilities, Ended, Initialize, Initialized, Limits, ListSessions, Listed,
-    ListedSession, Model, Named, Prompt, Prompted, SessionRef, Start, Started, Wire,
+    SessionAttachParams, SessionAttachResult, ClientCapabilities, PromptOutcome, InitializeParams, InitializeResult, ServerLimits, SessionListParams, SessionListResult,
+    SessionListEntry, ModelSelection, ProgramIdentity, SessionPromptParams, SessionPromptResult, SessionRef, SessionStartParams, SessionDetails, ModelApi,
 };
 pub use tool::{
-    Content, Described, DynamicTool, Register, Registered, ToolAnswer, ToolCall, Tools, Unregister,
+    ContentItem, ToolDescription, DynamicTool, ToolRegisterParams, ToolRegisterResult, ToolCallResult, ToolCallParams, ToolListResult, ToolUnregisterParams,
 };
 
 /// The protocol version. A version may gain members and methods; existing ones keep their meaning.
@@ -33,11 +33,11 @@ pub const PROTOCOL: u32 = 1;
 
 /// Nothing more to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Empty {}
+pub struct EmptyResult {}
 
 /// A request that is taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cancel {
+pub struct CancelParams {
     /// Its id, as whoever made it named it.
     pub id: serde_json::Value,
 }

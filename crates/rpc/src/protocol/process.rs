@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `rows` and `cols`")]
-pub struct Size {
+pub struct ProcessTerminalSize {
     /// Lines.
     #[schemars(range(min = 1, max = 1000))]
     pub rows: u16,
@@ -18,7 +18,7 @@ pub struct Size {
 /// Starts a process, judged and confined as a command of the model's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessStart {
+pub struct ProcessStartParams {
     /// The session.
     pub session_id: String,
     /// A script for the user's shell.
@@ -32,7 +32,7 @@ pub struct ProcessStart {
     pub cwd: Option<String>,
     /// Gives it a terminal of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tty: Option<Size>,
+    pub tty: Option<ProcessTerminalSize>,
     /// Without a terminal: keeps its input open for `process/write`.
     #[serde(default)]
     pub stdin: bool,
@@ -40,7 +40,7 @@ pub struct ProcessStart {
 
 /// A process that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessStarted {
+pub struct ProcessStartResult {
     /// What it is called in the session.
     pub process_id: u32,
 }
@@ -48,7 +48,7 @@ pub struct ProcessStarted {
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessId {
+pub struct ProcessRef {
     /// The session.
     pub session_id: String,
     /// The process.
@@ -58,7 +58,7 @@ pub struct ProcessId {
 /// Reads what a process has written. Nothing is lost: a process that writes more than is read waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessRead {
+pub struct ProcessReadParams {
     /// The session.
     pub session_id: String,
     /// The process.
@@ -76,9 +76,9 @@ pub struct ProcessRead {
 
 /// What a process has written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessReadDone {
+pub struct ProcessReadResult {
     /// In the order in which it was read.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ProcessOutputChunk>,
     /// Where the next read goes on.
     pub next: u64,
     /// How far it is.
@@ -90,7 +90,7 @@ pub struct ProcessReadDone {
 
 /// A piece of output: as text if all of it is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Piece {
+pub struct ProcessOutputChunk {
     /// `stdout`, `stderr` or `terminal`.
     pub stream: String,
     /// The text.
@@ -116,7 +116,7 @@ pub enum ProcessState {
 /// Types into a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessWrite {
+pub struct ProcessWriteParams {
     /// The session.
     pub session_id: String,
     /// The process.
@@ -132,19 +132,19 @@ pub struct ProcessWrite {
 /// Changes the size of a process's terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessResize {
+pub struct ProcessResizeParams {
     /// The session.
     pub session_id: String,
     /// The process.
     pub process_id: u32,
     /// How large it is now.
-    pub size: Size,
+    pub size: ProcessTerminalSize,
 }
 
 /// Sends a signal to a process and its group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProcessSignal {
+pub struct ProcessSignalParams {
     /// The session.
     pub session_id: String,
     /// The process.

@@ -6,24 +6,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::tool::{Content, DynamicTool};
+use super::tool::{ContentItem, DynamicTool};
 
 /// Says who is there. It comes first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Initialize {
+pub struct InitializeParams {
     /// The version of the protocol that the client speaks: 1.
     pub protocol: u32,
     /// Who the client is.
-    pub client: Named,
+    pub client: ProgramIdentity,
     /// What it can be asked.
     #[serde(default)]
-    pub capabilities: Capabilities,
+    pub capabilities: ClientCapabilities,
 }
 
 /// A program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with a `name`")]
-pub struct Named {
+pub struct ProgramIdentity {
     /// What it is called.
     pub name: String,
     /// Which version of it.
@@ -34,7 +34,7 @@ pub struct Named {
 /// What a client can be asked. Tools of its own need none of these: whoever registers one answers for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Capabilities {
+pub struct ClientCapabilities {
     /// It answers `approval/request`. Where no client does, what would be asked is refused.
     pub approvals: bool,
     /// It answers `user/ask`.
@@ -43,18 +43,18 @@ pub struct Capabilities {
 
 /// Who answers, and within which bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Initialized {
+pub struct InitializeResult {
     /// The version of the protocol.
     pub protocol: u32,
     /// The server.
-    pub server: Named,
+    pub server: ProgramIdentity,
     /// Its bounds.
-    pub limits: Limits,
+    pub limits: ServerLimits,
 }
 
 /// How much there may be of everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Bytes of a message.
     pub message_bytes: usize,
     /// Requests of one connection that are under way at a time.
@@ -70,7 +70,7 @@ pub struct Limits {
 /// How a model is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Wire {
+pub enum ModelApi {
     /// OpenAI Responses.
     Responses,
     /// OpenAI Chat Completions.
@@ -82,13 +82,13 @@ pub enum Wire {
 /// Which model a session has. Keys are read from the server's environment and nowhere else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "an object, e.g. {\"name\": \"gpt-5\"}")]
-pub struct Model {
+pub struct ModelSelection {
     /// What the provider calls it; by default what the configuration names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Which API; by default what the name suggests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub wire: Option<Wire>,
+    pub wire: Option<ModelApi>,
     /// Where the API is, e.g. `http://127.0.0.1:8080/v1`; by default the provider's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
@@ -106,7 +106,7 @@ pub struct Model {
 /// Begins a session. What is left out is as the user's configuration has it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Start {
+pub struct SessionStartParams {
     /// The directory to work in; by default the server's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -118,7 +118,7 @@ pub struct Start {
     pub approval: Option<String>,
     /// The model; without one the session has tools alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Model>,
+    pub model: Option<ModelSelection>,
     /// MCP servers beside those of the configuration, each as `[mcp_servers.NAME]` has it there (docs/mcp.md).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, Value>,
@@ -137,7 +137,7 @@ pub struct Start {
 
 /// A session that has begun, or goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Started {
+pub struct SessionDetails {
     /// What it is called.
     pub session_id: String,
     /// Its journal.
@@ -166,7 +166,7 @@ pub struct SessionRef {
 /// its journal: calls that were running when its server died are answered `interrupted; effects unknown`, and not run again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Attach {
+pub struct SessionAttachParams {
     /// What it is called.
     pub session_id: String,
     /// The last event that the client has seen; 0 for none.
@@ -177,15 +177,15 @@ pub struct Attach {
     pub tools: Vec<DynamicTool>,
     /// What it was started with, for a session that the server does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<Start>,
+    pub start: Option<SessionStartParams>,
 }
 
 /// A session that is followed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Attached {
+pub struct SessionAttachResult {
     /// The session.
     #[serde(flatten)]
-    pub session: Started,
+    pub session: SessionDetails,
     /// Whether it went on from its journal.
     pub resumed: bool,
     /// Whether a turn runs.
@@ -198,20 +198,20 @@ pub struct Attached {
 /// once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Prompt {
+pub struct SessionPromptParams {
     /// The session.
     pub session_id: String,
     /// What is asked for.
     pub text: String,
     /// Pictures that go with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<Content>,
+    pub images: Vec<ContentItem>,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum PromptOutcome {
     /// The model is done.
     Done,
     /// Its provider cut it short.
@@ -228,11 +228,11 @@ pub enum Ended {
 
 /// A turn that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Prompted {
+pub struct SessionPromptResult {
     /// What the turn is called.
     pub turn_id: String,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: PromptOutcome,
     /// More of that, if it was not as it should be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -243,7 +243,7 @@ pub struct Prompted {
 /// Asks which sessions there are, the newest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct ListSessions {
+pub struct SessionListParams {
     /// How many at the most (100).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
@@ -253,14 +253,14 @@ pub struct ListSessions {
 
 /// Sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Listed {
+pub struct SessionListResult {
     /// The newest first.
-    pub sessions: Vec<ListedSession>,
+    pub sessions: Vec<SessionListEntry>,
 }
 
 /// What is known of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ListedSession {
+pub struct SessionListEntry {
     /// What it is called.
     pub session_id: String,
     /// Whether this server has it.

@@ -25,7 +25,7 @@ pub struct DynamicTool {
 /// Gives tools to a session that runs. One of the same name, of any client, is replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Register {
+pub struct ToolRegisterParams {
     /// The session.
     pub session_id: String,
     /// The tools.
@@ -35,7 +35,7 @@ pub struct Register {
 /// Takes tools back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Unregister {
+pub struct ToolUnregisterParams {
     /// The session.
     pub session_id: String,
     /// What they are called.
@@ -44,21 +44,21 @@ pub struct Unregister {
 
 /// The tools that clients have given to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Registered {
+pub struct ToolRegisterResult {
     /// What they are called.
     pub tools: Vec<String>,
 }
 
 /// The tools of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tools {
+pub struct ToolListResult {
     /// By their names.
-    pub tools: Vec<Described>,
+    pub tools: Vec<ToolDescription>,
 }
 
 /// What is told of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Described {
+pub struct ToolDescription {
     /// What it is called.
     pub name: String,
     /// What it does.
@@ -71,7 +71,7 @@ pub struct Described {
 /// Calls a tool, with no model at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ToolCall {
+pub struct ToolCallParams {
     /// The session.
     pub session_id: String,
     /// The tool.
@@ -91,7 +91,7 @@ pub struct ToolCall {
 /// A piece of what is said to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Content {
+pub enum ContentItem {
     /// Text.
     #[serde(alias = "input_text")]
     Text {
@@ -114,7 +114,7 @@ pub enum Content {
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ToolAnswer {
+pub struct ToolCallResult {
     /// What the call is called in events.
     pub call_id: String,
     /// Whether the tool did what it should.
@@ -123,7 +123,7 @@ pub struct ToolAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The answer, as a model would read it.
-    pub content_items: Vec<Content>,
+    pub content_items: Vec<ContentItem>,
     /// The answer as data, from tools that have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,

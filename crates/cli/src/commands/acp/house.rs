@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exec::session::SharedProcesses;
-use rpc::{Asked, Code, Host, Peer, RpcFault, TakeBack, fitting};
+use rpc::{IncomingRequest, RpcErrorCode, RpcHost, Peer, RpcFault, CancelNotification, fitting};
 use serde_json::{Value, json};
 use toolgate::{BoxFuture, CancellationToken};
 
@@ -89,7 +89,7 @@ impl AcpServer {
     fn begin(&self, peer: &Peer, workplace: SessionSetup) -> Result<Value, RpcFault> {
         if self.live().len() >= MOST_SESSIONS {
             return Err(
-                Code::Limit.fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))
+                RpcErrorCode::Limit.fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))
             );
         }
         let live = open::begin(self, peer, workplace)?;
@@ -112,7 +112,7 @@ impl AcpServer {
         let live = self.go_on(peer, earlier)?;
         if live.is_busy() {
             return Err(
-                Code::Request.fault("a turn runs in this session; stop it first, with `session/cancel`")
+                RpcErrorCode::Request.fault("a turn runs in this session; stop it first, with `session/cancel`")
             );
         }
         for update in replay::updates(&live)? {
@@ -124,7 +124,7 @@ impl AcpServer {
     fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
         let Some(directory) = &self.dirs.sessions else { return Ok(json!({ "sessions": [] })) };
         let listed =
-            journal::list(directory, LISTED).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
+            journal::list(directory, LISTED).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
         let wanted = wanted.cwd.as_ref().map(|cwd| cwd.display().to_string());
         let sessions: Vec<Value> = listed
             .into_iter()
@@ -153,20 +153,20 @@ impl AcpServer {
 
     async fn prompt(&self, asked: PromptRequest, taken_back: CancellationToken) -> Result<Value, RpcFault> {
         let live = self.find(&asked.session_id)?;
-        let wrong = |why: String| Code::Params.fault(format!("the params do not fit at `prompt`: {why}"));
+        let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `prompt`: {why}"));
         let (text, images) = prompt::read(asked.prompt).map_err(wrong)?;
         let stop_reason = live.prompt(&text, images, taken_back).await?;
         Ok(json!({ "stopReason": stop_reason }))
     }
 }
 
-impl Host for AcpServer {
-    fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
+impl RpcHost for AcpServer {
+    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
-            let Asked { peer, method, params, cancel } = asked;
+            let IncomingRequest { peer, method, params, cancel } = asked;
             let call = EditorRequest::read(&method, params)?;
             if !self.is_met.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
-                return Err(Code::Request.fault("say who you are first, with `initialize`"));
+                return Err(RpcErrorCode::Request.fault("say who you are first, with `initialize`"));
             }
             match call {
                 EditorRequest::Initialize(said) => Ok(self.initialize(&said)),
@@ -193,8 +193,8 @@ impl Host for AcpServer {
         }
     }
 
-    fn take_back(&self) -> TakeBack {
-        TakeBack { method: "$/cancel_request", id: "requestId" }
+    fn take_back(&self) -> CancelNotification {
+        CancelNotification { method: "$/cancel_request", id: "requestId" }
     }
 
     /// Cancels all turns when the editor closes its side of the connection: it will not see further results.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent::{TurnEnd, SessionHandle, JournalRecorder, AgentSession};
-use rpc::{Code, RpcFault};
+use rpc::{RpcErrorCode, RpcFault};
 use serde_json::Value;
 use toolgate::mcp::McpServers;
 use toolgate::{CancellationToken, Image, Toolgate};
@@ -60,7 +60,7 @@ impl EditorSession {
     pub(super) fn set_mode(&self, id: &str) -> Result<(), RpcFault> {
         self.modes
             .set(id)
-            .map_err(|why| Code::Params.fault(format!("the params do not fit at `modeId`: {why}")))
+            .map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit at `modeId`: {why}")))
     }
 
     fn stop(&self) -> MutexGuard<'_, CancellationToken> {
@@ -114,7 +114,7 @@ impl EditorSession {
         drop(session);
         match ended {
             Ok(ended) => Ok(reason(&ended)),
-            Err(fault) => Err(Code::Internal.fault(fault.to_string())),
+            Err(fault) => Err(RpcErrorCode::Internal.fault(fault.to_string())),
         }
     }
 

@@ -19,7 +19,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use rpc::{Limits, Lines};
+use rpc::{ConnectionLimits, LineTransport};
 
 use crate::args::AcpArgs;
 use crate::commands::mcp::ended;
@@ -34,8 +34,8 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     }
     super::block_on(async {
         let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
-        let host = Arc::clone(&house) as Arc<dyn rpc::Host>;
-        let serving = rpc::serve(host, Lines(tokio::io::stdin(), tokio::io::stdout()), Limits::default());
+        let host = Arc::clone(&house) as Arc<dyn rpc::RpcHost>;
+        let serving = rpc::serve(host, LineTransport(tokio::io::stdin(), tokio::io::stdout()), ConnectionLimits::default());
         let ended = tokio::select! {
             () = serving => Ok(ExitCode::SUCCESS),
             signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),

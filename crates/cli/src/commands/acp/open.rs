@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::SessionObserver;
 use journal::SessionId;
-use rpc::{Code, Peer, RpcFault};
+use rpc::{RpcErrorCode, Peer, RpcFault};
 use toolgate::mcp::McpClientDeps;
 use toolgate::{Approver, Hook, CallObserver};
 
@@ -81,7 +81,7 @@ fn live(
     };
     let AssembledSession { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;
     let Some(session) = session else {
-        return Err(Code::Internal.fault("a session without its model; this is a bug"));
+        return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
     };
     edits.within(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
@@ -90,12 +90,12 @@ fn live(
 }
 
 fn unusable(fault: CliFault) -> RpcFault {
-    Code::Internal.fault(fault.sentence())
+    RpcErrorCode::Internal.fault(fault.sentence())
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
 fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools, RpcFault> {
-    let wrong = |why: String| Code::Params.fault(format!("the params do not fit at {why}"));
+    let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at {why}"));
     if !Path::is_absolute(&workplace.cwd) {
         return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
     }

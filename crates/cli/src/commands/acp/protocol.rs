@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use rpc::{Code, RpcFault, fitting};
+use rpc::{RpcErrorCode, RpcFault, fitting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ impl EditorRequest {
             "session/prompt" => fitting(params).map(Self::Prompt),
             other => {
                 let name = crate::screen::one_line(other);
-                Err(Code::Method
+                Err(RpcErrorCode::Method
                     .fault(format!("there is no method `{name}` here; docs/acp.md has those that are")))
             }
         }

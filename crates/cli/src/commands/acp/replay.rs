@@ -2,7 +2,7 @@
 
 use agent::recorded_call;
 use journal::{JournalEntry, JournalRecord, JournalPlanStep};
-use rpc::{Code, RpcFault};
+use rpc::{RpcErrorCode, RpcFault};
 use toolgate::ToolOutput;
 use toolgate::wire::Said;
 
@@ -12,7 +12,7 @@ use super::updates::{EditorUpdates, entry};
 
 /// Returns the updates for everything that was said and done.
 pub(super) fn updates(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
-    let read = journal::read(live.journal()).map_err(|fault| Code::Internal.fault(fault.to_string()))?;
+    let read = journal::read(live.journal()).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
     Ok(told(&read.records, live.updates()))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent::{UserQuestion, UserPrompter};
 use rpc::protocol as p;
-use rpc::{method, protocol::Capabilities};
+use rpc::{method, protocol::ClientCapabilities};
 use serde_json::{Value, json};
 use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
 
@@ -23,13 +23,13 @@ impl Approver for ClientApprover {
             let Value::Object(described) = question(call, asked) else {
                 return denied("it cannot be described");
             };
-            let params = p::Ruling {
+            let params = p::ApprovalRequestParams {
                 session_id: self.session.clone(),
                 agents: asked.agents.clone(),
                 question: described,
             };
-            let can: fn(&Capabilities) -> bool = |capabilities| capabilities.approvals;
-            let Some(p::Decision { decision: word, note }) =
+            let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.approvals;
+            let Some(p::ApprovalRequestResult { decision: word, note }) =
                 self.company.ask::<method::ApprovalRequest>(params, can).await
             else {
                 return denied(
@@ -54,11 +54,11 @@ impl UserPrompter for ClientApprover {
             let options = inquiry
                 .options
                 .iter()
-                .map(|(label, about)| p::Choice { label: label.clone(), description: about.clone() })
+                .map(|(label, about)| p::UserAskOption { label: label.clone(), description: about.clone() })
                 .collect();
             let params =
-                p::Question { session_id: self.session.clone(), question: inquiry.question.clone(), options };
-            let can: fn(&Capabilities) -> bool = |capabilities| capabilities.questions;
+                p::UserAskParams { session_id: self.session.clone(), question: inquiry.question.clone(), options };
+            let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.questions;
             self.company.ask::<method::UserAsk>(params, can).await?.answer
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use journal::{JournalEntry, RecordedCallForm, JournalRecord};
 use rpc::protocol as p;
-use rpc::{Code, Peer, RpcFault};
+use rpc::{RpcErrorCode, Peer, RpcFault};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -40,9 +40,9 @@ pub(super) struct ClientCalls {
 /// The state of the calls, under one lock.
 #[derive(Default)]
 struct ClientCallState {
-    running: HashMap<String, watch::Receiver<Option<p::ToolAnswer>>>,
+    running: HashMap<String, watch::Receiver<Option<p::ToolCallResult>>>,
     /// The answers of the latest calls with a key.
-    answers: VecDeque<p::ToolAnswer>,
+    answers: VecDeque<p::ToolCallResult>,
     /// The ids of all answered calls with a key.
     answered: BTreeSet<String>,
 }
@@ -100,19 +100,19 @@ impl Drop for RunningCallGuard<'_> {
 enum KeyedCall {
     /// The key was used for another call.
     Other,
-    New(watch::Sender<Option<p::ToolAnswer>>),
-    Running(watch::Receiver<Option<p::ToolAnswer>>),
-    Answered(Option<p::ToolAnswer>),
+    New(watch::Sender<Option<p::ToolCallResult>>),
+    Running(watch::Receiver<Option<p::ToolCallResult>>),
+    Answered(Option<p::ToolCallResult>),
 }
 
 impl HostedSession {
     /// Calls a tool of the session.
     pub(super) async fn call(
         self: Arc<Self>,
-        call: p::ToolCall,
+        call: p::ToolCallParams,
         peer: &Peer,
         cancel: CancellationToken,
-    ) -> Result<p::ToolAnswer, RpcFault> {
+    ) -> Result<p::ToolCallResult, RpcFault> {
         let payload = match call.input {
             Some(input) => ToolPayload::Custom { input },
             None => ToolPayload::Function { arguments: Value::Object(call.arguments).to_string() },
@@ -132,7 +132,7 @@ impl HostedSession {
             };
         };
         if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
-            return Err(Code::Params
+            return Err(RpcErrorCode::Params
                 .fault(format!("the params do not fit at `key`: it has 1 to {LONGEST_KEY} letters")));
         }
         let made = ToolCall { id: keyed(&key, &call.tool, &payload).into(), name: call.tool, payload };
@@ -145,17 +145,17 @@ impl HostedSession {
         router: &ToolRouter,
         call: ToolCall,
         cancel: CancellationToken,
-    ) -> Result<p::ToolAnswer, RpcFault> {
+    ) -> Result<p::ToolCallResult, RpcFault> {
         let id = call.id.as_str().to_owned();
         let mut running = match self.keyed(&id) {
             KeyedCall::Other => {
                 let why = "the params do not fit at `key`: it was used for another call; take another key";
-                return Err(Code::Params.fault(why));
+                return Err(RpcErrorCode::Params.fault(why));
             }
             KeyedCall::Answered(answer) => {
                 let answer = answer.or_else(|| self.recorded(&id));
                 return answer.ok_or_else(|| {
-                    Code::Journal.fault("the answer of the first call cannot be read any more")
+                    RpcErrorCode::Journal.fault("the answer of the first call cannot be read any more")
                 });
             }
             KeyedCall::Running(running) => running,
@@ -182,9 +182,9 @@ impl HostedSession {
         // Cancelling the repeated request does not cancel the first call.
         let answer = tokio::select! {
             answer = waited(&mut running) => answer,
-            () = cancel.cancelled() => return Err(Code::Cancelled.fault("the request was taken back; the call goes on")),
+            () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the request was taken back; the call goes on")),
         };
-        answer.map(|answer| p::ToolAnswer { repeated: true, ..answer })
+        answer.map(|answer| p::ToolCallResult { repeated: true, ..answer })
     }
 
     fn keyed(&self, id: &str) -> KeyedCall {
@@ -197,14 +197,14 @@ impl HostedSession {
         }
         if state.answered.contains(id) {
             let kept = state.answers.iter().find(|answer| answer.call_id == id).cloned();
-            return KeyedCall::Answered(kept.map(|answer| p::ToolAnswer { repeated: true, ..answer }));
+            return KeyedCall::Answered(kept.map(|answer| p::ToolCallResult { repeated: true, ..answer }));
         }
         let (told, running) = watch::channel(None);
         state.running.insert(id.to_owned(), running);
         KeyedCall::New(told)
     }
 
-    fn keep(&self, answer: p::ToolAnswer) {
+    fn keep(&self, answer: p::ToolCallResult) {
         let mut state = self.calls.lock();
         state.running.remove(&answer.call_id);
         state.answered.insert(answer.call_id.clone());
@@ -215,7 +215,7 @@ impl HostedSession {
     }
 
     /// Returns the answer in the journal.
-    fn recorded(&self, id: &str) -> Option<p::ToolAnswer> {
+    fn recorded(&self, id: &str) -> Option<p::ToolCallResult> {
         // Reading a long journal takes time, and other tasks need this thread.
         let reading = tokio::task::block_in_place(|| journal::read(self.recorder.path())).ok()?;
         // A call of the model may have the same id. Only the answer to a client's call counts.
@@ -226,11 +226,11 @@ impl HostedSession {
                 None
             }
             JournalEntry::Answered { call, success, error, took_ms, text, .. } if call == id && ours => {
-                Some(p::ToolAnswer {
+                Some(p::ToolCallResult {
                     call_id: call,
                     success,
                     error,
-                    content_items: vec![p::Content::Text { text }],
+                    content_items: vec![p::ContentItem::Text { text }],
                     structured: None,
                     kept: None,
                     elapsed_ms: took_ms,
@@ -247,8 +247,8 @@ impl HostedSession {
         router: &ToolRouter,
         call: ToolCall,
         cancel: CancellationToken,
-    ) -> Result<p::ToolAnswer, RpcFault> {
-        let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+    ) -> Result<p::ToolCallResult, RpcFault> {
+        let unwritten = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let _running = self.calls.begin();
         self.recorder.called(&call).map_err(unwritten)?;
         // Clients that want an order wait for each answer, so their calls block no other calls.
@@ -275,7 +275,7 @@ impl HostedSession {
         let router = self
             .toolgate
             .programs()
-            .ok_or_else(|| Code::Internal.fault("the session has no tools of its own"))?;
+            .ok_or_else(|| RpcErrorCode::Internal.fault("the session has no tools of its own"))?;
         self.data(router, ToolCall::function(fresh(), tool, arguments.to_string()), cancel).await
     }
 
@@ -317,18 +317,18 @@ fn is_keyed(id: &str) -> bool {
 }
 
 /// Converts a failed answer into a fault.
-pub(super) fn refused(answer: &p::ToolAnswer) -> RpcFault {
+pub(super) fn refused(answer: &p::ToolCallResult) -> RpcFault {
     let code = match answer.error.as_deref() {
-        Some(kind) if kind == ErrorKind::BadArguments.as_str() => Code::Params,
-        Some(kind) if kind == ErrorKind::Cancelled.as_str() => Code::Cancelled,
-        _ => Code::Refused,
+        Some(kind) if kind == ErrorKind::BadArguments.as_str() => RpcErrorCode::Params,
+        Some(kind) if kind == ErrorKind::Cancelled.as_str() => RpcErrorCode::Cancelled,
+        _ => RpcErrorCode::Refused,
     };
     code.fault(text(&answer.content_items)).with(serde_json::json!(answer))
 }
 
 /// Converts the output of a call into the answer for a client.
-fn told(call: &ToolCall, output: ToolOutput) -> p::ToolAnswer {
-    p::ToolAnswer {
+fn told(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
+    p::ToolCallResult {
         call_id: call.id.as_str().to_owned(),
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
@@ -341,8 +341,8 @@ fn told(call: &ToolCall, output: ToolOutput) -> p::ToolAnswer {
 }
 
 /// Waits for the answer of a running call.
-async fn waited(running: &mut watch::Receiver<Option<p::ToolAnswer>>) -> Result<p::ToolAnswer, RpcFault> {
-    let lost = || Code::Journal.fault("the call could not be written down, and was not made");
+async fn waited(running: &mut watch::Receiver<Option<p::ToolCallResult>>) -> Result<p::ToolCallResult, RpcFault> {
+    let lost = || RpcErrorCode::Journal.fault("the call could not be written down, and was not made");
     let answer = running.wait_for(Option::is_some).await.map_err(|_| lost())?;
     answer.clone().ok_or_else(lost)
 }

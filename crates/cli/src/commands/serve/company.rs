@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rpc::protocol::Capabilities;
+use rpc::protocol::ClientCapabilities;
 use rpc::{Method, Peer};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ pub(super) struct Subscribers {
 /// A client that follows the session.
 struct Subscriber {
     peer: Peer,
-    capabilities: Capabilities,
+    capabilities: ClientCapabilities,
     /// Stops the event stream to it.
     stop: CancellationToken,
     /// Cancelled when the event stream has stopped.
@@ -65,7 +65,7 @@ impl Subscribers {
     }
 
     /// Adds a follower, or replaces the previous subscription of the same peer.
-    pub(super) fn join(&self, peer: &Peer, capabilities: Capabilities) -> Subscription {
+    pub(super) fn join(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
         let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
         let mut before = None;
         let mut followers = self.lock();
@@ -114,7 +114,7 @@ impl Subscribers {
     }
 
     /// Returns the connected followers that can be asked, and the time until which an absent one may return.
-    fn able(&self, can: fn(&Capabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
+    fn able(&self, can: fn(&ClientCapabilities) -> bool) -> (Vec<Peer>, Option<Instant>) {
         let followers = self.lock();
         let able = followers.iter().filter(|one| can(&one.capabilities));
         let since = |one: &&Subscriber| one.silent.or(one.left);
@@ -125,7 +125,7 @@ impl Subscribers {
 
     /// Asks every follower that `can` be asked, including later ones; the first answer counts. Returns `None`
     /// if no follower is left that could answer.
-    pub(super) async fn ask<M>(&self, params: M::Params, can: fn(&Capabilities) -> bool) -> Option<M::Result>
+    pub(super) async fn ask<M>(&self, params: M::Params, can: fn(&ClientCapabilities) -> bool) -> Option<M::Result>
     where
         M: Method + 'static,
         M::Params: Clone + Send + Sync + 'static,

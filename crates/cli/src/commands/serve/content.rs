@@ -2,22 +2,22 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rpc::protocol::Content;
+use rpc::protocol::ContentItem;
 use toolgate::{Image, Item};
 
 /// The MIME types of pictures that models read.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Converts a client's content into items for the model.
-pub(super) fn items(content: Vec<Content>) -> Result<Vec<Item>, String> {
+pub(super) fn items(content: Vec<ContentItem>) -> Result<Vec<Item>, String> {
     content.into_iter().map(item).collect()
 }
 
-fn item(content: Content) -> Result<Item, String> {
+fn item(content: ContentItem) -> Result<Item, String> {
     match content {
-        Content::Text { text } => Ok(Item::Text(text)),
-        Content::Image { mime_type, data } => picture(&mime_type, &data).map(Item::Image),
-        Content::InputImage { image_url } => {
+        ContentItem::Text { text } => Ok(Item::Text(text)),
+        ContentItem::Image { mime_type, data } => picture(&mime_type, &data).map(Item::Image),
+        ContentItem::InputImage { image_url } => {
             let parts = image_url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
             let (kind, data) =
                 parts.ok_or("an `image_url` begins with `data:` and holds the picture in base64")?;
@@ -50,7 +50,7 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Converts the pictures of a prompt.
-pub(super) fn images(content: Vec<Content>) -> Result<Vec<Image>, String> {
+pub(super) fn images(content: Vec<ContentItem>) -> Result<Vec<Image>, String> {
     let image = |item: Item| match item {
         Item::Image(image) => Ok(image),
         Item::Text(_) => Err("only pictures go with a prompt".to_owned()),
@@ -59,20 +59,20 @@ pub(super) fn images(content: Vec<Content>) -> Result<Vec<Image>, String> {
 }
 
 /// Joins the texts of the content.
-pub(super) fn text(content: &[Content]) -> String {
+pub(super) fn text(content: &[ContentItem]) -> String {
     let words = content.iter().filter_map(|item| match item {
-        Content::Text { text } => Some(text.as_str()),
-        Content::Image { .. } | Content::InputImage { .. } => None,
+        ContentItem::Text { text } => Some(text.as_str()),
+        ContentItem::Image { .. } | ContentItem::InputImage { .. } => None,
     });
     words.collect::<Vec<_>>().join("\n")
 }
 
 /// Converts items for the model into content for a client.
-pub(super) fn content(items: &[Item]) -> Vec<Content> {
+pub(super) fn content(items: &[Item]) -> Vec<ContentItem> {
     let one = |item: &Item| match item {
-        Item::Text(text) => Content::Text { text: text.clone() },
+        Item::Text(text) => ContentItem::Text { text: text.clone() },
         Item::Image(image) => {
-            Content::Image { mime_type: image.mime.to_owned(), data: STANDARD.encode(&image.bytes) }
+            ContentItem::Image { mime_type: image.mime.to_owned(), data: STANDARD.encode(&image.bytes) }
         }
     };
     items.iter().map(one).collect()

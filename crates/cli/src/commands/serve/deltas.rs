@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{SessionEvent, SessionObserver};
-use rpc::protocol::{Delta, Happening};
+use rpc::protocol::{SessionDeltaParams, SessionProgress};
 use serde_json::json;
 use toolgate::{CallId, CallEvent, Notice, CallObserver, OutputStream};
 
@@ -28,12 +28,12 @@ impl DeltaSender {
         self.words.last()
     }
 
-    fn tell(&self, happening: Happening) {
+    fn tell(&self, happening: SessionProgress) {
         let followers = self.company.all();
         if followers.is_empty() {
             return;
         }
-        let delta = json!(Delta { session_id: self.session.clone(), happening });
+        let delta = json!(SessionDeltaParams { session_id: self.session.clone(), happening });
         for peer in followers {
             // A slow reader gets the result with the event, at the end.
             let _left_out = peer.mention("session/delta", &delta);
@@ -45,11 +45,11 @@ impl SessionObserver for DeltaSender {
     fn saw(&self, seen: SessionEvent<'_>) {
         self.words.saw(seen);
         match seen {
-            SessionEvent::Asked { round, bytes } => self.tell(Happening::Request { number: round, bytes }),
-            SessionEvent::Text(text) => self.tell(Happening::Text { text: text.to_owned() }),
-            SessionEvent::Thought(text) => self.tell(Happening::Thought { text: text.to_owned() }),
+            SessionEvent::Asked { round, bytes } => self.tell(SessionProgress::Request { number: round, bytes }),
+            SessionEvent::Text(text) => self.tell(SessionProgress::Text { text: text.to_owned() }),
+            SessionEvent::Thought(text) => self.tell(SessionProgress::Thought { text: text.to_owned() }),
             SessionEvent::Retried { why, pause } => {
-                self.tell(Happening::Retry { why: why.to_owned(), pause_ms: millis(pause) });
+                self.tell(SessionProgress::Retry { why: why.to_owned(), pause_ms: millis(pause) });
             }
             // Sent as events.
             SessionEvent::Called(_)
@@ -67,7 +67,7 @@ impl CallObserver for DeltaSender {
     fn saw(&self, call: &CallId, event: &CallEvent) {
         let call_id = || call.as_str().to_owned();
         match event {
-            CallEvent::Started => self.tell(Happening::Running { call_id: call_id() }),
+            CallEvent::Started => self.tell(SessionProgress::Running { call_id: call_id() }),
             CallEvent::Notice(Notice::Output { stream, text }) => {
                 let stream = match stream {
                     OutputStream::Stdout => "stdout",
@@ -75,7 +75,7 @@ impl CallObserver for DeltaSender {
                     OutputStream::Terminal => "terminal",
                 };
                 let (stream, text) = (stream.to_owned(), text.clone());
-                self.tell(Happening::Output { call_id: call_id(), stream, text });
+                self.tell(SessionProgress::Output { call_id: call_id(), stream, text });
             }
             _ => {}
         }

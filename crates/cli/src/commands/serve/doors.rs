@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::mcp::serve::AccessRequirement;
-use rpc::{Limits, Lines, Probed, WebSocket};
+use rpc::{ConnectionLimits, LineTransport, ProbedTransport, WebSocketTransport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use serde_json::json;
@@ -31,10 +31,10 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
 pub(super) async fn stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
-    let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
-    let frames = Lines(tokio::io::stdin(), tokio::io::stdout());
+    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
+    let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
     let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
-    rpc::serve(host, Probed::new(frames, probe), Limits::default()).await;
+    rpc::serve(host, ProbedTransport::new(frames, probe), ConnectionLimits::default()).await;
     Ok(())
 }
 
@@ -54,13 +54,13 @@ pub(super) async fn socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(),
                 Ok((stream, _)) if let Err(why) = peer::admit(&stream) => turn_away(&stream, why),
                 Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
-                    let host = Arc::clone(hall) as Arc<dyn rpc::Host>;
+                    let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
                     let probe = rustix::io::dup(&stream).map(probe);
                     let (read, write) = stream.into_split();
                     match probe {
                         Ok(probe) => {
-                            let frames = Probed::new(Lines(read, write), probe);
-                            open.spawn(rpc::serve(host, frames, Limits::default()));
+                            let frames = ProbedTransport::new(LineTransport(read, write), probe);
+                            open.spawn(rpc::serve(host, frames, ConnectionLimits::default()));
                         }
                         Err(error) => tracing::warn!(%error, "a connection could not be kept"),
                     }
@@ -163,11 +163,11 @@ pub(super) async fn websocket(
             accepted = listener.accept() => match accepted {
                 Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
-                    let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::Host>, Arc::clone(&entry));
+                    let (host, entry) = (Arc::clone(hall) as Arc<dyn rpc::RpcHost>, Arc::clone(&entry));
                     open.spawn(async move {
-                        let accepting = WebSocket::accept(stream, |headers| admits(&entry, headers));
+                        let accepting = WebSocketTransport::accept(stream, |headers| admits(&entry, headers));
                         match tokio::time::timeout(HANDSHAKE, accepting).await {
-                            Ok(Ok(socket)) => rpc::serve(host, socket, Limits::default()).await,
+                            Ok(Ok(socket)) => rpc::serve(host, socket, ConnectionLimits::default()).await,
                             Ok(Err(error)) => tracing::warn!(%error, "somebody was not let in"),
                             Err(_) => tracing::warn!("a handshake took too long"),
                         }
@@ -185,7 +185,7 @@ pub(super) async fn websocket(
 
 /// Returns true if the headers contain the token. Requests of web pages have an `Origin` header and are
 /// rejected.
-fn admits(entry: &AccessRequirement, headers: &rpc::Headers<'_>) -> bool {
+fn admits(entry: &AccessRequirement, headers: &rpc::HandshakeHeaders<'_>) -> bool {
     let bearer = headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
     !headers.has("origin") && entry.admits(bearer.unwrap_or_default().trim().as_bytes())
 }

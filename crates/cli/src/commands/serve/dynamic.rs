@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent::SessionHandle;
 use rpc::protocol as p;
-use rpc::{Code, Peer, RpcFault, method};
+use rpc::{RpcErrorCode, Peer, RpcFault, method};
 use serde_json::Value;
 use toolgate::{Answering, Answers, AnyTool, Cx, Foreign, Lane, ToolError, ToolOutput, ToolSource};
 
@@ -64,7 +64,7 @@ impl ClientTools {
         let mut brought = BTreeMap::new();
         for tool in tools {
             let name = crate::screen::visible(&tool.name);
-            let wrong = |why: &str| Code::Params.fault(format!("the tool `{name}` {why}"));
+            let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
             if !is_name(&tool.name) {
                 return Err(wrong(
                     "needs another name: 1 to 128 letters, digits, `_` and `-`, not beginning with `mcp__`",
@@ -83,7 +83,7 @@ impl ClientTools {
         let mut all = self.lock();
         let more = brought.keys().filter(|name| !all.contains_key(*name)).count();
         if all.len() + more > MOST_TOOLS {
-            return Err(Code::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
+            return Err(RpcErrorCode::Limit.fault(format!("clients may give a session {MOST_TOOLS} tools")));
         }
         all.extend(brought);
         Ok(())
@@ -166,7 +166,7 @@ impl ClientToolHandler {
                 "the program that answers for `{name}` is not connected; go on without it"
             )));
         }
-        let params = p::Invocation {
+        let params = p::ToolInvokeParams {
             session_id: all.session.get().cloned().unwrap_or_default(),
             call_id: cx.call().as_str().to_owned(),
             turn_id: all.turns.get().map(SessionHandle::turn_id).unwrap_or_default(),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use rpc::protocol as p;
-use rpc::{Code, Peer, RpcFault};
+use rpc::{RpcErrorCode, Peer, RpcFault};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolgate::{CancellationToken, ToolCall};
@@ -18,18 +18,18 @@ use crate::commands::policy::explain;
 impl HostedSession {
     pub(super) async fn fs_read(
         &self,
-        read: &p::FsRead,
+        read: &p::FsReadParams,
         cancel: CancellationToken,
-    ) -> Result<p::FsReadDone, RpcFault> {
+    ) -> Result<p::FsReadResult, RpcFault> {
         let arguments = json!({ "path": read.path, "offset": read.offset, "length": read.length });
         fitting(self.program("fs_read", given(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_write(
         &self,
-        write: &p::FsWrite,
+        write: &p::FsWriteParams,
         cancel: CancellationToken,
-    ) -> Result<p::FsWritten, RpcFault> {
+    ) -> Result<p::FsWriteResult, RpcFault> {
         let arguments =
             json!({ "path": write.path, "text": write.text, "base64": write.base64, "new": write.new });
         fitting(self.program("fs_write", given(arguments), cancel).await?)
@@ -37,18 +37,18 @@ impl HostedSession {
 
     pub(super) async fn fs_list(
         &self,
-        list: &p::FsList,
+        list: &p::FsListParams,
         cancel: CancellationToken,
-    ) -> Result<p::FsListed, RpcFault> {
+    ) -> Result<p::FsListResult, RpcFault> {
         let arguments = json!({ "path": list.path, "depth": list.depth, "limit": list.limit });
         fitting(self.program("fs_list", given(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_search(
         &self,
-        search: &p::FsSearch,
+        search: &p::FsSearchParams,
         cancel: CancellationToken,
-    ) -> Result<p::FsSearched, RpcFault> {
+    ) -> Result<p::FsSearchResult, RpcFault> {
         let arguments = given(json!({
             "pattern": search.pattern,
             "path": search.path,
@@ -65,16 +65,16 @@ impl HostedSession {
 
     pub(super) async fn apply_patch(
         self: Arc<Self>,
-        patch: p::PatchApply,
+        patch: p::PatchApplyParams,
         peer: &Peer,
         cancel: CancellationToken,
-    ) -> Result<p::PatchApplied, RpcFault> {
-        let call = p::ToolCall {
+    ) -> Result<p::PatchApplyResult, RpcFault> {
+        let call = p::ToolCallParams {
             session_id: patch.session_id,
             tool: "apply_patch".to_owned(),
             input: Some(patch.patch),
             key: patch.key,
-            ..p::ToolCall::default()
+            ..p::ToolCallParams::default()
         };
         let answer = self.call(call, peer, cancel).await?;
         if !answer.success {
@@ -86,15 +86,15 @@ impl HostedSession {
     }
 
     /// Returns the verdict on a call, without making or recording it.
-    pub(super) fn explain(&self, wanted: &p::PolicyExplain) -> Result<p::PolicyExplained, RpcFault> {
+    pub(super) fn explain(&self, wanted: &p::PolicyExplainParams) -> Result<p::PolicyExplainResult, RpcFault> {
         let (tool, arguments) = match (&wanted.tool, &wanted.command) {
             (Some(tool), None) => (tool.as_str(), Value::Object(wanted.arguments.clone())),
             (None, Some(command)) => ("exec_command", json!({ "cmd": command })),
-            _ => return Err(Code::Params.fault("the params do not fit: give a `tool` or a `command`")),
+            _ => return Err(RpcErrorCode::Params.fault("the params do not fit: give a `tool` or a `command`")),
         };
         let explanation = explain::explained(&self.toolgate, tool, arguments.to_string())
-            .map_err(|fault| Code::Params.fault(fault.to_string()))?;
-        Ok(p::PolicyExplained { explanation })
+            .map_err(|fault| RpcErrorCode::Params.fault(fault.to_string()))?;
+        Ok(p::PolicyExplainResult { explanation })
     }
 }
 
@@ -108,5 +108,5 @@ fn given(mut arguments: Value) -> Value {
 
 fn fitting<T: DeserializeOwned>(data: Value) -> Result<T, RpcFault> {
     serde_json::from_value(data)
-        .map_err(|error| Code::Internal.fault(format!("an answer is not what it should be: {error}")))
+        .map_err(|error| RpcErrorCode::Internal.fault(format!("an answer is not what it should be: {error}")))
 }

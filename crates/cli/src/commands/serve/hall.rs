@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exec::session::SharedProcesses;
 use rpc::protocol as p;
-use rpc::{Asked, Call, Code, Host, MAX_MESSAGE, Peer, RpcFault, method, reply};
+use rpc::{IncomingRequest, Call, RpcErrorCode, RpcHost, MAX_MESSAGE, Peer, RpcFault, method, reply};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use toolgate::BoxFuture;
@@ -31,7 +31,7 @@ pub(super) struct SessionServer {
     pub(super) processes: SharedProcesses,
     live: Mutex<HashMap<String, Arc<HostedSession>>>,
     /// The initialized clients by connection number, with their capabilities.
-    guests: Mutex<HashMap<u64, p::Capabilities>>,
+    guests: Mutex<HashMap<u64, p::ClientCapabilities>>,
     /// Serializes opening from a journal, so that two requests for one session open it once.
     opening: tokio::sync::Mutex<()>,
 }
@@ -53,7 +53,7 @@ impl SessionServer {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn guests(&self) -> MutexGuard<'_, HashMap<u64, p::Capabilities>> {
+    fn guests(&self) -> MutexGuard<'_, HashMap<u64, p::ClientCapabilities>> {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,30 +73,30 @@ impl SessionServer {
 
     fn find(&self, id: &str) -> Result<Arc<HostedSession>, RpcFault> {
         self.live().get(id).cloned().ok_or_else(|| {
-            Code::NoSession.fault(format!(
+            RpcErrorCode::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
                 crate::screen::visible(id)
             ))
         })
     }
 
-    fn initialize(&self, peer: &Peer, said: &p::Initialize) -> Result<p::Initialized, RpcFault> {
+    fn initialize(&self, peer: &Peer, said: &p::InitializeParams) -> Result<p::InitializeResult, RpcFault> {
         if said.protocol != p::PROTOCOL {
             let why = format!("protocol {} is not spoken here; {} is", said.protocol, p::PROTOCOL);
-            return Err(Code::Initialize.fault(why));
+            return Err(RpcErrorCode::Initialize.fault(why));
         }
         if self.guests().insert(peer.number(), said.capabilities).is_some() {
-            return Err(Code::Initialize.fault("`initialize` was called before"));
+            return Err(RpcErrorCode::Initialize.fault("`initialize` was called before"));
         }
-        Ok(p::Initialized {
+        Ok(p::InitializeResult {
             protocol: p::PROTOCOL,
-            server: p::Named {
+            server: p::ProgramIdentity {
                 name: "toolgate".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             },
-            limits: p::Limits {
+            limits: p::ServerLimits {
                 message_bytes: MAX_MESSAGE,
-                requests: rpc::Limits::default().requests,
+                requests: rpc::ConnectionLimits::default().requests,
                 sessions: MOST_SESSIONS,
                 tools: MOST_TOOLS,
                 processes: toolgate::DEFAULT_SESSIONS,
@@ -104,7 +104,7 @@ impl SessionServer {
         })
     }
 
-    async fn start(&self, guest: &InitializedPeer, start: p::Start) -> Result<p::Started, RpcFault> {
+    async fn start(&self, guest: &InitializedPeer, start: p::SessionStartParams) -> Result<p::SessionDetails, RpcFault> {
         self.room()?;
         let tools = start.tools.clone();
         let live = open::begin(self, start)?;
@@ -116,7 +116,7 @@ impl SessionServer {
         Ok(live.started())
     }
 
-    async fn attach(&self, guest: &InitializedPeer, attach: p::Attach) -> Result<p::Attached, RpcFault> {
+    async fn attach(&self, guest: &InitializedPeer, attach: p::SessionAttachParams) -> Result<p::SessionAttachResult, RpcFault> {
         let opening = self.opening.lock().await;
         let known = self.live().get(&attach.session_id).cloned();
         let (live, resumed) = match known {
@@ -128,7 +128,7 @@ impl SessionServer {
         };
         self.welcome(&live, guest, attach.cursor, &attach.tools)?;
         drop(opening);
-        Ok(p::Attached { session: live.started(), resumed, busy: live.is_busy(), cursor: live.cursor() })
+        Ok(p::SessionAttachResult { session: live.started(), resumed, busy: live.is_busy(), cursor: live.cursor() })
     }
 
     /// Keeps a session, and subscribes `guest` to it.
@@ -149,22 +149,22 @@ impl SessionServer {
         match self.live().len() < MOST_SESSIONS {
             true => Ok(()),
             false => {
-                Err(Code::Limit
+                Err(RpcErrorCode::Limit
                     .fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one")))
             }
         }
     }
 
-    fn list(&self, wanted: p::ListSessions) -> Result<p::Listed, RpcFault> {
+    fn list(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
         let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
-        let Some(directory) = self.sessions() else { return Ok(p::Listed { sessions: Vec::new() }) };
-        let unread = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+        let Some(directory) = self.sessions() else { return Ok(p::SessionListResult { sessions: Vec::new() }) };
+        let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let all =
             journal::list(&directory, if wanted.live { MOST_SESSIONS } else { most }).map_err(unread)?;
         let live = self.live();
         let listed = all.into_iter().filter_map(|one| {
             let here = live.get(one.id.as_str());
-            (here.is_some() || !wanted.live).then(|| p::ListedSession {
+            (here.is_some() || !wanted.live).then(|| p::SessionListEntry {
                 session_id: one.id.as_str().to_owned(),
                 live: here.is_some(),
                 busy: here.is_some_and(|live| live.is_busy()),
@@ -176,14 +176,14 @@ impl SessionServer {
                 calls: one.calls,
             })
         });
-        Ok(p::Listed { sessions: listed.take(most).collect() })
+        Ok(p::SessionListResult { sessions: listed.take(most).collect() })
     }
 
-    async fn end(&self, id: &str) -> Result<p::Empty, RpcFault> {
+    async fn end(&self, id: &str) -> Result<p::EmptyResult, RpcFault> {
         let live = self.find(id)?;
         self.live().remove(id);
         live.close("closed").await;
-        Ok(p::Empty {})
+        Ok(p::EmptyResult {})
     }
 
     /// Answers a request of an initialized client.
@@ -201,7 +201,7 @@ impl SessionServer {
             }};
         }
         match call {
-            Call::Initialize(_) => Err(Code::Initialize.fault("`initialize` was called before")),
+            Call::Initialize(_) => Err(RpcErrorCode::Initialize.fault("`initialize` was called before")),
             Call::SessionStart(start) => reply::<method::SessionStart>(self.start(&guest, start).await),
             Call::SessionAttach(attach) => reply::<method::SessionAttach>(self.attach(&guest, attach).await),
             Call::SessionDetach(which) => at!(SessionDetach, which, live => Ok(live.detach(&guest.peer))),
@@ -238,18 +238,18 @@ impl SessionServer {
 /// A client that has called `initialize`.
 struct InitializedPeer {
     peer: Peer,
-    capabilities: p::Capabilities,
+    capabilities: p::ClientCapabilities,
 }
 
-impl Host for SessionServer {
-    fn answer(self: Arc<Self>, asked: Asked) -> BoxFuture<'static, Result<Value, RpcFault>> {
+impl RpcHost for SessionServer {
+    fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
-            let Asked { peer, method, params, cancel } = asked;
+            let IncomingRequest { peer, method, params, cancel } = asked;
             let call = Call::read(&method, params)?;
             let known = self.guests().get(&peer.number()).copied();
             match (known, call) {
                 (None, Call::Initialize(said)) => reply::<method::Initialize>(self.initialize(&peer, &said)),
-                (None, _) => Err(Code::Initialize.fault("say who you are first, with `initialize`")),
+                (None, _) => Err(RpcErrorCode::Initialize.fault("say who you are first, with `initialize`")),
                 (Some(capabilities), call) => self.answered(call, InitializedPeer { peer, capabilities }, cancel).await,
             }
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent::{SessionAgents, JournalRecorder};
 use rpc::protocol as p;
-use rpc::{Code, Peer, RpcFault};
+use rpc::{RpcErrorCode, Peer, RpcFault};
 use toolgate::mcp::McpServers;
 use toolgate::{ToolSpec, Toolgate};
 
@@ -52,9 +52,9 @@ impl HostedSession {
     }
 
     /// Describes the session for a client.
-    pub(super) fn started(&self) -> p::Started {
+    pub(super) fn started(&self) -> p::SessionDetails {
         let SessionFacts { id, cwd, sandbox, approval, model } = &self.about;
-        p::Started {
+        p::SessionDetails {
             session_id: id.clone(),
             journal: self.recorder.path().display().to_string(),
             cwd: cwd.clone(),
@@ -75,7 +75,7 @@ impl HostedSession {
     }
 
     /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
-    pub(super) fn follow(&self, peer: &Peer, capabilities: p::Capabilities, cursor: u64) {
+    pub(super) fn follow(&self, peer: &Peer, capabilities: p::ClientCapabilities, cursor: u64) {
         let joined = self.company.join(peer, capabilities);
         let whose = (self.about.id.clone(), cursor);
         match JournalTail::open(self.recorder.path()) {
@@ -94,9 +94,9 @@ impl HostedSession {
     }
 
     /// Stops the events to `peer`.
-    pub(super) fn detach(&self, peer: &Peer) -> p::Empty {
+    pub(super) fn detach(&self, peer: &Peer) -> p::EmptyResult {
         self.company.leave(peer);
-        p::Empty {}
+        p::EmptyResult {}
     }
 
     /// Handles a client that closed its sending side.
@@ -111,26 +111,26 @@ impl HostedSession {
 
     fn turns(&self) -> Result<&TurnRunner, RpcFault> {
         self.turns.as_ref().ok_or_else(|| {
-            Code::NoModel.fault("the session was started without a model; `tool/call` uses its tools")
+            RpcErrorCode::NoModel.fault("the session was started without a model; `tool/call` uses its tools")
         })
     }
 
-    pub(super) async fn prompt(&self, prompt: &p::Prompt) -> Result<p::Prompted, RpcFault> {
+    pub(super) async fn prompt(&self, prompt: &p::SessionPromptParams) -> Result<p::SessionPromptResult, RpcFault> {
         let turns = self.turns()?;
-        let wrong = |why: String| Code::Params.fault(format!("the params do not fit at `images`: {why}"));
+        let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `images`: {why}"));
         let images = content::images(prompt.images.clone()).map_err(wrong)?;
         turns.prompt(prompt.text.clone(), images).await
     }
 
-    pub(super) fn interrupt(&self) -> p::Empty {
+    pub(super) fn interrupt(&self) -> p::EmptyResult {
         if let Some(turns) = &self.turns {
             turns.handle.interrupt();
         }
-        p::Empty {}
+        p::EmptyResult {}
     }
 
     /// Lists the current tools.
-    pub(super) fn tools(&self) -> p::Tools {
+    pub(super) fn tools(&self) -> p::ToolListResult {
         let describe = |spec: &ToolSpec| {
             let (description, input_schema) = match spec {
                 ToolSpec::Function(function) => {
@@ -140,21 +140,21 @@ impl HostedSession {
                 // Tools that the provider runs, and aliases, are left out.
                 ToolSpec::WebSearch { .. } | ToolSpec::LocalShell => return None,
             };
-            Some(p::Described { name: spec.name().to_owned(), description, input_schema })
+            Some(p::ToolDescription { name: spec.name().to_owned(), description, input_schema })
         };
         let specs = self.toolgate.router().registry().specs();
-        p::Tools { tools: specs.iter().filter_map(describe).collect() }
+        p::ToolListResult { tools: specs.iter().filter_map(describe).collect() }
     }
 
-    pub(super) fn register(&self, peer: &Peer, tools: &[p::DynamicTool]) -> Result<p::Registered, RpcFault> {
+    pub(super) fn register(&self, peer: &Peer, tools: &[p::DynamicTool]) -> Result<p::ToolRegisterResult, RpcFault> {
         let registry = self.toolgate.router().registry();
         self.dynamic.register(peer, tools, |name| registry.could_be(name))?;
-        Ok(p::Registered { tools: self.dynamic.names() })
+        Ok(p::ToolRegisterResult { tools: self.dynamic.names() })
     }
 
-    pub(super) fn unregister(&self, names: &[String]) -> p::Registered {
+    pub(super) fn unregister(&self, names: &[String]) -> p::ToolRegisterResult {
         self.dynamic.unregister(names);
-        p::Registered { tools: self.dynamic.names() }
+        p::ToolRegisterResult { tools: self.dynamic.names() }
     }
 
     /// Closes the session and ends its processes. The journal stays on disk.

@@ -7,7 +7,7 @@ use agent::{TurnLimits, UserPrompter, SessionObserver};
 use clap::ValueEnum;
 use journal::{JournalEntry, SessionId};
 use rpc::protocol as p;
-use rpc::{Code, RpcFault};
+use rpc::{RpcErrorCode, RpcFault};
 use rustix::fs::FileType;
 use toolgate::mcp::McpClientDeps;
 use toolgate::wire::Dialect;
@@ -37,14 +37,14 @@ const ASKED: SettingSource = SettingSource::Flag("session/start");
 const LONGEST_SCRIPT: u64 = 64 << 20;
 
 /// Opens a new session.
-pub(super) fn begin(hall: &SessionServer, start: p::Start) -> Result<Arc<HostedSession>, RpcFault> {
+pub(super) fn begin(hall: &SessionServer, start: p::SessionStartParams) -> Result<Arc<HostedSession>, RpcFault> {
     live(hall, start, SessionId::new(), None)
 }
 
 /// Resumes a session that no server has open.
-pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<Arc<HostedSession>, RpcFault> {
+pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParams) -> Result<Arc<HostedSession>, RpcFault> {
     let gone = |why: String| {
-        Code::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
+        RpcErrorCode::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
     };
     let directory = hall.sessions().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
@@ -57,7 +57,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<
         tokio::task::block_in_place(|| journal::read(&file)).map_err(|fault| gone(fault.to_string()))?;
     // Checked before resources are sought that only the program with the open session knows.
     if journal::is_in_use(&file) {
-        return Err(Code::InUse.fault(format!("another program has the session `{}`", id.as_str())));
+        return Err(RpcErrorCode::InUse.fault(format!("another program has the session `{}`", id.as_str())));
     }
     let began = reading.records.iter().rev().find_map(|record| match &record.entry {
         JournalEntry::Session { cwd, model, wire, sandbox, approval, .. } => {
@@ -72,13 +72,13 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<
         start.approval.get_or_insert_with(|| approval.clone());
         if start.model.is_none() && !name.is_empty() {
             let wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(told);
-            start.model = Some(p::Model { name: Some(name.clone()), wire, ..p::Model::default() });
+            start.model = Some(p::ModelSelection { name: Some(name.clone()), wire, ..p::ModelSelection::default() });
             is_known = false;
         }
     }
     let calls = ClientCalls::known(&reading.records);
     live(hall, start, id, Some(calls)).map_err(|mut fault| {
-        if !is_known && fault.is(Code::Unusable) {
+        if !is_known && fault.is(RpcErrorCode::Unusable) {
             fault
                 .message
                 .push_str("; `start.model` says where the model is, which the journal does not know");
@@ -87,7 +87,7 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::Start) -> Result<
     })
 }
 
-fn live(hall: &SessionServer, start: p::Start, id: SessionId, known: Option<ClientCalls>) -> Result<Arc<HostedSession>, RpcFault> {
+fn live(hall: &SessionServer, start: p::SessionStartParams, id: SessionId, known: Option<ClientCalls>) -> Result<Arc<HostedSession>, RpcFault> {
     let resume = known.is_some().then(|| id.as_str().to_owned());
     let (company, dynamic) = (Arc::<Subscribers>::default(), Arc::<ClientTools>::default());
     let asks = Arc::new(ClientApprover { session: id.as_str().to_owned(), company: Arc::clone(&company) });
@@ -149,7 +149,7 @@ fn live(hall: &SessionServer, start: p::Start, id: SessionId, known: Option<Clie
 /// Creates the factory of subagent sessions.
 fn nursery(
     hall: &SessionServer,
-    start: &p::Start,
+    start: &p::SessionStartParams,
     chosen: session::ChosenModel,
     (approver, source): (Arc<dyn Approver>, Arc<dyn ToolSource>),
 ) -> Result<Arc<SubagentSessions>, RpcFault> {
@@ -169,12 +169,12 @@ fn nursery(
 }
 
 fn unusable(fault: CliFault) -> RpcFault {
-    let code = if fault.is_busy() { Code::InUse } else { Code::Unusable };
+    let code = if fault.is_busy() { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
     code.fault(fault.sentence())
 }
 
 /// Composes the tools for the client's settings.
-fn composed(hall: &SessionServer, start: &p::Start) -> Result<ComposedTools, RpcFault> {
+fn composed(hall: &SessionServer, start: &p::SessionStartParams) -> Result<ComposedTools, RpcFault> {
     let place = place(hall, start)?;
     let servers = servers(start)?;
     let change = |config: &mut Config| {
@@ -186,7 +186,7 @@ fn composed(hall: &SessionServer, start: &p::Start) -> Result<ComposedTools, Rpc
     compose_in(&place, hall.dirs.clone(), change).map_err(unusable)
 }
 
-fn place(hall: &SessionServer, start: &p::Start) -> Result<WorkspaceArgs, RpcFault> {
+fn place(hall: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
     let mut place = hall.place.clone();
     if let Some(cwd) = &start.cwd {
         place.cwd = Some(PathBuf::from(cwd));
@@ -209,15 +209,15 @@ fn value<T: ValueEnum>(member: &str, name: &str) -> Result<T, RpcFault> {
             .iter()
             .filter_map(|variant| Some(format!("`{}`", variant.to_possible_value()?.get_name())))
             .collect();
-        Code::Params.fault(format!("the params do not fit at `{member}`: there are {}", all.join(", ")))
+        RpcErrorCode::Params.fault(format!("the params do not fit at `{member}`: there are {}", all.join(", ")))
     })
 }
 
 /// Returns the settings of the MCP servers that the client adds.
-fn servers(start: &p::Start) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFault> {
+fn servers(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFault> {
     let one = |(name, table): (&String, &serde_json::Value)| {
         let wrong = |why: String| {
-            Code::Params.fault(format!(
+            RpcErrorCode::Params.fault(format!(
                 "the params do not fit at `mcp_servers.{}`: {why}",
                 crate::screen::visible(name)
             ))
@@ -235,11 +235,11 @@ fn servers(start: &p::Start) -> Result<Vec<SourcedValue<ServerSetting>>, RpcFaul
     start.mcp_servers.iter().map(one).collect()
 }
 
-fn chosen(model: &p::Model, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
+fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session::ChosenModel, RpcFault> {
     let wire = model.wire.map(|wire| match wire {
-        p::Wire::Responses => Dialect::Responses,
-        p::Wire::Chat => Dialect::Chat,
-        p::Wire::Anthropic => Dialect::Anthropic,
+        p::ModelApi::Responses => Dialect::Responses,
+        p::ModelApi::Chat => Dialect::Chat,
+        p::ModelApi::Anthropic => Dialect::Anthropic,
     });
     if let Some(script) = &model.script {
         // Reading a FIFO could block, and reading a device could be endless, while other clients wait.
@@ -251,7 +251,7 @@ fn chosen(model: &p::Model, composed: &ComposedTools) -> Result<session::ChosenM
         if !fits {
             let name = crate::screen::visible(script);
             let why = format!("the script `{name}` is no file, or has more than {LONGEST_SCRIPT} bytes");
-            return Err(Code::Unusable.fault(why));
+            return Err(RpcErrorCode::Unusable.fault(why));
         }
     }
     let whereabouts = ModelLocation {
@@ -266,15 +266,15 @@ fn chosen(model: &p::Model, composed: &ComposedTools) -> Result<session::ChosenM
     })
 }
 
-fn told(dialect: Dialect) -> p::Wire {
+fn told(dialect: Dialect) -> p::ModelApi {
     match dialect {
-        Dialect::Responses => p::Wire::Responses,
-        Dialect::Chat => p::Wire::Chat,
-        Dialect::Anthropic => p::Wire::Anthropic,
+        Dialect::Responses => p::ModelApi::Responses,
+        Dialect::Chat => p::ModelApi::Chat,
+        Dialect::Anthropic => p::ModelApi::Anthropic,
     }
 }
 
-fn limits(model: Option<&p::Model>) -> TurnLimits {
+fn limits(model: Option<&p::ModelSelection>) -> TurnLimits {
     let built_in = TurnLimits::default();
     let rounds = model.and_then(|model| model.max_turns).and_then(|rounds| usize::try_from(rounds).ok());
     let context = model.and_then(|model| model.context).unwrap_or(built_in.context);

@@ -9,7 +9,7 @@ use exec::capture::CapturedStream;
 use exec::process::PtySize;
 use exec::session::{GRACE, ProcessSession, SessionStage, OutputStreaming};
 use rpc::protocol as p;
-use rpc::{Code, RpcFault};
+use rpc::{RpcErrorCode, RpcFault};
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate::CancellationToken;
@@ -99,7 +99,7 @@ impl UnreadOutput {
 
     /// Returns the first `most` bytes, and the offset of their end. A piece that is not valid UTF-8, such as
     /// one cut inside a character, is sent as base64.
-    fn pieces(&self, most: usize) -> (Vec<p::Piece>, u64) {
+    fn pieces(&self, most: usize) -> (Vec<p::ProcessOutputChunk>, u64) {
         let (mut room, mut next, mut pieces) = (most, self.from, Vec::new());
         for (stream, bytes) in &self.waiting {
             let bytes = &bytes[..bytes.len().min(room)];
@@ -113,7 +113,7 @@ impl UnreadOutput {
     }
 }
 
-fn piece(stream: CapturedStream, bytes: &[u8]) -> p::Piece {
+fn piece(stream: CapturedStream, bytes: &[u8]) -> p::ProcessOutputChunk {
     let stream = match stream {
         CapturedStream::Stdout => "stdout",
         CapturedStream::Stderr => "stderr",
@@ -121,15 +121,15 @@ fn piece(stream: CapturedStream, bytes: &[u8]) -> p::Piece {
     };
     let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
     let base64 = text.is_none().then(|| base64::engine::general_purpose::STANDARD.encode(bytes));
-    p::Piece { stream: stream.to_owned(), text, base64 }
+    p::ProcessOutputChunk { stream: stream.to_owned(), text, base64 }
 }
 
 impl HostedSession {
     pub(super) async fn start_process(
         &self,
-        start: &p::ProcessStart,
+        start: &p::ProcessStartParams,
         cancel: CancellationToken,
-    ) -> Result<p::ProcessStarted, RpcFault> {
+    ) -> Result<p::ProcessStartResult, RpcFault> {
         let mut arguments = json!({ "command": start.command, "argv": start.argv, "cwd": start.cwd, "tty": start.tty, "stdin": start.stdin });
         if let Some(members) = arguments.as_object_mut() {
             members.retain(|_, value| !value.is_null());
@@ -138,27 +138,27 @@ impl HostedSession {
         let number = data["process_id"].as_u64().and_then(|number| u32::try_from(number).ok());
         let session = number.and_then(|number| self.toolgate.process(number));
         let session =
-            session.ok_or_else(|| Code::Internal.fault("a process was started and is not there"))?;
+            session.ok_or_else(|| RpcErrorCode::Internal.fault("a process was started and is not there"))?;
         let output = UnreadOutput { streaming: session.stream(), waiting: VecDeque::new(), from: 0 };
         let process_id = session.id();
         let reading = ProcessReader { session, output: Mutex::new(output) };
         self.processes.lock().insert(process_id, Arc::new(reading));
-        Ok(p::ProcessStarted { process_id })
+        Ok(p::ProcessStartResult { process_id })
     }
 
     fn reading(&self, process: u32) -> Result<Arc<ProcessReader>, RpcFault> {
         let found = self.processes.lock().get(&process).cloned();
         found.ok_or_else(|| {
-            Code::NoProcess
+            RpcErrorCode::NoProcess
                 .fault(format!("there is no process {process}; one whose end was read is forgotten"))
         })
     }
 
     pub(super) async fn read_process(
         &self,
-        read: &p::ProcessRead,
+        read: &p::ProcessReadParams,
         cancel: CancellationToken,
-    ) -> Result<p::ProcessReadDone, RpcFault> {
+    ) -> Result<p::ProcessReadResult, RpcFault> {
         let reading = self.reading(read.process_id)?;
         let most = read.max_bytes.unwrap_or(READ).clamp(1, MOST);
         let until = Instant::now() + Duration::from_millis(read.wait_ms.min(LONGEST_WAIT));
@@ -175,7 +175,7 @@ impl HostedSession {
                         "the params do not fit at `from`: only {} bytes were read so far",
                         output.end()
                     );
-                    return Err(Code::Params.fault(why));
+                    return Err(RpcErrorCode::Params.fault(why));
                 }
                 output.forget(read.from);
                 output.fill(most);
@@ -185,7 +185,7 @@ impl HostedSession {
             let over = pieces.is_empty() && state != p::ProcessState::Running;
             if let Some(fault) = over.then(|| reading.session.fault()).flatten() {
                 self.forget(read.process_id);
-                return Err(Code::Refused.fault(fault.to_string()));
+                return Err(RpcErrorCode::Refused.fault(fault.to_string()));
             }
             if !pieces.is_empty() || over || Instant::now() >= until {
                 // The process counts as running until all of its output is read.
@@ -194,12 +194,12 @@ impl HostedSession {
                     self.forget(read.process_id);
                 }
                 let exit_code = over.then(|| stage.exit().map(exec::session::ProcessExit::code)).flatten();
-                return Ok(p::ProcessReadDone { pieces, next, state, exit_code });
+                return Ok(p::ProcessReadResult { pieces, next, state, exit_code });
             }
             tokio::select! {
                 _ = watch.changed() => {}
                 () = tokio::time::sleep_until(until) => {}
-                () = cancel.cancelled() => return Err(Code::Cancelled.fault("the read was taken back")),
+                () = cancel.cancelled() => return Err(RpcErrorCode::Cancelled.fault("the read was taken back")),
             }
         }
     }
@@ -212,47 +212,47 @@ impl HostedSession {
 
     pub(super) async fn write_process(
         &self,
-        write: &p::ProcessWrite,
+        write: &p::ProcessWriteParams,
         cancel: CancellationToken,
-    ) -> Result<p::Empty, RpcFault> {
+    ) -> Result<p::EmptyResult, RpcFault> {
         self.reading(write.process_id)?;
         let arguments = json!({ "process_id": write.process_id, "text": write.text, "close": write.close });
-        self.program("process_write", arguments, cancel).await.map(|_| p::Empty {})
+        self.program("process_write", arguments, cancel).await.map(|_| p::EmptyResult {})
     }
 
-    pub(super) fn resize_process(&self, resize: &p::ProcessResize) -> Result<p::Empty, RpcFault> {
-        let p::Size { rows, cols } = resize.size;
+    pub(super) fn resize_process(&self, resize: &p::ProcessResizeParams) -> Result<p::EmptyResult, RpcFault> {
+        let p::ProcessTerminalSize { rows, cols } = resize.size;
         if !(1..=LARGEST).contains(&rows) || !(1..=LARGEST).contains(&cols) {
-            return Err(Code::Params.fault(format!(
+            return Err(RpcErrorCode::Params.fault(format!(
                 "the params do not fit at `size`: a terminal has 1 to {LARGEST} rows and columns"
             )));
         }
         let resized = self.reading(resize.process_id)?.session.resize(PtySize { rows, cols });
         resized
-            .map(|()| p::Empty {})
-            .map_err(|_| Code::Unusable.fault("the process has no terminal; start it with `tty`"))
+            .map(|()| p::EmptyResult {})
+            .map_err(|_| RpcErrorCode::Unusable.fault("the process has no terminal; start it with `tty`"))
     }
 
-    pub(super) fn signal_process(&self, signal: &p::ProcessSignal) -> Result<p::Empty, RpcFault> {
+    pub(super) fn signal_process(&self, signal: &p::ProcessSignalParams) -> Result<p::EmptyResult, RpcFault> {
         let reading = self.reading(signal.process_id)?;
         let name = signal.signal.strip_prefix("SIG").unwrap_or(&signal.signal);
         let known = SIGNALS.iter().find(|(known, _)| *known == name);
         let (_, number) = known.ok_or_else(|| {
             let all: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
-            Code::Params.fault(format!(
+            RpcErrorCode::Params.fault(format!(
                 "the params do not fit at `signal`: there are {}; `process/kill` ends it",
                 all.join(", ")
             ))
         })?;
         reading.session.signal(*number);
-        Ok(p::Empty {})
+        Ok(p::EmptyResult {})
     }
 
-    pub(super) fn kill_process(&self, process: u32) -> Result<p::Empty, RpcFault> {
+    pub(super) fn kill_process(&self, process: u32) -> Result<p::EmptyResult, RpcFault> {
         let reading = self.reading(process)?;
         reading.lock().streaming.without_limit();
         reading.session.end(GRACE);
-        Ok(p::Empty {})
+        Ok(p::EmptyResult {})
     }
 }
 

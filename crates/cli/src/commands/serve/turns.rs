@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{SessionHandle, AgentSession};
 use rpc::protocol as p;
-use rpc::{Code, RpcFault};
+use rpc::{RpcErrorCode, RpcFault};
 use tokio::sync::{Notify, mpsc, oneshot};
 use toolgate::{Image, Toolgate};
 
@@ -48,7 +48,7 @@ impl TurnStatus {
 struct QueuedPrompt {
     text: String,
     images: Vec<Image>,
-    answer: Option<oneshot::Sender<p::Prompted>>,
+    answer: Option<oneshot::Sender<p::SessionPromptResult>>,
 }
 
 impl TurnRunner {
@@ -89,23 +89,23 @@ impl TurnRunner {
     }
 
     /// Starts a turn and waits for its end, or steers the running one.
-    pub(super) async fn prompt(&self, text: String, images: Vec<Image>) -> Result<p::Prompted, RpcFault> {
-        let closed = || Code::NoSession.fault("the session is closed");
+    pub(super) async fn prompt(&self, text: String, images: Vec<Image>) -> Result<p::SessionPromptResult, RpcFault> {
+        let closed = || RpcErrorCode::NoSession.fault("the session is closed");
         let answered = {
             let mut now = self.busy.lock();
             match *now {
                 TurnPhase::Idle => {}
                 TurnPhase::Closing | TurnPhase::Closed => return Err(closed()),
                 TurnPhase::Busy if !images.is_empty() => {
-                    return Err(Code::Params
+                    return Err(RpcErrorCode::Params
                         .fault("a turn runs, and pictures cannot be added to it; wait for its end"));
                 }
                 TurnPhase::Busy => {
-                    let unwritten = |fault: journal::JournalFault| Code::Journal.fault(fault.to_string());
+                    let unwritten = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
                     self.handle.steer(text).map_err(unwritten)?;
-                    return Ok(p::Prompted {
+                    return Ok(p::SessionPromptResult {
                         turn_id: self.handle.turn_id(),
-                        ended: p::Ended::Steered,
+                        ended: p::PromptOutcome::Steered,
                         detail: None,
                         text: String::new(),
                     });
@@ -118,7 +118,7 @@ impl TurnRunner {
             *now = TurnPhase::Busy;
             answered
         };
-        answered.await.map_err(|_| Code::NoSession.fault("the session was closed before the turn was over"))
+        answered.await.map_err(|_| RpcErrorCode::NoSession.fault("the session was closed before the turn was over"))
     }
 }
 
@@ -148,18 +148,18 @@ impl TurnDriver {
         }
     }
 
-    async fn turn(&mut self, text: &str, images: Vec<Image>) -> p::Prompted {
+    async fn turn(&mut self, text: &str, images: Vec<Image>) -> p::SessionPromptResult {
         let ended = self.session.prompt(text, images).await;
         self.toolgate.end_turn();
         let (word, detail) = match &ended {
-            Ok(agent::TurnEnd::Done) => (p::Ended::Done, None),
-            Ok(agent::TurnEnd::CutShort { why }) => (p::Ended::CutShort, Some(why.clone())),
-            Ok(agent::TurnEnd::Interrupted) => (p::Ended::Interrupted, None),
-            Ok(agent::TurnEnd::OutOfRounds) => (p::Ended::MaxTurns, None),
-            Err(fault) => (p::Ended::Failed, Some(fault.to_string())),
+            Ok(agent::TurnEnd::Done) => (p::PromptOutcome::Done, None),
+            Ok(agent::TurnEnd::CutShort { why }) => (p::PromptOutcome::CutShort, Some(why.clone())),
+            Ok(agent::TurnEnd::Interrupted) => (p::PromptOutcome::Interrupted, None),
+            Ok(agent::TurnEnd::OutOfRounds) => (p::PromptOutcome::MaxTurns, None),
+            Err(fault) => (p::PromptOutcome::Failed, Some(fault.to_string())),
         };
         let turn_id = self.session.handle().turn_id();
-        p::Prompted { turn_id, ended: word, detail, text: self.deltas.last() }
+        p::SessionPromptResult { turn_id, ended: word, detail, text: self.deltas.last() }
     }
 
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session
