@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use support::{TestHome, CommandRun};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// The first session's prompt; its turns are those that contain these words.
 const PROMPT: &str = "the first prompt of all";
@@ -30,7 +30,7 @@ fn say(when: &str, text: &str) -> Value {
     turn(when, &[json!({"type": "message", "text": text})])
 }
 
-fn run(home: &TestHome, workspace: &Workspace, turns: &[Value], more: &[&str]) -> (CommandRun, Vec<Value>) {
+fn run(home: &TestHome, workspace: &TestWorkspace, turns: &[Value], more: &[&str]) -> (CommandRun, Vec<Value>) {
     let script = home.path().join("script.jsonl");
     fs::write(&script, turns.iter().map(|turn| format!("{turn}\n")).collect::<String>()).unwrap();
     let fixed =
@@ -52,7 +52,7 @@ fn git(directory: &Path, args: &[&str]) {
 
 #[test]
 fn an_agent_works_says_what_it_did_and_can_be_told_more() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
     let (ran, answers) = run(
         &home,
@@ -94,7 +94,7 @@ fn an_agent_works_says_what_it_did_and_can_be_told_more() {
 
 #[test]
 fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_starts_has_more() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let writes = |file: &str| call("exec_command", &json!({"cmd": format!("echo x > {file}; echo $?")}));
     let start = |arguments: Value| call("spawn_agent", &arguments);
     let wait = |id: &str| call("wait", &json!({"ids": [id], "timeout_ms": 60_000}));
@@ -149,7 +149,7 @@ fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_star
 
 #[test]
 fn an_agent_that_may_change_nothing_has_no_way_out() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let rules = home.path().join(".config/toolgate");
     fs::create_dir_all(&rules).unwrap();
     fs::write(
@@ -187,7 +187,7 @@ fn an_agent_that_may_change_nothing_has_no_way_out() {
 
 #[test]
 fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\ntwo\n");
     workspace.file("plans/next.txt", "K=secret\n");
@@ -250,7 +250,7 @@ fn left(home: &TestHome, root: &Path) -> (usize, usize) {
 
 #[test]
 fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_is_in_a_file() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     // An unreadable file is skipped, and does not affect the others.
     workspace.file(".env", "K=secret\n");
@@ -305,7 +305,7 @@ fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_i
 
 #[test]
 fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     // Not below a directory that is private in the sandbox.
     let outside = testkit::seen_tempdir();
     let root = outside.path().canonicalize().unwrap();
@@ -334,7 +334,7 @@ fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
 
 #[test]
 fn git_is_not_taken_from_where_a_model_may_write() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\n");
     commit(&root);
@@ -361,7 +361,7 @@ fn git_is_not_taken_from_where_a_model_may_write() {
 
 #[test]
 fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\n");
     commit(&root);
@@ -392,7 +392,7 @@ fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
 
 #[test]
 fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     let victim = home.path().join("victim");
     fs::create_dir(&victim).unwrap();
@@ -460,7 +460,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
 
 #[test]
 fn there_are_only_so_many_agents_and_they_end_with_whoever_started_them() {
-    let (home, workspace) = (TestHome::new(), Workspace::new());
+    let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let start = call("spawn_agent", &json!({"message": "sleep"}));
     let (ran, answers) = run(
         &home,

@@ -8,16 +8,16 @@ use std::path::Path;
 use insta::assert_snapshot;
 use serde_json::Value;
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 struct CommandFixture {
     home: Home,
-    workspace: Workspace,
+    workspace: TestWorkspace,
 }
 
 impl CommandFixture {
     fn new() -> Self {
-        let workspace = Workspace::new();
+        let workspace = TestWorkspace::new();
         workspace.file("a.txt", "one\ntwo\n");
         Self { home: Home::new(), workspace }
     }

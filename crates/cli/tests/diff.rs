@@ -14,25 +14,25 @@ use std::process::{Command, Stdio};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::Home;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 const MAY_WRITE: [&str; 2] = ["--sandbox", "workspace-write"];
 
 /// Runs a script as one call, which is one turn.
-fn turn(home: &Home, workspace: &Workspace, script: &str) {
+fn turn(home: &Home, workspace: &TestWorkspace, script: &str) {
     let arguments = json!({ "command": script }).to_string();
     let args = [&["call", "shell_command", "--json", &arguments], MAY_WRITE.as_slice()].concat();
     let ran = home.run(&workspace.path(), &args, "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
 }
 
-fn diff(home: &Home, workspace: &Workspace) -> String {
+fn diff(home: &Home, workspace: &TestWorkspace) -> String {
     let ran = home.run(&workspace.path(), &["diff"], "");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     ran.out
 }
 
-fn git(workspace: &Workspace, args: &[&str], diff: &str) {
+fn git(workspace: &TestWorkspace, args: &[&str], diff: &str) {
     let mut git = Command::new("git");
     git.args(args).current_dir(workspace.path()).stdin(Stdio::piped());
     let mut git = git.spawn().unwrap();
@@ -42,7 +42,7 @@ fn git(workspace: &Workspace, args: &[&str], diff: &str) {
 
 #[test]
 fn what_a_command_changed_is_shown() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "one\ntwo\n");
     workspace.file("moved.sh", "echo\n");
     workspace.file(".gitignore", "hidden\n");
@@ -84,7 +84,7 @@ fn what_a_command_changed_is_shown() {
 
 #[test]
 fn what_it_shows_can_be_taken_back() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let files = ["a.txt", "b/c.txt", "gone.txt"];
     for name in files {
         workspace.file(name, format!("{name}\nsecond\nno newline at the end"));
@@ -103,8 +103,8 @@ fn what_it_shows_can_be_taken_back() {
 }
 
 /// Creates a file and links to it.
-fn linked() -> Workspace {
-    let workspace = Workspace::new();
+fn linked() -> TestWorkspace {
+    let workspace = TestWorkspace::new();
     workspace.file("a.txt", "a\n").file("file", "f\n");
     for name in ["gone", "turned", "moved", "link"] {
         workspace.link(name, "a.txt");
@@ -113,7 +113,7 @@ fn linked() -> Workspace {
 }
 
 /// Returns the targets of the links, and the contents of the files.
-fn contents(workspace: &Workspace) -> Vec<(String, Result<PathBuf, String>)> {
+fn contents(workspace: &TestWorkspace) -> Vec<(String, Result<PathBuf, String>)> {
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     let names = fs::read_dir(workspace.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = names
@@ -190,7 +190,7 @@ fn links_are_told_of_as_git_does() {
 
 #[test]
 fn a_session_tells_what_each_turn_changed() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "one\ntwo\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+uno\n*** End Patch";
     let calls = [

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use tempfile::TempDir;
-use testkit::EverybodysProgram;
+use testkit::WorldExecutableCopy;
 
 const NOBODY: u32 = 65534;
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
@@ -23,7 +23,7 @@ const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 struct HookFixture {
     directory: TempDir,
     /// The user id, if it is not the tester's, with a copy of the program that this user may run.
-    user: Option<(u32, EverybodysProgram)>,
+    user: Option<(u32, WorldExecutableCopy)>,
 }
 
 impl HookFixture {
@@ -34,7 +34,7 @@ impl HookFixture {
     fn who(user: Option<u32>) -> Self {
         testkit::restore_signals();
         let directory = tempfile::tempdir().unwrap();
-        let copy = |user| (user, EverybodysProgram::of(TOOLGATE));
+        let copy = |user| (user, WorldExecutableCopy::of(TOOLGATE));
         let person = Self { directory, user: user.map(copy) };
         for name in ["", "home", "project", "own"] {
             let path = person.path(name);

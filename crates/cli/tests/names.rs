@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use served::ScriptServerProcess;
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// A call by each name, and a text in its answer.
 fn names() -> Vec<(&'static str, Value, &'static str)> {
@@ -56,8 +56,8 @@ fn actions() -> Vec<(Value, &'static str)> {
     ]
 }
 
-fn workspace() -> Workspace {
-    let workspace = Workspace::new();
+fn workspace() -> TestWorkspace {
+    let workspace = TestWorkspace::new();
     workspace.file("sub/a.txt", "one\n");
     workspace
 }
@@ -253,7 +253,7 @@ fn a_model_is_not_offered_a_local_shell_that_was_taken_away() {
 }
 
 /// Returns the forms in which `tools --model` shows a shell and `apply_patch`.
-fn forms(home: &Home, workspace: &Workspace, model: &str) -> (Vec<String>, String) {
+fn forms(home: &Home, workspace: &TestWorkspace, model: &str) -> (Vec<String>, String) {
     let ran = home.run(&workspace.path(), &["tools", "--model", model, "--json"], "");
     let tools: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     let name = |tool: &Value| tool["name"].as_str().unwrap_or("local_shell").to_owned();

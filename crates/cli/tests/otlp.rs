@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Words in the prompt, in arguments, files and outputs, which must not be exported.
 const SECRET: &str = "hunter2";
@@ -81,7 +81,7 @@ fn attend(stream: TcpStream, answer: Option<&str>, tell: &Sender<CollectorReques
 /// A home and a workspace without any of the developer's files.
 struct OtlpFixture {
     home: TempDir,
-    workspace: Workspace,
+    workspace: TestWorkspace,
 }
 
 /// The exit status and output of a run.
@@ -93,7 +93,7 @@ struct OtlpRun {
 
 impl OtlpFixture {
     fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), workspace: Workspace::new() }
+        Self { home: tempfile::tempdir().unwrap(), workspace: TestWorkspace::new() }
     }
 
     fn toolgate(&self, env: &[(&str, &str)], args: &[&str]) -> OtlpRun {

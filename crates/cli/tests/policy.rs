@@ -14,17 +14,17 @@ use std::path::Path;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use toolgate::rules::{RuleLayer, RuleSet};
 
 struct PolicyFixture {
     home: Home,
-    workspace: Workspace,
+    workspace: TestWorkspace,
 }
 
 impl PolicyFixture {
     fn new() -> Self {
-        Self { home: Home::new(), workspace: Workspace::new() }
+        Self { home: Home::new(), workspace: TestWorkspace::new() }
     }
 
     fn run(&self, args: &[&str]) -> Ran {

@@ -15,11 +15,11 @@ use std::process::Command;
 use serde_json::json;
 use support::{Home, Ran};
 use tempfile::TempDir;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Runs `toolgate` with its temporary directory at `temporary`.
 fn with_tmpdir(temporary: &Path, args: &[&str]) -> Ran {
-    let (home, work) = (Home::new(), Workspace::new());
+    let (home, work) = (Home::new(), TestWorkspace::new());
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(args).current_dir(work.path()).env_clear().env("HOME", home.path());
     let ran = command.env("TMPDIR", temporary).output().unwrap();
@@ -110,7 +110,7 @@ fn a_directory_that_cannot_be_made_is_named_with_what_helps() {
 #[test]
 fn a_server_whose_script_is_in_tmp_is_told_why_it_does_not_start() {
     for place in ["/tmp", "/var/tmp"] {
-        let (home, work) = (Home::new(), Workspace::new());
+        let (home, work) = (Home::new(), TestWorkspace::new());
         let elsewhere = tempfile::tempdir_in(place).unwrap();
         let script = fs::canonicalize(elsewhere.path()).unwrap().join("server.py");
         fs::write(&script, "#!/usr/bin/env python3\n").unwrap();

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use served::Served;
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 impl Served {
     /// Runs `toolgate run` with this model.
-    fn run(&self, home: &Home, workspace: &Workspace, more: &[&str]) -> Ran {
+    fn run(&self, home: &Home, workspace: &TestWorkspace, more: &[&str]) -> Ran {
         let fixed =
             ["run", "--base-url", &self.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
         home.run(&workspace.path(), &[&fixed, more].concat(), "")
@@ -75,7 +75,7 @@ fn answers(records: &[Value]) -> Vec<(String, usize)> {
 fn a_model_works_in_every_dialect() {
     let patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch\n";
     for wire in ["responses", "chat", "anthropic"] {
-        let (home, workspace) = (Home::new(), Workspace::new());
+        let (home, workspace) = (Home::new(), TestWorkspace::new());
         workspace.file("a.txt", "one\n");
         let turns = [
             turn(&[
@@ -110,7 +110,7 @@ fn a_model_works_in_every_dialect() {
 
 #[test]
 fn commands_that_are_called_at_once_all_run() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     // Each response needs more concurrent supervisors than there are.
     let at_once = |count: usize| turn(&vec![call("exec_command", &json!({"cmd": "true"})); count]);
     let served = Served::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
@@ -122,7 +122,7 @@ fn commands_that_are_called_at_once_all_run() {
 
 #[test]
 fn what_a_request_carries_is_the_beginning_of_the_next() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let echo = |text: &str| turn(&[call("exec_command", &json!({"cmd": format!("echo {text}")}))]);
     let served = Served::start(home.path(), &[echo("a"), echo("b"), say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
@@ -136,7 +136,7 @@ fn what_a_request_carries_is_the_beginning_of_the_next() {
 
 #[test]
 fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let count = call("exec_command", &json!({"cmd": "echo x >> count.txt"}));
     let mut broken = turn(&[count, json!({"type": "message", "text": "and then"})]);
     // After the call is complete, before the response is.
@@ -154,7 +154,7 @@ fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
 #[test]
 fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
     for wire in ["responses", "chat", "anthropic"] {
-        let (home, workspace) = (Home::new(), Workspace::new());
+        let (home, workspace) = (Home::new(), TestWorkspace::new());
         let mut nothing = say("never heard to its end");
         nothing["end_after"] = json!(0);
         let mut half = turn(&[
@@ -175,7 +175,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
 
 #[test]
 fn whoever_does_not_read_cannot_keep_it_from_ending() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(home.path(), &[say(&"word ".repeat(400_000))]);
     let mut child = started(&served, &home, &workspace);
     std::thread::sleep(Duration::from_secs(2));
@@ -191,7 +191,7 @@ fn whoever_does_not_read_cannot_keep_it_from_ending() {
 
 #[test]
 fn what_cannot_be_asked_for_is_said_in_a_sentence() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let run = |args: &[&str]| {
         let ran = home.run(&workspace.path(), &[&["run"], args].concat(), "");
         format!("{:?} {}", ran.code, ran.err.lines().next().unwrap_or_default())
@@ -215,7 +215,7 @@ fn what_cannot_be_asked_for_is_said_in_a_sentence() {
 
 #[test]
 fn a_model_that_refuses_for_good_ends_the_run() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(home.path(), &[json!({"status": 401})]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
@@ -225,7 +225,7 @@ fn a_model_that_refuses_for_good_ends_the_run() {
 
 #[test]
 fn it_stops_after_so_many_requests() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let turns: Vec<Value> = (0..9).map(|_| turn(&[call("list_dir", &json!({"path": "."}))])).collect();
     let served = Served::start(home.path(), &turns);
     let ran = served.run(&home, &workspace, &["--max-turns", "3", "go"]);
@@ -237,7 +237,7 @@ fn it_stops_after_so_many_requests() {
 
 #[test]
 fn an_interrupt_answers_what_runs_as_aborted() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "touch began; sleep 60"}))])],
@@ -256,7 +256,7 @@ fn an_interrupt_answers_what_runs_as_aborted() {
 
 #[test]
 fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let slow = call("exec_command", &json!({"cmd": "echo x >> count.txt; touch began; sleep 60"}));
     let quick = call("read_file", &json!({"path": "count.txt"}));
     let served = Served::start(home.path(), &[turn(&[slow, quick]), say("Done.")]);
@@ -279,7 +279,7 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_again() {
 
 #[test]
 fn no_secret_of_the_environment_is_in_the_journal() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let secret = "sk-this-is-nobodys-key-0123456789";
     let served = Served::start(
         home.path(),
@@ -300,7 +300,7 @@ fn no_secret_of_the_environment_is_in_the_journal() {
 
 #[test]
 fn what_cannot_be_written_down_is_not_done() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "touch done"}))]), say("Done.")],
@@ -330,7 +330,7 @@ fn what_cannot_be_written_down_is_not_done() {
 
 #[test]
 fn a_projects_own_words_reach_the_model_and_a_link_out_of_it_does_not() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("AGENTS.md", "Use tabs here.\n");
     let served = Served::start(home.path(), &[say("Done.")]);
     assert_eq!(served.run(&home, &workspace, &["go"]).code, Some(0));
@@ -375,14 +375,14 @@ fn the_demo_ends_green_and_leaves_nothing() {
     );
 }
 
-fn command(served: &Served, home: &Home, workspace: &Workspace, more: &[&str]) -> Command {
+fn command(served: &Served, home: &Home, workspace: &TestWorkspace, more: &[&str]) -> Command {
     let fixed = ["run", "--base-url", &served.url, "--model", "m", "--sandbox", "workspace-write", "--json"];
     let mut run = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     run.args(fixed).args(more).current_dir(workspace.path()).env_clear().env("HOME", home.path());
     run
 }
 
-fn started(served: &Served, home: &Home, workspace: &Workspace) -> Child {
+fn started(served: &Served, home: &Home, workspace: &TestWorkspace) -> Child {
     command(served, home, workspace, &["go"]).stdout(Stdio::piped()).spawn().unwrap()
 }
 
@@ -419,7 +419,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
     };
     let mut killed = 0;
     while killed < kills {
-        let (home, workspace) = (Home::new(), Workspace::new());
+        let (home, workspace) = (Home::new(), TestWorkspace::new());
         let step = |number: usize| {
             let patch = format!("*** Begin Patch\n*** Add File: p{number}.txt\n+{number}\n*** End Patch\n");
             turn(&[
@@ -478,7 +478,7 @@ fn however_often_it_is_killed_every_call_has_one_answer_and_nothing_happens_twic
 
 #[test]
 fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "one\n");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
     let turns = [
@@ -515,7 +515,7 @@ fn a_session_is_replayed_from_where_it_began_and_what_differs_is_told() {
 
 #[test]
 fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let turns = [
         turn(&[
             call("nope", &json!({})),
@@ -533,7 +533,7 @@ fn an_unknown_tool_and_a_timeout_are_replayed_as_the_same() {
 
 #[test]
 fn what_is_too_long_for_an_answer_is_kept_and_its_hash_is_written_down() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(
         home.path(),
         &[turn(&[call("exec_command", &json!({"cmd": "seq 100000"}))]), say("Done.")],

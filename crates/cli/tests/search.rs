@@ -15,16 +15,16 @@ use std::sync::mpsc::{Receiver, channel};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::{Home, Ran};
-use testkit::{Workspace, python};
+use testkit::{TestWorkspace, python};
 
 struct SearchFixture {
     home: Home,
-    w: Workspace,
+    w: TestWorkspace,
 }
 
 impl SearchFixture {
     fn new(config: &str) -> Self {
-        let desk = Self { home: Home::new(), w: Workspace::new() };
+        let desk = Self { home: Home::new(), w: TestWorkspace::new() };
         desk.write("config.toml", config);
         desk
     }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::Home;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -158,7 +158,7 @@ impl<W: Write> RpcTestClient<W> {
         )
     }
 
-    fn start(&mut self, workspace: &Workspace, more: &Value) -> String {
+    fn start(&mut self, workspace: &TestWorkspace, more: &Value) -> String {
         let mut params = json!({"cwd": workspace.path(), "sandbox": "workspace-write"});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.ok("session/start", &params)["session_id"].as_str().unwrap().to_owned()
@@ -198,7 +198,7 @@ fn numbers(events: &[Value]) -> Vec<u64> {
 
 #[test]
 fn a_program_at_a_pipe_uses_tools_without_a_model() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "one\ntwo\n");
     let mut child = command(&home, &workspace.path(), &["serve"])
         .stdin(Stdio::piped())
@@ -259,7 +259,7 @@ fn a_program_at_a_pipe_uses_tools_without_a_model() {
 
 #[test]
 fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
@@ -309,7 +309,7 @@ fn what_a_process_writes_is_read_whole_and_what_is_typed_reaches_it() {
 
 #[test]
 fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disaster() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let asks = |city: &str| json!({"items": [call("weather", &json!({"city": city}))]});
     let wrong = json!({"items": [call("weather", &json!({"town": 1}))]});
@@ -358,7 +358,7 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
 
 #[test]
 fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_does() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     workspace.file("precious.txt", "");
     let (mut one, mut other) = (server.client(), server.client());
@@ -398,7 +398,7 @@ fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_doe
 
 #[test]
 fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let running = json!({"items": [call("exec_command", &json!({"cmd": "echo x >> n.txt; sleep 600"}))]});
     let file = script(&home, "turns", &[running, json!({"items": [{"type": "message", "text": "On."}]})]);
     let (id, seen) = {
@@ -470,7 +470,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
 
 #[test]
 fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let (mut worker, mut idle) = (server.client(), server.client());
     let id = worker.start(&workspace, &json!({}));
@@ -502,7 +502,7 @@ fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
 
 #[test]
 fn what_comes_right_behind_something_is_heard_after_it() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let said = vec![json!({"items": [{"type": "message", "text": "So."}]}); 40];
@@ -544,7 +544,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
 
 #[test]
 fn who_stops_a_turn_stops_the_agents_that_it_started() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let turns = [
@@ -576,7 +576,7 @@ fn who_stops_a_turn_stops_the_agents_that_it_started() {
 
 #[test]
 fn a_key_is_for_one_call_whatever_it_looks_like() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let call = |id: &str, key: &str, cmd: &str| json!({"session_id": id, "tool": "exec_command", "arguments": {"cmd": cmd}, "key": key});
     let keys = ["order-1", "token=order42abcdef", "https://u:pw12345678@h/x"];
     let id = {
@@ -605,7 +605,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
 
 #[test]
 fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "old");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
@@ -638,7 +638,7 @@ fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() 
 
 #[test]
 fn nonsense_is_answered_and_survived() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     let id = client.start(&workspace, &json!({}));
@@ -738,7 +738,7 @@ fn the_example_for_node_runs_as_it_stands() {
 
 #[test]
 fn the_models_questions_and_those_of_its_agents_reach_the_client() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("precious.txt", "");
     let server = SocketServer::start(&home, "s");
     let prompt = "the first prompt";
@@ -771,12 +771,12 @@ fn the_models_questions_and_those_of_its_agents_reach_the_client() {
 
 #[test]
 fn a_client_may_bring_servers_and_choose_tools() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "from the server\n");
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
     // A confined server can reach it there, wherever the checkout lies.
-    let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = testkit::WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     let servers = json!({"other": {"command": toolgate.path(), "args": ["mcp"], "approval": "allow"}});
     let id = client.start(
         &workspace,

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::{Home, Ran};
-use testkit::{Workspace, python};
+use testkit::{TestWorkspace, python};
 
 /// A server in plain Python: `look` declares itself read-only, `change` declares nothing, `slow` takes its time.
 const SERVER: &str = r#"
@@ -55,13 +55,13 @@ for line in sys.stdin:
 
 struct ServerNamesFixture {
     home: Home,
-    w: Workspace,
+    w: TestWorkspace,
 }
 
 impl ServerNamesFixture {
     /// Configures the server as the founding documents do, and `more`.
     fn new(more: &str) -> Self {
-        let desk = Self { home: Home::new(), w: Workspace::new() };
+        let desk = Self { home: Home::new(), w: TestWorkspace::new() };
         desk.w.file("server.py", SERVER);
         let python = json!(python::interpreter().to_str().unwrap());
         let server = format!(

@@ -15,19 +15,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use support::{Home, Ran};
-use testkit::{Workspace, node, python};
+use testkit::{TestWorkspace, node, python};
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything/dist/index.js";
 const FILES: &str = "@modelcontextprotocol/server-filesystem/dist/index.js";
 
 struct ServersFixture {
     home: Home,
-    w: Workspace,
+    w: TestWorkspace,
 }
 
 impl ServersFixture {
     fn new() -> Self {
-        Self { home: Home::new(), w: Workspace::new() }
+        Self { home: Home::new(), w: TestWorkspace::new() }
     }
 
     /// Creates a fixture with these servers: names, further settings and command lines.

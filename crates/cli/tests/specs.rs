@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde_json::Value;
 use support::Home;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 fn tools(args: &[&str]) -> String {
-    let ran = Home::new().run(&Workspace::new().path(), &[&["tools"], args].concat(), "");
+    let ran = Home::new().run(&TestWorkspace::new().path(), &[&["tools"], args].concat(), "");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     ran.out
 }

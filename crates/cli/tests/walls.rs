@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ except OSError as error:
 
 #[test]
 fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
-    let (home, other, workspace) = (Home::new(), Home::new(), Workspace::new());
+    let (home, other, workspace) = (Home::new(), Home::new(), TestWorkspace::new());
     let socket = workspace.path().join("t.sock");
     workspace.file("client.py", CLIENT);
     let (_server, said) = WarningServer::start(&home, &workspace.path(), &socket);
@@ -102,7 +102,7 @@ fn a_command_of_another_toolgate_is_not_let_in_by_a_server() {
 
 #[test]
 fn every_door_says_before_the_first_command_what_does_not_hold() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file(
         "s.jsonl",
         "{\"items\":[{\"type\":\"function_call\",\"name\":\"exec_command\",\"arguments\":{\"cmd\":\"echo ran\"}}]}\n",
@@ -138,7 +138,7 @@ fn every_door_says_before_the_first_command_what_does_not_hold() {
 
 #[test]
 fn servers_say_so_too() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let path = workspace.path();
     let cwd = path.to_str().unwrap();
     let rpc = [
@@ -197,7 +197,7 @@ fn servers_say_so_too() {
 /// A sandbox inside another one cannot create namespaces, as in most containers.
 #[test]
 fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let inside = |argv: &[&str]| {
         // The program may lie below `/tmp`, which a sandbox replaces.
         let program = std::path::Path::new(toolgate()).parent().unwrap().to_str().unwrap();
@@ -230,7 +230,7 @@ fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
 
 #[test]
 fn a_project_cannot_make_do_with_less() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     for text in ["require = \"nothing\"", "require = \"landlock\"", "tmp_mb = 1000000", "shm_mb = 1000000"] {
         workspace.file("toolgate.toml", format!("[confinement]\n{text}\n"));
         let ran = home.run(&workspace.path(), &["tools"], "");
@@ -244,7 +244,7 @@ fn a_project_cannot_make_do_with_less() {
 
 #[test]
 fn a_command_that_fills_the_disk_is_ended_and_told_why() {
-    let (home, workspace) = (Home::new(), Workspace::new());
+    let (home, workspace) = (Home::new(), TestWorkspace::new());
     let own = home.path().join(".config/toolgate");
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("config.toml"), "[confinement]\ntmp_mb = 100\nshm_mb = 20\n").unwrap();
@@ -278,7 +278,7 @@ fn a_command_that_fills_the_disk_is_ended_and_told_why() {
 
 #[test]
 fn a_home_as_a_workspace_is_warned_about() {
-    let home = Workspace::new();
+    let home = TestWorkspace::new();
     home.file(".bashrc", "mine\n");
     let run = |cwd: &Path| {
         let mut command = Command::new(toolgate());

@@ -17,7 +17,7 @@ use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadR
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, kill_process_group};
 use tempfile::TempDir;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use toolgate_exec::fs::ConfinedFs;
@@ -58,7 +58,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 struct LeakBench {
-    workspace: Workspace,
+    workspace: TestWorkspace,
     sessions: SessionTable,
     shells: ShellCommands,
     /// Locked by every process of a call: a free lock proves that they are gone.
@@ -72,7 +72,7 @@ struct LeakBench {
 
 impl LeakBench {
     fn new(name: &str) -> Self {
-        let workspace = Workspace::new();
+        let workspace = TestWorkspace::new();
         let (locks, tmp, state) =
             (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spill = Arc::new(Spill::new(state.path().join("outputs"), &workspace.path()));

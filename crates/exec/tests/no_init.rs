@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, ReadScope, ReadRoot, SandboxPolicy, Verdict};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::Stdio;
 use toolgate_exec::session::{SessionOrigin, SharedProcesses, SessionTable};
@@ -12,7 +12,7 @@ use toolgate_exec::shell::ShellCommands;
 
 #[test]
 fn without_init_nothing_is_started() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let here = workspace.path();
     let reach = ReadScope::new(vec![ReadRoot::new(&here)], DenyRead::new::<&str>([], None).unwrap());
     let argv = vec!["true".to_owned()];

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use policy::{DenyRead, EnvironmentPolicy, Gate, Intent, Permit, ReadScope, ReadRoot, SandboxPolicy, Verdict};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use toolgate_exec::fs::ConfinedFs;
 use toolgate_exec::process::{SpawnFault, Stdio};
 use toolgate_exec::session::{SessionOrigin, ProcessExit, SharedProcesses, Pump, ProcessSession, SessionTable, SessionStage};
@@ -20,14 +20,14 @@ testkit::trials![
 ];
 
 struct ProcessBench {
-    workspace: Workspace,
+    workspace: TestWorkspace,
     sessions: SessionTable,
     shells: ShellCommands,
 }
 
 impl ProcessBench {
     fn new() -> Self {
-        let workspace = Workspace::new();
+        let workspace = TestWorkspace::new();
         let sessions = SessionTable::new(Arc::new(SharedProcesses::default()), None, 64);
         let shells = ShellCommands::new(InstalledShell::of_user(None), EnvironmentPolicy::default(), std::env::vars_os());
         Self { workspace, sessions, shells }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::{ToolRegistry, ToolRouter};
 use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
 use serde_json::{Map, Value, json};
-use testkit::Scripted;
+use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, Place, ToolCall, ToolSource};
 use toolgate_mcp::{
@@ -111,7 +111,7 @@ fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
     let router = ToolRouter::new(registry.build()?, gate, Place { cwd: root });
-    Ok(router.with_approver(Scripted::new(|_| ReviewDecision::Approved)))
+    Ok(router.with_approver(TestApprover::new(|_| ReviewDecision::Approved)))
 }
 
 /// Returns valid arguments for a tool.

@@ -7,15 +7,15 @@ use policy::{ApprovalQuestion, ReviewDecision};
 use tool::{BoxFuture, CallId};
 
 /// The function that decides a question.
-type Answer = Box<dyn Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync>;
+type ApproverScript = Box<dyn Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync>;
 
 /// Answers every question with a function, and records the questions.
-pub struct Scripted {
-    answer: Answer,
+pub struct TestApprover {
+    answer: ApproverScript,
     asked: Mutex<Vec<ApprovalQuestion>>,
 }
 
-impl Scripted {
+impl TestApprover {
     /// Creates an approver that answers with `answer`.
     pub fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { answer: Box::new(answer), asked: Mutex::default() })
@@ -35,7 +35,7 @@ impl Scripted {
     }
 }
 
-impl Approver for Scripted {
+impl Approver for TestApprover {
     fn ask<'a>(&'a self, _: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(question.clone());
         let decision = (self.answer)(question);

@@ -12,11 +12,11 @@ mod signals;
 mod trials;
 mod workspace;
 
-pub use approver::Scripted;
+pub use approver::TestApprover;
 pub use bless::assert_committed;
 pub use not_run::not_run;
-pub use places::{EverybodysProgram, is_replaced, seen_file, seen_place, seen_tempdir};
-pub use session::Session;
+pub use places::{WorldExecutableCopy, is_replaced, seen_file, seen_place, seen_tempdir};
+pub use session::ToolTestSession;
 pub use signals::restore_signals;
-pub use trials::{Case, SkipReason, run as run_trials, run_cases, run_cases_then};
-pub use workspace::Workspace;
+pub use trials::{HarnessCase, SkipReason, run as run_trials, run_cases, run_cases_then};
+pub use workspace::TestWorkspace;

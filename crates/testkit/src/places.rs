@@ -100,12 +100,12 @@ pub fn seen_file(path: impl AsRef<Path>) -> PathBuf {
 
 /// A copy of a program that every user can execute, wherever the checkout is. Dropping it removes the copy.
 #[derive(Debug)]
-pub struct EverybodysProgram {
+pub struct WorldExecutableCopy {
     directory: TempDir,
     name: PathBuf,
 }
 
-impl EverybodysProgram {
+impl WorldExecutableCopy {
     /// Copies the program at `path`.
     ///
     /// # Panics
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn everybody_may_enter_what_holds_a_copy() {
-        let copy = EverybodysProgram::of("/bin/sh");
+        let copy = WorldExecutableCopy::of("/bin/sh");
         for path in copy.path().ancestors() {
             assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o005, 0o005, "{path:?}");
         }

@@ -10,42 +10,42 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tool::{AnyTool, CallId, Place, ToolCall, ToolOutput};
 
-use crate::Workspace;
+use crate::TestWorkspace;
 
 /// Runs calls in a workspace, and records the observed events.
-pub struct Session {
+pub struct ToolTestSession {
     router: ToolRouter,
-    events: Arc<Log>,
+    events: Arc<TestEventLog>,
     runtime: Runtime,
 }
 
 /// An observer that records all events.
 #[derive(Default)]
-struct Log(Mutex<Vec<CallEvent>>);
+struct TestEventLog(Mutex<Vec<CallEvent>>);
 
-impl CallObserver for Log {
+impl CallObserver for TestEventLog {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().expect("no test panics while it holds this").push(event.clone());
     }
 }
 
-impl Session {
+impl ToolTestSession {
     /// Creates a session whose tools may read the workspace.
-    pub fn new(workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+    pub fn new(workspace: &TestWorkspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         Self::under(SandboxPolicy::ReadOnly, workspace, tools)
     }
 
     /// Creates a session whose tools may also do what `sandbox` allows.
-    pub fn under(sandbox: SandboxPolicy, workspace: &Workspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+    pub fn under(sandbox: SandboxPolicy, workspace: &TestWorkspace, tools: Vec<Arc<dyn AnyTool>>) -> Self {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
         let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox);
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
         let registry = registry.build().expect("the tools have different names");
-        let events = Arc::new(Log::default());
+        let events = Arc::new(TestEventLog::default());
         let router = ToolRouter::new(registry, gate, Place { cwd: root })
             // Tests of tools are not about approvals.
-            .with_approver(crate::Scripted::confined())
+            .with_approver(crate::TestApprover::confined())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);
         // One runtime for all calls, so that background work continues between them.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();

@@ -3,7 +3,7 @@
 use libtest_mimic::{Arguments, Trial};
 
 /// A test that is determined at run time.
-pub struct Case {
+pub struct HarnessCase {
     /// The name of the test.
     pub name: String,
     /// The reason for skipping the test, if any. A skipped test is reported as ignored, with the reason.
@@ -21,15 +21,15 @@ pub enum SkipReason {
 }
 
 /// Runs `cases` like the standard test harness, after [`exec::process::init`].
-pub fn run_cases(cases: Vec<Case>) -> ! {
+pub fn run_cases(cases: Vec<HarnessCase>) -> ! {
     run_cases_then(cases, || ())
 }
 
 /// Runs `cases` like [`run_cases`], and then calls `last`.
-pub fn run_cases_then(cases: Vec<Case>, last: impl FnOnce()) -> ! {
+pub fn run_cases_then(cases: Vec<HarnessCase>, last: impl FnOnce()) -> ! {
     exec::process::init();
     crate::restore_signals();
-    let trial = |case: Case| {
+    let trial = |case: HarnessCase| {
         let skipped = case.skip.is_some();
         let why = match case.skip {
             None => String::new(),
@@ -52,7 +52,7 @@ pub fn run_cases_then(cases: Vec<Case>, last: impl FnOnce()) -> ! {
 
 /// Runs tests that are functions. [`trials!`](crate::trials) calls it.
 pub fn run(tests: &[(&'static str, fn())]) -> ! {
-    let case = |&(name, test): &(&'static str, fn())| Case {
+    let case = |&(name, test): &(&'static str, fn())| HarnessCase {
         name: name.to_owned(),
         skip: None,
         test: Box::new(test),

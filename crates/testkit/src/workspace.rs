@@ -8,11 +8,11 @@ use tempfile::TempDir;
 
 /// A directory that is removed when the test ends, beside a directory that must never be read.
 #[derive(Debug)]
-pub struct Workspace {
+pub struct TestWorkspace {
     dir: TempDir,
 }
 
-impl Workspace {
+impl TestWorkspace {
     /// Creates an empty workspace. Its parent contains `outside/secret.txt`.
     pub fn new() -> Self {
         crate::restore_signals();
@@ -54,7 +54,7 @@ impl Workspace {
     }
 }
 
-impl Default for Workspace {
+impl Default for TestWorkspace {
     fn default() -> Self {
         Self::new()
     }

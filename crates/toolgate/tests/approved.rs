@@ -12,7 +12,7 @@ use std::sync::Arc;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{ApprovalPolicy, Grant, Grants, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use serde_json::{Value, json};
-use testkit::{Scripted, trials};
+use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;
 use toolgate::{ErrorKind, ToolOutput, Toolgate};
 
@@ -39,7 +39,7 @@ struct Bench {
     toolgate: Toolgate,
     /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
-    approver: Arc<Scripted>,
+    approver: Arc<TestApprover>,
     runtime: Runtime,
 }
 
@@ -66,7 +66,7 @@ impl Bench {
         let outside = fs::canonicalize(top.path()).unwrap().join("outside");
         fs::create_dir_all(outside.join("there")).unwrap();
         fs::create_dir(top.path().join("w")).unwrap();
-        let approver = Scripted::new(answer);
+        let approver = TestApprover::new(answer);
         let rules = rules.replace("OUTSIDE", outside.to_str().unwrap());
         let toolgate = Toolgate::at(top.path().join("w"))
             .with_tools()

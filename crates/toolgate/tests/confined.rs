@@ -56,7 +56,7 @@ impl Bench {
             .with_tools()
             .sandbox(SandboxPolicy::WorkspaceWrite)
             .confinement(confinement)
-            .approver(testkit::Scripted::confined())
+            .approver(testkit::TestApprover::confined())
             .build()
             .unwrap();
         let runtime =

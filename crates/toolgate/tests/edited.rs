@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use policy::{ApprovalPolicy, Grant, Grants, ReviewDecision, SandboxPolicy};
 use serde_json::{Value, json};
-use testkit::{Scripted, trials};
+use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;
 use toolgate::{ErrorKind, ToolOutput, Toolgate};
 
@@ -29,7 +29,7 @@ struct Bench {
     toolgate: Toolgate,
     /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
-    approver: Arc<Scripted>,
+    approver: Arc<TestApprover>,
     runtime: Runtime,
 }
 
@@ -47,7 +47,7 @@ impl Bench {
         for name in ["w/src", "outside"] {
             fs::create_dir_all(top.path().join(name)).unwrap();
         }
-        let approver = Scripted::new(move |_| answer.clone());
+        let approver = TestApprover::new(move |_| answer.clone());
         let toolgate = Toolgate::at(top.path().join("w"))
             .with_tools()
             .records(top.path().join("records"))

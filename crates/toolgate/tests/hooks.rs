@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use testkit::{Workspace, trials};
+use testkit::{TestWorkspace, trials};
 use tokio::runtime::Runtime;
 use toolgate::{
     BuildFault, Builder, CallId, CancellationToken, CommandHook, ErrorKind, CallEvent, Moment, Notice, CallObserver,
@@ -41,7 +41,7 @@ trials![
 ];
 
 struct Bench {
-    workspace: Workspace,
+    workspace: TestWorkspace,
     runtime: Runtime,
 }
 
@@ -58,7 +58,7 @@ impl CallObserver for Warnings {
 
 impl Bench {
     fn new() -> Self {
-        let workspace = Workspace::new();
+        let workspace = TestWorkspace::new();
         workspace.file("a.txt", "one\n");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -127,7 +127,7 @@ fn a_hook_denies_asks_and_annotates() {
     1| one
     ");
     insta::assert_snapshot!(after(r#"echo '{"decision": "deny", "reason": "a secret is in it"}'"#), @"forbidden by policy: the hook `guard` forbids it: the call was done, and its answer is withheld: a secret is in it");
-    let asked = testkit::Scripted::confined();
+    let asked = testkit::TestApprover::confined();
     let hook = bench.before(r#"echo '{"decision": "ask", "reason": "look at it"}'"#);
     let toolgate = bench.builder().approver(Arc::clone(&asked) as Arc<_>).command_hook(hook).build().unwrap();
     assert!(bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" }))).success);
@@ -389,7 +389,7 @@ fn a_command_cannot_change_the_hook() {
         let toolgate = Toolgate::at(directory.path())
             .with_tools()
             .sandbox(SandboxPolicy::WorkspaceWrite)
-            .approver(testkit::Scripted::confined())
+            .approver(testkit::TestApprover::confined())
             .command_hook(hook)
             .build()
             .unwrap();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{ApprovalPolicy, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use serde_json::json;
-use testkit::{Scripted, trials};
+use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;
 use toolgate::{ToolOutput, Toolgate};
 
@@ -42,7 +42,7 @@ trials![
 struct Desk {
     toolgate: Toolgate,
     top: tempfile::TempDir,
-    approver: Arc<Scripted>,
+    approver: Arc<TestApprover>,
     runtime: Runtime,
 }
 
@@ -58,7 +58,7 @@ impl Desk {
         fs::create_dir(top.path().join("home")).unwrap();
         let w = fs::canonicalize(top.path().join("w")).unwrap();
         let rules = rules.replace("WORKSPACE", w.to_str().unwrap());
-        let approver = Scripted::new(answer);
+        let approver = TestApprover::new(answer);
         let toolgate = Toolgate::at(&w)
             .with_tools()
             .sandbox(sandbox)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use toolgate::fs::ConfinedFs;
 use toolgate::{Cx, Intent, Permit, Place, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
@@ -35,7 +35,7 @@ impl ToolHandler for Size {
 
 #[tokio::test]
 async fn a_tool_of_your_own_opens_what_it_stated() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a", "12345").link("out", w.outside());
     let toolgate = Toolgate::at(w.path()).tool(Size).build().unwrap();
     let size = async |path: &str| toolgate.call("size", json!({ "path": path })).await.joined_text();
@@ -46,7 +46,7 @@ async fn a_tool_of_your_own_opens_what_it_stated() {
 
 #[tokio::test]
 async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("real/key", "SECRET").link("spelled", w.path().join("real"));
     let denied = w.path().join("spelled/key");
     let toolgate =
@@ -59,7 +59,7 @@ async fn what_is_denied_behind_a_link_is_denied_where_it_really_is() {
 
 #[tokio::test]
 async fn what_is_kept_can_be_read_back_though_a_link_leads_there() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.link("state", w.outside());
     let kept = w.path().join("state/kept");
     let toolgate = Toolgate::at(w.path()).with_tools().read_kept_in(&kept).build().unwrap();

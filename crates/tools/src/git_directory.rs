@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_git_would_take_for_its_own_is_seen_before_it_is_one() {
-        let workspace = testkit::Workspace::new();
+        let workspace = testkit::TestWorkspace::new();
         let root = workspace.path();
         for directory in
             ["half/objects", "half/refs", "bare/objects", "bare/refs", "given/refs", "given/objects"]

@@ -52,15 +52,15 @@ impl ToolHandler for WordCount {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use testkit::{Session, Workspace};
+    use testkit::{ToolTestSession, TestWorkspace};
 
     use super::*;
 
     #[test]
     fn words_are_counted_as_a_model_asks_for_it() {
-        let w = Workspace::new();
+        let w = TestWorkspace::new();
         w.file("a.txt", "one two\nthree\n");
-        let session = Session::new(&w, vec![tool::erase(WordCount).unwrap()]);
+        let session = ToolTestSession::new(&w, vec![tool::erase(WordCount).unwrap()]);
         assert_eq!(session.call("word_count", &json!({"path": "a.txt"})).joined_text(), "3 words");
     }
 }

@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use toolgate_tools::Pictures;
 
-fn grep(workspace: &Workspace, arguments: &Value) -> String {
+fn grep(workspace: &TestWorkspace, arguments: &Value) -> String {
     let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
-    workspace.normal(&Session::new(workspace, tools).call("grep_files", arguments).joined_text())
+    workspace.normal(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 
-fn tree() -> Workspace {
-    let w = Workspace::new();
+fn tree() -> TestWorkspace {
+    let w = TestWorkspace::new();
     w.file("a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n").file("sub/b.rs", "fn three() {}\n");
     w.file("c.txt", "nothing\nFN loud\n")
         .file("target/d.rs", "fn ignored() {}\n")
@@ -84,7 +84,7 @@ fn matches_files_and_counts() {
 
 #[test]
 fn the_first_results_are_the_same_whatever_the_threads_do() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     for n in 0..60 {
         w.file(format!("{n:02}.txt"), "hit\nhit\n");
     }
@@ -109,7 +109,7 @@ fn the_first_results_are_the_same_whatever_the_threads_do() {
 
 #[test]
 fn context_stays_with_its_match_and_names_forge_no_lines() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a", "1\nhit\n3\n4\n5\nhit\n7\n").file("b\n    1: forged", "hit\n");
     assert_snapshot!(grep(&w, &json!({"pattern": "hit", "context": 1, "max_results": 1})), @"
     a
@@ -149,7 +149,7 @@ fn context_stays_with_its_match_and_names_forge_no_lines() {
 
 #[test]
 fn the_ends_of_a_line_are_found_whatever_ends_it() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("lf", "fn a() {\n\n}\n").file("crlf", "fn a() {\r\n\r\n}\r\n").file("open", "fn a() {\n\n}");
     for (pattern, matches) in [(r"\{$", 3), ("^$", 3), (r"^\}$", 3), ("^fn", 3), (r"\}", 3), (r"a\(\) .$", 3)]
     {
@@ -160,7 +160,7 @@ fn the_ends_of_a_line_are_found_whatever_ends_it() {
 
 #[test]
 fn newest_first_when_asked() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     for (name, age) in [("old", 300), ("new", 1), ("mid", 60)] {
         w.file(name, "hit\n");
         let file = std::fs::File::options().write(true).open(w.path().join(name)).unwrap();
@@ -177,7 +177,7 @@ fn newest_first_when_asked() {
 
 #[test]
 fn odd_files_do_not_spoil_the_search() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("utf16", "\u{feff}wörld hit\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
     w.file("latin", b"caf\xe9 hit\n")
         .file("crlf", "hit\r\n")

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use toolgate_tools::Pictures;
 
 /// Returns the listing without its times.
-fn list(workspace: &Workspace, arguments: &Value) -> String {
+fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
     let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
-    let text = Session::new(workspace, tools).call("list_dir", arguments).joined_text();
+    let text = ToolTestSession::new(workspace, tools).call("list_dir", arguments).joined_text();
     let timeless = |line: &str| match line.get(4..5) {
         Some("-") => line[16..].to_owned(),
         _ => line.to_owned(),
@@ -19,8 +19,8 @@ fn list(workspace: &Workspace, arguments: &Value) -> String {
     workspace.normal(&text.lines().map(timeless).collect::<Vec<_>>().join("\n"))
 }
 
-fn tree() -> Workspace {
-    let w = Workspace::new();
+fn tree() -> TestWorkspace {
+    let w = TestWorkspace::new();
     w.file("b.txt", "12345").file("a/x.rs", "x").file("a/deep/y.rs", "y").file("target/out", "o");
     w.file(".gitignore", "target/\n*.log\n").file("debug.log", "l").file(".hidden", "").file(".env", "K=1");
     w.file(".git/config", "").link("out", "../outside").link("broken", "nowhere");
@@ -84,7 +84,7 @@ fn one_directory_and_all_of_it() {
 
 #[test]
 fn pages() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     for n in 0..250 {
         w.file(format!("{n:03}"), "");
     }
@@ -108,7 +108,7 @@ fn what_cannot_be_listed_is_said() {
 
 #[test]
 fn names_cannot_forge_lines() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a\nb\u{1b}[31m", "");
     assert_snapshot!(list(&w, &json!({"path": "."})), @r"
     $DIR

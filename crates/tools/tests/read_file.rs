@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use tool::{ErrorKind, ToolOutput};
 use toolgate_tools::Pictures;
 
-fn output(workspace: &Workspace, arguments: &Value) -> ToolOutput {
+fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
     let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
-    Session::new(workspace, tools).call("read_file", arguments)
+    ToolTestSession::new(workspace, tools).call("read_file", arguments)
 }
 
-fn read(workspace: &Workspace, arguments: &Value) -> String {
+fn read(workspace: &TestWorkspace, arguments: &Value) -> String {
     workspace.normal(&output(workspace, arguments).joined_text())
 }
 
@@ -24,7 +24,7 @@ fn numbered(lines: usize) -> String {
 
 #[test]
 fn whole_and_part() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a.txt", numbered(12));
     assert_snapshot!(read(&w, &json!({"path": "a.txt", "end_line": 3})), @"
     1| line 1
@@ -59,7 +59,7 @@ fn whole_and_part() {
 
 #[test]
 fn the_names_other_models_use() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a.txt", numbered(12));
     let theirs = read(&w, &json!({"file_path": "a.txt", "offset": 2, "limit": 2}));
     assert_eq!(theirs, read(&w, &json!({"path": "a.txt", "start_line": 2, "max_lines": 2})));
@@ -72,7 +72,7 @@ fn the_names_other_models_use() {
 
 #[test]
 fn files_that_are_no_ordinary_text() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("empty", "")
         .file("crlf", "a\r\nb\r\n")
         .file("mixed", "a\r\nb\n")
@@ -129,7 +129,7 @@ fn files_that_are_no_ordinary_text() {
 
 #[test]
 fn long_lines_and_long_files_are_cut_visibly() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("line", format!("{}\nshort\n", "é".repeat(5000))).file("file", numbered(20_000));
     let line = read(&w, &json!({"path": "line"}));
     assert!(line.contains("é … [8,000 bytes more]\n2| short"), "{line}");
@@ -147,7 +147,7 @@ fn long_lines_and_long_files_are_cut_visibly() {
 
 #[test]
 fn wrong_lines_are_named() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a.txt", numbered(12));
     for (arguments, expected) in [
         (
@@ -186,7 +186,7 @@ fn wrong_lines_are_named() {
 
 #[test]
 fn what_is_no_file_is_said_and_never_hangs() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("src/main.rs", "fn main() {}\n").file("dir/x", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, w.path().join("pipe"), rustix::fs::Mode::RWXU).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(w.path().join("socket")).unwrap();
@@ -203,7 +203,7 @@ fn what_is_no_file_is_said_and_never_hangs() {
 
 #[test]
 fn nothing_outside_is_read() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     let secret = w.outside().join("secret.txt");
     w.file("inside.txt", "inside\n").file(".env", "KEY=SECRET\n").file("sub/.env", "KEY=SECRET\n");
     w.link("absolute", &secret).link("relative", "../outside/secret.txt").link("parent", "../outside");
@@ -230,7 +230,7 @@ fn nothing_outside_is_read() {
 
 #[test]
 fn the_block_around_a_line() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a.rs", "use a;\n\n/// Doc.\nfn one() {\n    if x {\n        y();\n    }\n}\n\nfn two() {}\n");
     let block = |more: Value| {
         read(&w, &json!({"path": "a.rs", "mode": "indentation", "start_line": 6, "indentation": more}))
@@ -259,7 +259,7 @@ fn the_block_around_a_line() {
 
 #[test]
 fn a_block_far_down_a_long_file_is_found() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     let mut text = "    filler that makes the file long enough to matter\n".repeat(1500);
     text += "fn far() {\n    here();\n}\n";
     w.file("a.rs", text);
@@ -283,7 +283,7 @@ fn a_block_far_down_a_long_file_is_found() {
 
 #[test]
 fn a_long_line_that_is_cut_inside_a_character_is_still_utf_8() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a", format!("{}\n", "漢".repeat(2000)));
     let text = read(&w, &json!({"path": "a"}));
     assert!(text.starts_with("1| 漢漢") && text.ends_with("漢 … [4,000 bytes more]"), "{text}");
@@ -291,7 +291,7 @@ fn a_long_line_that_is_cut_inside_a_character_is_still_utf_8() {
 
 #[test]
 fn pictures_are_described_to_a_model_that_does_not_see() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     let mut png = Vec::new();
     image::DynamicImage::new_rgb8(3, 2)
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)
@@ -303,14 +303,14 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         &Arc::default(),
     )
     .unwrap();
-    let told = Session::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
+    let told = ToolTestSession::new(&w, tools).call("read_file", &json!({"path": "p.png"}));
     assert_eq!(told.items.len(), 1);
     assert!(told.joined_text().contains("is a binary file (image/png"), "{}", told.joined_text());
 }
 
 #[test]
 fn pictures_are_shown() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     let mut png = Vec::new();
     image::DynamicImage::new_rgb8(3, 2)
         .write_to(&mut std::io::Cursor::new(&mut png), image::ImageFormat::Png)

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use engine::CallEvent;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use tool::Notice;
 use toolgate_tools::Pictures;
 
 fn update(arguments: &Value) -> (String, Vec<Notice>) {
-    let session = Session::new(
-        &Workspace::new(),
+    let session = ToolTestSession::new(
+        &TestWorkspace::new(),
         toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap(),
     );
     let text = session.call("update_plan", arguments).joined_text();

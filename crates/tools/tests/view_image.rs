@@ -7,21 +7,21 @@ use std::sync::Arc;
 use image::{DynamicImage, ImageFormat};
 use insta::assert_snapshot;
 use serde_json::json;
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use tool::{Item, ToolOutput};
 use toolgate_tools::Pictures;
 
-fn view(workspace: &Workspace, path: &str) -> ToolOutput {
+fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
     let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
         .unwrap();
-    Session::new(workspace, tools).call("view_image", &json!({ "path": path }))
+    ToolTestSession::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
 
 fn viewed(arguments: &serde_json::Value) -> ToolOutput {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("a.png", encoded(20, 10, ImageFormat::Png));
     let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
-    Session::new(&w, tools).call("view_image", arguments)
+    ToolTestSession::new(&w, tools).call("view_image", arguments)
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_detail_is_taken_as_other_agents_define_it() {
     assert_snapshot!(wrong.joined_text(), @"the arguments do not fit at `detail`: expected one of `auto`, `low`, `high`, `original`, found `sharp`");
 }
 
-fn said(workspace: &Workspace, path: &str) -> String {
+fn said(workspace: &TestWorkspace, path: &str) -> String {
     workspace.normal(&view(workspace, path).joined_text())
 }
 
@@ -62,7 +62,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 #[test]
 fn pictures_are_shown_as_they_are_or_scaled_down() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     for (name, format) in [
         ("a.png", ImageFormat::Png),
         ("a.jpg", ImageFormat::Jpeg),
@@ -89,7 +89,7 @@ fn pictures_are_shown_as_they_are_or_scaled_down() {
 
 #[test]
 fn what_is_no_picture_is_refused() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     let mut cut = encoded(20, 10, ImageFormat::Png);
     cut.truncate(cut.len() / 2);
     w.file("text", "hello").file("empty", "").file("cut.png", cut).file("a.svg", "<svg xmlns='x'></svg>");
@@ -106,7 +106,7 @@ fn what_is_no_picture_is_refused() {
 
 #[test]
 fn bombs_are_refused_without_being_decoded() {
-    let w = Workspace::new();
+    let w = TestWorkspace::new();
     w.file("wide.png", png_claiming(30_000, 30_000)).file("endless.png", png_claiming(u32::MAX >> 1, 1));
     w.file("huge.png", encoded(1, 1, ImageFormat::Png));
     std::fs::File::options().write(true).open(w.path().join("huge.png")).unwrap().set_len(1 << 30).unwrap();

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Time limit of a message on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A workspace, a home, and a script that replaces the model.
 pub(crate) struct AcpFixture {
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: TestWorkspace,
     pub(crate) home: TempDir,
     script: PathBuf,
 }
@@ -23,7 +23,7 @@ pub(crate) struct AcpFixture {
 impl AcpFixture {
     /// Creates the fixture; each turn is the items of a response.
     pub(crate) fn with(turns: &[Value]) -> Self {
-        let (workspace, home) = (Workspace::new(), tempfile::tempdir().unwrap());
+        let (workspace, home) = (TestWorkspace::new(), tempfile::tempdir().unwrap());
         let script = home.path().join("script.jsonl");
         let desk = Self { workspace, home, script };
         desk.script(turns);

@@ -285,7 +285,7 @@ fn servers_of_the_editor_are_servers_of_the_session() {
     desk.workspace.file("a.txt", "from the server\n");
     let mut editor = desk.editor(&[]);
     // A confined server can reach it there, wherever the checkout lies.
-    let toolgate = testkit::EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = testkit::WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
     let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
     let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));

@@ -13,13 +13,13 @@ use std::process::Command;
 use insta::assert_snapshot;
 use serde_json::json;
 use tempfile::TempDir;
-use testkit::{Workspace, node, python};
+use testkit::{TestWorkspace, node, python};
 
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// Returns a workspace with one file, and a home.
-fn desk() -> (Workspace, TempDir) {
-    let w = Workspace::new();
+fn desk() -> (TestWorkspace, TempDir) {
+    let w = TestWorkspace::new();
     w.file("a.txt", "one\ntwo\n");
     (w, tempfile::tempdir().unwrap())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use testkit::{EverybodysProgram, SkipReason};
+use testkit::{WorldExecutableCopy, SkipReason};
 
 use crate::process::{TestProgram, ProgramUser, is_root};
 use crate::shelf::FixtureCache;
@@ -13,7 +13,7 @@ use crate::workload::{WorkloadUsers, Workload};
 
 /// Returns the program under test; `TOOLGATE` overrides it.
 pub(crate) fn toolgate() -> String {
-    let copy = || EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let copy = || WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     let ours = || {
         let mut copied = COPY.lock().unwrap();
         copied.get_or_insert_with(copy).path().display().to_string()
@@ -22,7 +22,7 @@ pub(crate) fn toolgate() -> String {
 }
 
 /// A copy of the program that the user 65534 may run too.
-static COPY: Mutex<Option<EverybodysProgram>> = Mutex::new(None);
+static COPY: Mutex<Option<WorldExecutableCopy>> = Mutex::new(None);
 
 /// Removes the copy.
 pub(crate) fn leave() {

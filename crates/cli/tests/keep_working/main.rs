@@ -30,7 +30,7 @@ mod workload;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use testkit::{Case, SkipReason};
+use testkit::{HarnessCase, SkipReason};
 
 use bench::TrialTier;
 use machine::TestMachine;
@@ -63,11 +63,11 @@ fn main() {
     testkit::run_cases_then(cases, machine::leave);
 }
 
-fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: ProgramUser) -> Case {
+fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: ProgramUser) -> HarnessCase {
     let unexpected = workload.needs.namespaces.filter(|_| tier == TrialTier::Landlock);
     let unexpected = unexpected.map(|why| SkipReason::Senseless(why.to_owned()));
     let machine = Arc::clone(machine);
-    Case {
+    HarnessCase {
         name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),
         skip: unexpected.or_else(|| machine.lacks(&workload, user)),
         // Hundreds of real programs have races of their own: a failure is retried once, and a second failure counts.

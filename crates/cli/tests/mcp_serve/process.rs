@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 /// Time limit for an expected message.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
@@ -15,12 +15,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// A home and a workspace of one test.
 pub(crate) struct McpFixture {
     pub(crate) home: tempfile::TempDir,
-    pub(crate) work: Workspace,
+    pub(crate) work: TestWorkspace,
 }
 
 impl McpFixture {
     pub(crate) fn new() -> Self {
-        let work = Workspace::new();
+        let work = TestWorkspace::new();
         work.file("a.txt", "one\ntwo\n");
         Self { home: tempfile::tempdir().unwrap(), work }
     }

@@ -19,18 +19,18 @@ use std::process::Command;
 use insta::assert_snapshot;
 use serde_json::Value;
 use support::{Home, Ran};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 const CHANGE: &str = "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+2\n*** End Patch\n";
 
 struct PatchFixture {
     home: Home,
-    w: Workspace,
+    w: TestWorkspace,
 }
 
 impl PatchFixture {
     fn new() -> Self {
-        let w = Workspace::new();
+        let w = TestWorkspace::new();
         w.file("a.txt", "one\ntwo\n");
         Self { home: Home::new(), w }
     }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use testkit::EverybodysProgram;
+use testkit::WorldExecutableCopy;
 
 use super::CHANGE;
 
@@ -32,7 +32,7 @@ fn ground() -> Option<TempDir> {
 
 fn patch(ground: &TempDir) -> Output {
     // The checkout may lie in a directory that this user cannot enter.
-    let toolgate = EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate"));
+    let toolgate = WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     Command::new(toolgate.path())
         .args(["patch", CHANGE])
         .current_dir(ground.path().join("project"))

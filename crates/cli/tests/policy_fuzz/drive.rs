@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
-use testkit::EverybodysProgram;
+use testkit::WorldExecutableCopy;
 
 use crate::ops::FileOperation;
 
@@ -23,12 +23,12 @@ pub(crate) fn binary() -> PathBuf {
     std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(copy).expect("a test holds a copy")
 }
 
-static COPY: Mutex<Weak<EverybodysProgram>> = Mutex::new(Weak::new());
+static COPY: Mutex<Weak<WorldExecutableCopy>> = Mutex::new(Weak::new());
 
 /// Returns a copy of the binary that every user can start; it exists while a test holds it.
-pub(crate) fn copy() -> Arc<EverybodysProgram> {
+pub(crate) fn copy() -> Arc<WorldExecutableCopy> {
     let mut copied = COPY.lock().unwrap();
-    let made = || Arc::new(EverybodysProgram::of(env!("CARGO_BIN_EXE_toolgate")));
+    let made = || Arc::new(WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate")));
     let copy = copied.upgrade().unwrap_or_else(made);
     *copied = Arc::downgrade(&copy);
     copy

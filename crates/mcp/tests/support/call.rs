@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{ToolRegistry, ToolRouter};
 use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy};
 use serde_json::Value;
-use testkit::Scripted;
+use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
 use tool::{AnyTool, Item, Place, ToolCall, ToolOutput, ToolSource};
 use toolgate_mcp::McpServers;
@@ -26,7 +26,7 @@ pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> Tool
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
     let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Place { cwd: root })
-        .with_approver(Scripted::new(|_| ReviewDecision::Approved));
+        .with_approver(TestApprover::new(|_| ReviewDecision::Approved));
     router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
 }
 

@@ -24,7 +24,7 @@ use policy::{
     ReviewDecision, ReadRoot, SandboxPolicy,
 };
 use serde_json::Value;
-use testkit::{Scripted, Workspace};
+use testkit::{TestApprover, TestWorkspace};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tool::{CallId, Notice, Place, ToolCall, ToolOutput, ToolPayload};
@@ -32,9 +32,9 @@ use toolgate_tools::{Edits, Pictures};
 
 /// A workspace with a router for its tools.
 struct Bench {
-    w: Workspace,
+    w: TestWorkspace,
     router: ToolRouter,
-    approver: Arc<Scripted>,
+    approver: Arc<TestApprover>,
     events: Arc<Log>,
     runtime: Runtime,
 }
@@ -65,7 +65,7 @@ impl Bench {
         rules: &str,
         answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static,
     ) -> Self {
-        let w = Workspace::new();
+        let w = TestWorkspace::new();
         let root = w.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
         let writable = match sandbox {
@@ -81,7 +81,7 @@ impl Bench {
         let edits = Arc::new(Edits::recorded_in(w.outside().join("../records")));
         let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
-        let (approver, events) = (Scripted::new(answer), Arc::new(Log::default()));
+        let (approver, events) = (TestApprover::new(answer), Arc::new(Log::default()));
         let router = ToolRouter::new(registry.build().unwrap(), gate, Place { cwd: root })
             .with_approver(approver.clone())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use policy::SandboxPolicy;
 use serde_json::{Value, json};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use tool::{CallId, ErrorKind, LocalShell, ToolCall, ToolOutput, ToolPayload};
 
 use crate::bench::{Bench, Setup, assert_none_left, field, id, mark, output, router, runtime};
@@ -324,7 +324,7 @@ pub(crate) fn other_names_reach_the_same_tools() {
 }
 
 pub(crate) fn the_local_shell_call_is_read() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let commands = Setup::default().commands(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();

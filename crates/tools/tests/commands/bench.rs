@@ -15,7 +15,7 @@ use exec::spill::Spill;
 use policy::rules::{RuleLayer, RuleSet};
 use policy::{DEFAULT_DENY_READ, DenyRead, EnvironmentPolicy, Gate, ReadScope, ReadRoot, SandboxPolicy};
 use serde_json::{Value, json};
-use testkit::{Session, Workspace};
+use testkit::{ToolTestSession, TestWorkspace};
 use tokio::runtime::Runtime;
 use tool::{AnyTool, Place, ToolOutput};
 use toolgate_tools::{Commands, Pictures};
@@ -52,17 +52,17 @@ impl Default for Setup {
 
 impl Setup {
     pub(crate) fn bench(self) -> Bench {
-        self.bench_in(Workspace::new())
+        self.bench_in(TestWorkspace::new())
     }
 
-    pub(crate) fn bench_in(self, workspace: Workspace) -> Bench {
+    pub(crate) fn bench_in(self, workspace: TestWorkspace) -> Bench {
         let (sandbox, limits) = (self.sandbox, self.limits);
         let commands = self.commands(&workspace);
-        let session = Session::under(sandbox, &workspace, tools(&commands)).limits(limits);
+        let session = ToolTestSession::under(sandbox, &workspace, tools(&commands)).limits(limits);
         Bench { session, commands, workspace }
     }
 
-    pub(crate) fn commands(self, workspace: &Workspace) -> Arc<Commands> {
+    pub(crate) fn commands(self, workspace: &TestWorkspace) -> Arc<Commands> {
         let root = workspace.path();
         let home = root.join("home");
         fs::create_dir_all(&home).unwrap();
@@ -84,7 +84,7 @@ fn tools(commands: &Arc<Commands>) -> Vec<Arc<dyn AnyTool>> {
 }
 
 /// Creates a separate router, for calls that [`Session`] does not support.
-pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRouter {
+pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<Commands>) -> ToolRouter {
     let root = workspace.path();
     let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
     // Some of the scripts fork repeatedly, and no approver is there to allow that.
@@ -97,7 +97,7 @@ pub(crate) fn router(workspace: &Workspace, commands: &Arc<Commands>) -> ToolRou
 
 /// Creates such a router with an observer.
 pub(crate) fn watched(
-    workspace: &Workspace,
+    workspace: &TestWorkspace,
     commands: &Arc<Commands>,
     observer: &Arc<impl CallObserver + 'static>,
 ) -> ToolRouter {
@@ -111,9 +111,9 @@ pub(crate) fn runtime() -> Runtime {
 /// The tools, their workspace, and a session to call them as a model does.
 pub(crate) struct Bench {
     // Dropped first: running processes end before their workspace does.
-    session: Session,
+    session: ToolTestSession,
     pub(crate) commands: Arc<Commands>,
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: TestWorkspace,
 }
 
 impl Bench {

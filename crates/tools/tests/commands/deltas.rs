@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::{CallEvent, CallObserver, ToolRouter};
 use serde_json::{Value, json};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tool::{BoxFuture, CallId, Notice, OutputStream, ToolCall, ToolOutput};
@@ -52,12 +52,12 @@ struct Stage {
     router: ToolRouter,
     watcher: Arc<Watcher>,
     commands: Arc<Commands>,
-    workspace: Workspace,
+    workspace: TestWorkspace,
 }
 
 impl Stage {
     fn new() -> Self {
-        let workspace = Workspace::new();
+        let workspace = TestWorkspace::new();
         let commands = Setup::default().commands(&workspace);
         let watcher = Arc::new(Watcher { events: Mutex::default(), gate: watch::Sender::new(true) });
         let router = watched(&workspace, &commands, &watcher);

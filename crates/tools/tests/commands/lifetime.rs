@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::Workspace;
+use testkit::TestWorkspace;
 use tool::{ToolCall, ToolOutput};
 
 use crate::bench::{
@@ -63,7 +63,7 @@ pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
 }
 
 pub(crate) fn nothing_is_left_of_what_was_cancelled() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let commands = Setup::default().commands(&workspace);
     let (router, runtime, ready) = (router(&workspace, &commands), runtime(), workspace.path().join("ready"));
     for (name, script) in NASTY {
@@ -151,7 +151,7 @@ pub(crate) fn an_early_end_of_output_is_no_end() {
 }
 
 /// Polls a call for a while and then drops it.
-fn give_up(workspace: &Workspace, tool: &str, arguments: &Value, mark: &str) {
+fn give_up(workspace: &TestWorkspace, tool: &str, arguments: &Value, mark: &str) {
     let commands = Setup::default().commands(workspace);
     let router = router(workspace, &commands);
     let runtime = runtime();
@@ -186,7 +186,7 @@ pub(crate) fn a_call_that_is_given_up_leaves_nothing() {
         ("shell_command", json!({"command": "setsid sleep MARK & sleep MARK"})),
         ("exec_command", json!({"cmd": "setsid sleep MARK & sleep MARK", "tty": true})),
     ] {
-        let (workspace, mark) = (Workspace::new(), mark());
+        let (workspace, mark) = (TestWorkspace::new(), mark());
         let arguments = serde_json::from_str(&arguments.to_string().replace("MARK", &mark)).unwrap();
         give_up(&workspace, tool, &arguments, &mark);
     }
@@ -214,7 +214,7 @@ fn call(
 }
 
 pub(crate) fn turn_session_and_keep() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let processes = Arc::default();
     let runtime = runtime();
     let (turn, session, keep) = (mark(), mark(), mark());
@@ -249,7 +249,7 @@ pub(crate) fn turn_session_and_keep() {
 }
 
 pub(crate) fn closing_waits_until_nothing_is_left() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let commands = Setup::default().commands(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();

@@ -7,7 +7,7 @@ use exec::capture::{Capture, Captured, CapturedStream};
 use exec::spill::Spill;
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use testkit::Workspace;
+use testkit::TestWorkspace;
 
 use super::*;
 use crate::console::{Shown, fit, piped};
@@ -88,7 +88,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
 
 #[test]
 fn only_what_is_cut_is_kept() {
-    let workspace = Workspace::new();
+    let workspace = TestWorkspace::new();
     let spill = Arc::new(Spill::new(workspace.path().join("outputs"), Path::new("/work")));
     let mut capture = Capture::new(Some(Arc::clone(&spill)), "call".to_owned());
     capture.push(CapturedStream::Stdout, b"short\n");
