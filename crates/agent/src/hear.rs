@@ -5,7 +5,7 @@ use std::time::Instant;
 use engine::{AnsweredCall, ToolCallRuntime};
 use futures_util::{FutureExt, StreamExt};
 use journal::JournalEntry;
-use tool::{CallId, ErrorKind, ToolOutput};
+use tool::{CallId, ToolErrorKind, ToolOutput};
 use wire::{End, Heard, Listener, Usage};
 
 use crate::history::HistoryItem;
@@ -155,7 +155,7 @@ impl AgentSession {
         }
         self.setup.watch.saw(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.
-        hearing.stopped |= output.facts.error == Some(ErrorKind::Stopped);
+        hearing.stopped |= output.facts.error == Some(ToolErrorKind::Stopped);
         hearing.answers.push((call.id, output));
         Ok(())
     }

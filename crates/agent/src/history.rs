@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tool::{CallId, Image, Item, ToolCall, ToolOutput};
+use tool::{CallId, OutputImage, OutputItem, ToolCall, ToolOutput};
 use wire::{Dialect, Entry, Said};
 
 /// Bytes that remain of an old answer after trimming.
@@ -12,7 +12,7 @@ const LEFT: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) enum HistoryItem {
     /// A message to the model.
-    User { text: String, images: Vec<Image> },
+    User { text: String, images: Vec<OutputImage> },
     /// Replaces dropped pieces; includes the user's last request.
     Summary { summary: String, asked: Option<String> },
     /// A model response with the answers to its calls.
@@ -126,15 +126,15 @@ fn shorten(output: &mut ToolOutput) -> bool {
     let mut shortened = false;
     for item in &mut output.items {
         match item {
-            Item::Text(text) if text.len() > 2 * LEFT => {
+            OutputItem::Text(text) if text.len() > 2 * LEFT => {
                 let cut: Range<usize> = text.floor_char_boundary(LEFT)..text.len();
                 let bytes = cut.len();
                 text.replace_range(cut, &format!("\n[{bytes} bytes of this old answer were left out]"));
                 shortened = true;
             }
-            Item::Text(_) => {}
-            Item::Image(image) => {
-                *item = Item::Text(format!("[a picture, {}, was left out]", image.mime));
+            OutputItem::Text(_) => {}
+            OutputItem::Image(image) => {
+                *item = OutputItem::Text(format!("[a picture, {}, was left out]", image.mime));
                 shortened = true;
             }
         }

@@ -9,7 +9,7 @@ use journal::{JournalEntry, RecordedCallForm, Journal, JournalFault, ImageDigest
 use policy::Effect;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
-use tool::{BoxFuture, CallId, Image, Item, Notice, ToolCall, ToolOutput, ToolPayload};
+use tool::{BoxFuture, CallId, OutputImage, OutputItem, ToolNotice, ToolCall, ToolOutput, ToolPayload};
 
 use crate::ResumedSession;
 use crate::session::interrupted;
@@ -175,7 +175,7 @@ impl CallObserver for JournalRecorder {
             CallEvent::Decided { decision } => {
                 JournalEntry::Decided { call, decision: (*decision).to_owned(), by: "user".to_owned() }
             }
-            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => {
+            CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let step = |step: &tool::PlanStep| JournalPlanStep {
                     step: step.description.clone(),
                     status: step.status.as_str().to_owned(),
@@ -183,7 +183,7 @@ impl CallObserver for JournalRecorder {
                 JournalEntry::Plan { steps: steps.iter().map(step).collect() }
             }
             // A reader of the journal must know about missing protection.
-            CallEvent::Notice(Notice::Weaker { text, .. }) => JournalEntry::Notice { text: text.clone() },
+            CallEvent::Notice(ToolNotice::Weaker { text, .. }) => JournalEntry::Notice { text: text.clone() },
             CallEvent::Queued { .. } | CallEvent::Started | CallEvent::Notice(_) | CallEvent::Finished { .. } => return,
         });
     }
@@ -223,8 +223,8 @@ pub(crate) fn called(call: &ToolCall) -> JournalEntry {
 pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
     let took = output.facts.duration.unwrap_or_default();
     let pictures = output.items.iter().filter_map(|item| match item {
-        Item::Image(image) => Some(picture(image)),
-        Item::Text(_) => None,
+        OutputItem::Image(image) => Some(picture(image)),
+        OutputItem::Text(_) => None,
     });
     JournalEntry::Answered {
         call: call.id.as_str().to_owned(),
@@ -259,7 +259,7 @@ fn hex(hash: &[u8]) -> String {
 }
 
 /// Returns the journal form of an image: its type, hash and size.
-pub(crate) fn picture(image: &Image) -> ImageDigest {
+pub(crate) fn picture(image: &OutputImage) -> ImageDigest {
     let sha256 = hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
     ImageDigest { mime: image.mime.to_owned(), sha256, bytes }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::stream::{StreamExt, iter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tool::{BoxFuture, LocalShell, ToolCall, ToolPayload};
+use tool::{BoxFuture, LocalShellCall, ToolCall, ToolPayload};
 use wire::{Dialect, Line, ModelError, Usage};
 
 use crate::stream::broken;
@@ -107,7 +107,7 @@ impl ScriptedTurn {
                 let mut more = action.clone();
                 // The function form of this item has no such argument.
                 more.remove("type");
-                let shell = LocalShell { more, ..LocalShell::default() };
+                let shell = LocalShellCall { more, ..LocalShellCall::default() };
                 call(at, LOCAL_SHELL, ToolPayload::LocalShell(shell))
             }
         };

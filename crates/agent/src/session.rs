@@ -7,7 +7,7 @@ use engine::ToolRouter;
 use journal::{JournalEntry, JournalFault};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tool::{ErrorKind, Facts, ToolOutput};
+use tool::{ToolErrorKind, OutputFacts, ToolOutput};
 use wire::{Reasoning, Request, Style, Usage};
 
 use crate::history::{ConversationHistory, HistoryItem};
@@ -19,7 +19,7 @@ const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while
 
 /// Returns the answer to a call that was running when the program died.
 pub(crate) fn interrupted() -> ToolOutput {
-    let facts = Facts { error: Some(ErrorKind::Cancelled), ..Facts::default() };
+    let facts = OutputFacts { error: Some(ToolErrorKind::Cancelled), ..OutputFacts::default() };
     ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use journal::JournalEntry;
-use tool::Image;
+use tool::OutputImage;
 use wire::{Code, End, ModelError};
 
 use crate::hear::RoundOutcome;
@@ -54,7 +54,7 @@ impl AgentSession {
     ///
     /// # Errors
     /// If the model does not answer, or the journal cannot be written.
-    pub async fn prompt(&mut self, text: &str, images: Vec<Image>) -> Result<TurnEnd, AgentFault> {
+    pub async fn prompt(&mut self, text: &str, images: Vec<OutputImage>) -> Result<TurnEnd, AgentFault> {
         let stop = self.handle.begin();
         self.forget_tools();
         let number = self.said_by_user(text, images)?;
@@ -88,7 +88,7 @@ impl AgentSession {
     }
 
     /// Adds a user message to the conversation and returns its journal line number.
-    fn said_by_user(&mut self, text: &str, images: Vec<Image>) -> Result<u64, AgentFault> {
+    fn said_by_user(&mut self, text: &str, images: Vec<OutputImage>) -> Result<u64, AgentFault> {
         let pictures = images.iter().map(picture).collect();
         let number = self.write(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(HistoryItem::User { text: text.to_owned(), images });

@@ -9,7 +9,7 @@ use policy::{DenyRead, Gate, Permit, ReadScope, ReadRoot, SandboxPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{BoxFuture, Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{BoxFuture, Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 use toolgate_agent::{TurnEnd, ModelEventStream, TurnLimits, ModelBackend, ScriptedBackend, SessionEvent, AgentSession, AgentSessionSetup, ScriptedTurn, SessionObserver};
 use wire::{Dialect, ModelError, Reasoning, Style};
 
@@ -71,7 +71,7 @@ fn router(directory: &Path) -> ToolRouter {
     let reach = ReadScope::new(vec![ReadRoot::new(directory)], DenyRead::new(&[] as &[&str], None).unwrap());
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
     let registry = ToolRegistry::builder().tool(LongOutputTool).build().unwrap();
-    ToolRouter::new(registry, gate, Place { cwd: directory.to_owned() })
+    ToolRouter::new(registry, gate, WorkingDir { cwd: directory.to_owned() })
 }
 
 fn setup(router: ToolRouter, model: Arc<dyn ModelBackend>, watch: Arc<dyn SessionObserver>, limits: TurnLimits) -> AgentSessionSetup {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use toolgate::{CallId, CallEvent, Notice, CallObserver};
+use toolgate::{CallId, CallEvent, ToolNotice, CallObserver};
 
 use crate::screen;
 
@@ -16,7 +16,7 @@ pub(crate) struct WarningPrinter;
 impl CallObserver for WarningPrinter {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
-        if let CallEvent::Notice(Notice::Weaker { text, refused: false }) = event {
+        if let CallEvent::Notice(ToolNotice::Weaker { text, refused: false }) = event {
             say(text);
         }
     }

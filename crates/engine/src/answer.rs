@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use tool::{BYTES_PER_TOKEN, CallId, Cut, Facts, Item, ToolError, ToolOutput, fit};
+use tool::{BYTES_PER_TOKEN, CallId, OmittedSize, OutputFacts, OutputItem, ToolError, ToolOutput, fit};
 
 use crate::stopwatch::CallStopwatch;
 
@@ -32,7 +32,7 @@ pub(crate) fn answer(
 
 /// Returns the failed output that reports `error`.
 pub(crate) fn sentence(error: &ToolError) -> ToolOutput {
-    let facts = Facts { error: Some(error.kind()), ..Facts::default() };
+    let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
     ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
 }
 
@@ -49,7 +49,7 @@ fn one_line(sentence: &str) -> String {
 ///
 /// Images do not count: the tool has already limited their size.
 pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn OverflowStore>) {
-    let needed: usize = output.items.iter().filter_map(Item::as_text).map(cost).sum();
+    let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(cost).sum();
     if needed <= tokens {
         return;
     }
@@ -61,16 +61,16 @@ pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, kee
         None => "the rest was not kept: ask for less at a time".to_owned(),
     };
     let mut left = tokens;
-    let mut cut = Cut { bytes: 0, lines: 0 };
+    let mut cut = OmittedSize { bytes: 0, lines: 0 };
     output.items.retain_mut(|item| {
-        let Item::Text(text) = item else { return true };
+        let OutputItem::Text(text) = item else { return true };
         let needed = cost(text);
         let (short, lost) = match left {
-            0 => (String::new(), Some(Cut { bytes: text.len(), lines: text.lines().count() })),
+            0 => (String::new(), Some(OmittedSize { bytes: text.len(), lines: text.lines().count() })),
             left => fit(text, left, &rest),
         };
         if let Some(lost) = lost {
-            cut = Cut { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };
+            cut = OmittedSize { bytes: cut.bytes + lost.bytes, lines: cut.lines + lost.lines };
         }
         left = left.saturating_sub(needed);
         *text = short;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn several_texts_share_one_budget() {
         let long = "x".repeat(1000);
-        let items = [long.as_str(), "after", "and more"].map(|text| Item::Text(text.to_owned()));
+        let items = [long.as_str(), "after", "and more"].map(|text| OutputItem::Text(text.to_owned()));
         let mut short = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
         shorten(&mut short, 100, &CallId::from("1"), None);
         assert_eq!(short.items.len(), 1);

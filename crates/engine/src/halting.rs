@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use tool::{Cx, ErrorKind, GRACE, Halt, ToolError, ToolOutput};
+use tool::{Cx, ToolErrorKind, GRACE, HaltReason, ToolError, ToolOutput};
 
 /// Runs `work` until it finishes, `limit` passes or `cancel` fires.
 ///
@@ -23,9 +23,9 @@ pub(crate) async fn bounded(
         // `timeout` instead of a separate branch: it checks the clock even if the work is always ready.
         done = tokio::time::timeout(limit, &mut work) => match done {
             Ok(done) => return done,
-            Err(_) => (Halt::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
+            Err(_) => (HaltReason::TimedOut { after: limit }, ToolError::TimedOut { after: limit }),
         },
-        () = cancel.cancelled() => (Halt::Cancelled, ToolError::Cancelled { after: arrived.elapsed() }),
+        () = cancel.cancelled() => (HaltReason::Cancelled, ToolError::Cancelled { after: arrived.elapsed() }),
     };
     if !cx.halt(why) {
         return Err(ended);
@@ -37,7 +37,7 @@ pub(crate) async fn bounded(
 }
 
 /// Marks a partial output as failed with `by`, for programs; the tool's own text explains it to the model.
-fn cut_short(mut output: ToolOutput, by: ErrorKind) -> ToolOutput {
+fn cut_short(mut output: ToolOutput, by: ToolErrorKind) -> ToolOutput {
     if output.facts.error.is_none() {
         output.facts.error = Some(by);
         output.success = false;

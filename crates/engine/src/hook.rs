@@ -1,7 +1,7 @@
 //! The hook interface: code that runs before and after every call and can only restrict it.
 
 use policy::Intent;
-use tool::{BoxFuture, Place, ToolCall, ToolOutput};
+use tool::{BoxFuture, WorkingDir, ToolCall, ToolOutput};
 
 /// Observes every call whose arguments are valid: before the policy decides, and after the tool has answered.
 ///
@@ -27,7 +27,7 @@ pub struct PlannedCall<'a> {
     /// The effects that the call would have.
     pub intent: &'a Intent,
     /// The working directory of the session.
-    pub place: &'a Place,
+    pub place: &'a WorkingDir,
 }
 
 /// The response of one hook. The strictest response of several hooks wins.

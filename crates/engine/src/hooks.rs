@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use policy::{ApprovalReason, Denial};
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, ErrorKind, GRACE, Item, Notice, ToolError, ToolOutput};
+use tool::{BoxFuture, ToolErrorKind, GRACE, OutputItem, ToolNotice, ToolError, ToolOutput};
 
 use crate::answer::sentence;
 use crate::observer::ObserverSet;
@@ -24,7 +24,7 @@ pub(crate) struct HookOutcome {
     /// The reason to ask the user, if a hook wants it.
     pub(crate) asks: Option<ApprovalReason>,
     /// Notes for the model, added to the output.
-    notes: Vec<Item>,
+    notes: Vec<OutputItem>,
 }
 
 /// One call and the context that its hooks run in.
@@ -117,7 +117,7 @@ impl HookRun<'_> {
         if let Some(warning) = &says.warning {
             let text = format!("the hook `{}` was ignored: {warning}", hook.name());
             tracing::warn!(?text);
-            self.observers.saw(&self.call.call.id, &CallEvent::Notice(Notice::Warning { text }));
+            self.observers.saw(&self.call.call.id, &CallEvent::Notice(ToolNotice::Warning { text }));
         }
         says
     }
@@ -139,9 +139,9 @@ impl HookRun<'_> {
 }
 
 /// Replaces the withheld output, but keeps the error kind if the user cancelled the call or stopped the session.
-fn withheld(error: ToolError, ended_by: Option<ErrorKind>) -> Result<ToolOutput, ToolError> {
+fn withheld(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
     match ended_by {
-        Some(ErrorKind::Cancelled | ErrorKind::Stopped) => {
+        Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => {
             let mut output = sentence(&error);
             output.facts.error = ended_by;
             Ok(output)
@@ -154,6 +154,6 @@ fn denied(hook: &dyn Hook, reason: String) -> ToolError {
     ToolError::Forbidden(Denial::ByHook { hook: hook.name().to_owned(), reason })
 }
 
-fn labelled(hook: &dyn Hook, note: &str) -> Item {
-    Item::Text(format!("Note of the hook `{}`: {note}", hook.name()))
+fn labelled(hook: &dyn Hook, note: &str) -> OutputItem {
+    OutputItem::Text(format!("Note of the hook `{}`: {note}", hook.name()))
 }

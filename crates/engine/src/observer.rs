@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use policy::Enforcement;
-use tool::{BoxFuture, CallId, ErrorKind, Listen, Notice, Usage};
+use tool::{BoxFuture, CallId, ToolErrorKind, NoticeListener, ToolNotice, ProcessUsage};
 
 /// An event in the life of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,19 +45,19 @@ pub enum CallEvent {
         decision: &'static str,
     },
     /// The tool reports something.
-    Notice(Notice),
+    Notice(ToolNotice),
     /// The call was answered.
     Finished {
         /// True if the tool did what was asked.
         success: bool,
         /// The kind of error that the output reports.
-        error: Option<ErrorKind>,
+        error: Option<ToolErrorKind>,
         /// Time from arrival to answer, without waiting time.
         elapsed: Duration,
         /// Time spent waiting for other calls and for the user.
         waited: Duration,
         /// Resource usage of its process, if there was one.
-        usage: Option<Usage>,
+        usage: Option<ProcessUsage>,
         /// The sandbox enforcement for its process, if there was one.
         enforcement: Option<Enforcement>,
     },
@@ -104,8 +104,8 @@ impl ObserverSet {
     }
 }
 
-impl Listen for ObserverSet {
-    fn heard(&self, call: &CallId, notice: Notice) {
+impl NoticeListener for ObserverSet {
+    fn heard(&self, call: &CallId, notice: ToolNotice) {
         self.saw(call, &CallEvent::Notice(notice));
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tool::{AnyTool, Job, ShellForm};
+use tool::{AnyTool, ToolJob, ShellForm};
 
 use crate::ToolsConfig;
 
@@ -31,9 +31,9 @@ pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> Tool
             continue;
         }
         let told = match tool.job() {
-            Job::Own => true,
-            Job::Shell(form) => Some(form) == shell || is_named(config, tool.as_ref()),
-            Job::Session => shell == Some(ShellForm::Exec) || is_named(config, tool.as_ref()),
+            ToolJob::Own => true,
+            ToolJob::Shell(form) => Some(form) == shell || is_named(config, tool.as_ref()),
+            ToolJob::Session => shell == Some(ShellForm::Exec) || is_named(config, tool.as_ref()),
         };
         if !told {
             hidden.insert(tool.spec().name().to_owned());
@@ -51,8 +51,8 @@ pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> Tool
     ToolSelection { callable, hidden, taken }
 }
 
-fn is_shell(job: Job) -> bool {
-    matches!(job, Job::Shell(_))
+fn is_shell(job: ToolJob) -> bool {
+    matches!(job, ToolJob::Shell(_))
 }
 
 /// Returns true if the configuration's `only` list names `tool`.
@@ -63,7 +63,7 @@ fn is_named(config: &ToolsConfig, tool: &dyn AnyTool) -> bool {
 /// Returns true for a shell that `only` does not name although it names another shell. Such a tool can do nothing that
 /// the named one cannot. `exec_command` can leave processes running, so it must be named itself.
 fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dyn AnyTool>]) -> bool {
-    let weaker = matches!(tool.job(), Job::Shell(ShellForm::Script | ShellForm::Words));
+    let weaker = matches!(tool.job(), ToolJob::Shell(ShellForm::Script | ShellForm::Words));
     let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.gives(other.as_ref());
     weaker && config.shell_form().is_some() && !config.takes_away(tool.spec().name()) && all.iter().any(named)
 }
@@ -80,8 +80,8 @@ fn offered_shell<'a>(
     let mut forms: Vec<ShellForm> = tools
         .iter()
         .filter_map(|tool| match tool.job() {
-            Job::Shell(form) => Some(form),
-            Job::Own | Job::Session => None,
+            ToolJob::Shell(form) => Some(form),
+            ToolJob::Own | ToolJob::Session => None,
         })
         .collect();
     forms.sort_unstable();

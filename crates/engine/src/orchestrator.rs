@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use policy::{ApprovalReason, Gate, Permit, ApprovalQuestion, ReviewDecision, ReviewOutcome, NotAskedReason, Verdict};
 use tokio_util::sync::CancellationToken;
-use tool::{Attempt, Cx, ErrorKind, Item, ToolError, ToolOutput};
+use tool::{CallAttempt, Cx, ToolErrorKind, OutputItem, ToolError, ToolOutput};
 
 use crate::halting::bounded;
 use crate::observer::ObserverSet;
@@ -35,7 +35,7 @@ pub(crate) struct CallBounds<'a> {
 /// One call with everything needed to run it.
 pub(crate) struct CallRun<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) attempt: &'a dyn Attempt,
+    pub(crate) attempt: &'a dyn CallAttempt,
     /// A hook's reason to ask the user.
     pub(crate) asks: Option<ApprovalReason>,
     pub(crate) cx: &'a Cx,
@@ -58,7 +58,7 @@ impl CallRun<'_> {
 
     /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
     fn may_want_more(&self, output: &ToolOutput) -> bool {
-        let own = matches!(output.facts.error, None | Some(ErrorKind::TimedOut));
+        let own = matches!(output.facts.error, None | Some(ToolErrorKind::TimedOut));
         !output.success && own && !self.cx.is_halted()
     }
 }
@@ -189,7 +189,7 @@ impl ToolOrchestrator {
         };
         match saved {
             Ok(rules) => self.gate.learn(rules),
-            Err(why) => cx.tell(tool::Notice::Warning { text: format!("the rule was not saved: {why}") }),
+            Err(why) => cx.tell(tool::ToolNotice::Warning { text: format!("the rule was not saved: {why}") }),
         }
     }
 }
@@ -214,6 +214,6 @@ fn refused(output: ToolOutput, wants: &[String], note: Option<&str>) -> ToolOutp
 
 /// Prepends `note`: after the output it would look like text that the program printed.
 fn noted(mut output: ToolOutput, note: String) -> ToolOutput {
-    output.items.insert(0, Item::Text(note));
+    output.items.insert(0, OutputItem::Text(note));
     output
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy::rules::fits_tool;
 use tool::{
-    AnyTool, BoxFuture, Job, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
+    AnyTool, BoxFuture, ToolJob, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
 };
 
 use crate::offer::{ToolSelection, sorted};
@@ -229,8 +229,8 @@ impl ToolRegistry {
     pub fn specs(&self) -> Vec<ToolSpec> {
         let tools = self.tools();
         let told = tools.values().map(|tool| match tool.job() {
-            Job::Shell(ShellForm::Words) if self.offers_local_shell() => ToolSpec::LocalShell,
-            Job::Own | Job::Shell(_) | Job::Session => tool.spec().clone(),
+            ToolJob::Shell(ShellForm::Words) if self.offers_local_shell() => ToolSpec::LocalShell,
+            ToolJob::Own | ToolJob::Shell(_) | ToolJob::Session => tool.spec().clone(),
         });
         let mut specs: Vec<ToolSpec> = told.chain(self.hosted.clone()).collect();
         specs.sort_by(|a, b| a.name().cmp(b.name()));

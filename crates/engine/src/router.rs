@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use policy::{Effect, Gate, Intent};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, Attempt, BoxFuture, Cx, Lane, Listen, Place, ToolCall, ToolError, ToolOutput, ToolPayload,
+    AnyTool, CallAttempt, BoxFuture, Cx, Lane, NoticeListener, WorkingDir, ToolCall, ToolError, ToolOutput, ToolPayload,
 };
 use tracing::Instrument;
 
@@ -52,7 +52,7 @@ pub struct ToolRouter {
 struct RouterState {
     registry: Arc<ToolRegistry>,
     orchestrator: ToolOrchestrator,
-    place: Arc<Place>,
+    place: Arc<WorkingDir>,
     limits: CallLimits,
     lanes: Arc<Lanes>,
     metrics: Arc<ToolMetrics>,
@@ -63,7 +63,7 @@ struct RouterState {
 
 impl ToolRouter {
     /// Creates a router for calls made at `place`.
-    pub fn new(registry: ToolRegistry, gate: Gate, place: Place) -> Self {
+    pub fn new(registry: ToolRegistry, gate: Gate, place: WorkingDir) -> Self {
         let limits = CallLimits::default();
         let shared = RouterState {
             metrics: Arc::default(),
@@ -146,7 +146,7 @@ impl ToolRouter {
     }
 
     /// Returns the working directory.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &WorkingDir {
         &self.shared.place
     }
 
@@ -203,8 +203,8 @@ struct CallPlan {
     tool: String,
     /// The call that replaces the model's call, if it is another one.
     call: Option<ToolCall>,
-    attempt: Box<dyn Attempt>,
-    place: Arc<Place>,
+    attempt: Box<dyn CallAttempt>,
+    place: Arc<WorkingDir>,
 }
 
 /// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
@@ -228,12 +228,12 @@ fn only_looks(intent: &Intent) -> bool {
 
 /// Logs the end of a call: failures at info level, crashes as warnings.
 fn told_of(output: &ToolOutput, elapsed: Duration) {
-    let error = output.facts.error.map(tool::ErrorKind::as_str);
+    let error = output.facts.error.map(tool::ToolErrorKind::as_str);
     // Text written for a model may be long, and it is hostile input.
     let said: String = output.joined_text().chars().take(LOGGED).collect();
     match output.facts.error {
         _ if output.success => tracing::debug!(?elapsed, "answered"),
-        Some(tool::ErrorKind::Crashed | tool::ErrorKind::Fatal) => {
+        Some(tool::ToolErrorKind::Crashed | tool::ToolErrorKind::Fatal) => {
             tracing::warn!(error, ?elapsed, ?said, "failed");
         }
         Some(_) | None => tracing::info!(error, ?elapsed, ?said, "failed"),
@@ -391,20 +391,20 @@ impl RouterState {
         let Some((line, patch)) = patch else { return Ok(plan) };
         let Ok(tool) = self.registry.find(PATCH) else { return Ok(plan) };
         let directory = patch.directory.as_deref().unwrap_or_default();
-        let place = Arc::new(Place { cwd: policy::normal(&line.cwd.join(directory)) });
+        let place = Arc::new(WorkingDir { cwd: policy::normal(&line.cwd.join(directory)) });
         let payload = ToolPayload::Custom { input: patch.text };
         let call = ToolCall { id: call.id.clone(), name: PATCH.to_owned(), payload };
         let attempt = tool.plan(&call, &place)?;
         Ok(CallPlan { tool: PATCH.to_owned(), call: Some(call), attempt, place })
     }
 
-    fn cx(&self, call: &ToolCall, place: Arc<Place>) -> Cx {
+    fn cx(&self, call: &ToolCall, place: Arc<WorkingDir>) -> Cx {
         let budget = self.limits.output_tokens.saturating_mul(BYTES_PER_TOKEN);
         let cx = Cx::new(call.id.clone(), place, budget);
         if self.observers.is_empty() {
             cx
         } else {
-            cx.heard_by(Arc::clone(&self.observers) as Arc<dyn Listen>)
+            cx.heard_by(Arc::clone(&self.observers) as Arc<dyn NoticeListener>)
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ErrorKind, ToolCall, ToolError, ToolOutput};
+use tool::{CallId, ToolErrorKind, ToolCall, ToolError, ToolOutput};
 
 use crate::ToolRouter;
 use crate::answer::answer;
@@ -60,7 +60,7 @@ impl ToolCallRuntime {
         let turn = self.turn.clone();
         // A user who says stop means the whole turn.
         let work = begin(self.router.dispatch(call.clone(), cancel).inspect(move |output| {
-            if output.facts.error == Some(ErrorKind::Stopped) {
+            if output.facts.error == Some(ToolErrorKind::Stopped) {
                 turn.cancel();
             }
         }));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use policy::rules::fits_tool;
-use tool::{AnyTool, Job, Needs, ShellForm, ToolSpec};
+use tool::{AnyTool, ToolJob, RequiredCapability, ShellForm, ToolSpec};
 
 use crate::{ModelFamily, ShellType};
 
@@ -52,8 +52,8 @@ impl ToolsConfig {
     /// Returns true if the model can call `tool`, whether it is offered or not.
     pub fn gives(&self, tool: &dyn AnyTool) -> bool {
         let able = match tool.needs() {
-            Needs::Nothing => true,
-            Needs::Sight => self.family.sees_images,
+            RequiredCapability::Nothing => true,
+            RequiredCapability::Sight => self.family.sees_images,
         };
         let name = tool.spec().name();
         let admitted = self.callable.contains(name) || self.admits(name, &tool.aliases());
@@ -79,8 +79,8 @@ impl ToolsConfig {
 
     fn admits_job(&self, tool: &dyn AnyTool) -> bool {
         match tool.job() {
-            Job::Own => true,
-            Job::Shell(_) | Job::Session => self.shell != ShellType::Disabled,
+            ToolJob::Own => true,
+            ToolJob::Shell(_) | ToolJob::Session => self.shell != ShellType::Disabled,
         }
     }
 

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    CallId, Cx, ErrorKind, Freeform, Grammar, Lane, Language, Place, ToolCall, ToolError, ToolHandler,
+    CallId, Cx, ToolErrorKind, FreeformArgs, TextGrammar, Lane, FreeformLanguage, WorkingDir, ToolCall, ToolError, ToolHandler,
     ToolOutput,
 };
 use toolgate_engine::{Approver, CallLimits, Rulebook, ToolCallRuntime, ToolRegistry, ToolRouter};
@@ -36,7 +36,7 @@ impl ToolHandler for PretendShellTool {
     const ABOUT: &'static str = "Runs a script.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &RunScriptArgs, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &RunScriptArgs, place: &WorkingDir) -> Result<Intent, ToolError> {
         let argv = ["bash", "-c", &args.script].map(str::to_owned).to_vec();
         Ok(Intent::run(argv, &place.cwd))
     }
@@ -57,19 +57,19 @@ impl ToolHandler for PretendShellTool {
 
 struct AnyText;
 
-impl Language for AnyText {
-    const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
+impl FreeformLanguage for AnyText {
+    const GRAMMAR: TextGrammar = TextGrammar { syntax: "regex", definition: ".*" };
 }
 
 /// Answers with the patch text and the working directory.
 struct EchoPatchTool;
 
 impl ToolHandler for EchoPatchTool {
-    type Args = Freeform<AnyText>;
+    type Args = FreeformArgs<AnyText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
 
-    async fn run(&self, args: &Freeform<AnyText>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, args: &FreeformArgs<AnyText>, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text(format!("{} in {}", args.text, cx.cwd().display())))
     }
 }
@@ -119,14 +119,14 @@ fn router() -> ToolRouter {
     let confinement = Confinement { writable: vec!["/w".into()], ..Confinement::default() };
     let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).confined_to(confinement);
     let tools = ToolRegistry::builder().tool(PretendShellTool).tool(EchoPatchTool).build().unwrap();
-    ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+    ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() })
 }
 
 fn call(id: &str, script: &str) -> ToolCall {
     ToolCall::function(id, "run", serde_json::json!({ "script": script }).to_string())
 }
 
-async fn answer(router: &ToolRouter, script: &str) -> (String, Option<ErrorKind>) {
+async fn answer(router: &ToolRouter, script: &str) -> (String, Option<ToolErrorKind>) {
     let output = router.dispatch(call("1", script), CancellationToken::new()).await;
     (output.joined_text(), output.facts.error)
 }
@@ -139,7 +139,7 @@ async fn a_no_is_told_with_its_note() {
     assert!(person.asked().is_empty());
     let (text, error) = answer(&router, "rm -rf x").await;
     assert_snapshot!(text, @"denied by the user: use git clean -n first");
-    assert_eq!(error, Some(ErrorKind::Denied));
+    assert_eq!(error, Some(ToolErrorKind::Denied));
     assert_eq!(person.asked(), ["`rm -rf x` removes files without asking"]);
 }
 
@@ -147,7 +147,7 @@ async fn a_no_is_told_with_its_note() {
 async fn nobody_to_ask_is_a_refusal() {
     let (text, error) = answer(&router(), "rm -rf x").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
-    assert_eq!(error, Some(ErrorKind::Forbidden));
+    assert_eq!(error, Some(ToolErrorKind::Forbidden));
     // Without an approver, a sandbox refusal stays as it is.
     assert_eq!(answer(&router(), "write /out/a").await, ("failed".into(), None));
 }
@@ -212,7 +212,7 @@ async fn a_call_that_is_cancelled_does_not_wait_for_an_answer() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         cancel.cancel();
     });
-    assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
 }
 
 #[tokio::test]
@@ -226,9 +226,9 @@ async fn stop_ends_the_turn() {
     while let Some(answer) = runtime.next().await {
         kinds.push(answer.output.facts.error.unwrap());
     }
-    assert_eq!(kinds[0], ErrorKind::Stopped);
+    assert_eq!(kinds[0], ToolErrorKind::Stopped);
     assert_eq!(kinds.len(), 5);
-    assert!(kinds[1..].iter().all(|kind| *kind == ErrorKind::Cancelled), "{kinds:?}");
+    assert!(kinds[1..].iter().all(|kind| *kind == ToolErrorKind::Cancelled), "{kinds:?}");
     assert_eq!(person.asked().len(), 1);
 }
 
@@ -252,7 +252,7 @@ async fn a_rule_is_saved_and_counts_at_once_or_the_session_remembers() {
         let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
         let gate = Gate::new(reach, SandboxPolicy::WorkspaceWrite).asking(policy::ApprovalPolicy::Untrusted);
         let tools = ToolRegistry::builder().tool(PretendShellTool).build().unwrap();
-        let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+        let router = ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() })
             .with_approver(person.clone())
             .with_rulebook(book.clone());
         assert_eq!(answer(&router, "cargo test").await.0, "ran");
@@ -286,7 +286,7 @@ async fn what_states_a_write_outside_is_asked_before_it_runs() {
         const NAME: &'static str = "writes";
         const ABOUT: &'static str = "Writes.";
 
-        fn intent(&self, _: &WriteOutsideArgs, _: &Place) -> Result<Intent, ToolError> {
+        fn intent(&self, _: &WriteOutsideArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
             Ok(Intent::of(vec![Effect::Write("/out/a".into()), Effect::Write("/out/b".into())]))
         }
 
@@ -304,7 +304,7 @@ async fn what_states_a_write_outside_is_asked_before_it_runs() {
         ReviewDecision::Approved
     });
     let tools = ToolRegistry::builder().tool(WriteOutsideTool).build().unwrap();
-    let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() }).with_approver(person);
+    let router = ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() }).with_approver(person);
     let output = router.dispatch(ToolCall::function("1", "writes", "{}"), CancellationToken::new()).await;
     assert_eq!(output.joined_text(), "wrote");
 }

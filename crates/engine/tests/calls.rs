@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, BoxFuture, CallId, Cx, ErrorKind, Foreign, Lane, Needs, Place, Strict, ToolCall, ToolError,
+    AnyTool, BoxFuture, CallId, Cx, ToolErrorKind, ForeignToolSpec, Lane, RequiredCapability, WorkingDir, StrictMode, ToolCall, ToolError,
     ToolHandler, ToolOutput, ToolSource,
 };
 use toolgate_engine::{
@@ -71,7 +71,7 @@ impl ToolHandler for StatedEffectTool {
     const NAME: &'static str = "states";
     const ABOUT: &'static str = "States an effect.";
 
-    fn intent(&self, _: &EmptyArgs, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, _: &EmptyArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent { effects: vec![self.0.clone()], ..Intent::default() })
     }
 
@@ -83,14 +83,14 @@ impl ToolHandler for StatedEffectTool {
 fn router(tools: ToolRegistryBuilder) -> ToolRouter {
     let deny = DenyRead::new(["**/.env"], None).unwrap();
     let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], deny));
-    ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: "/w".into() })
+    ToolRouter::new(tools.build().unwrap(), gate, WorkingDir { cwd: "/w".into() })
 }
 
 fn say(id: &str, text: &str) -> ToolCall {
     ToolCall::function(id, "echo", format!(r#"{{"text": "{text}"}}"#))
 }
 
-async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ErrorKind>) {
+async fn answer(router: &ToolRouter, call: ToolCall) -> (String, Option<ToolErrorKind>) {
     let output = router.dispatch(call, CancellationToken::new()).await;
     assert_eq!(output.success, output.facts.error.is_none());
     (output.joined_text(), output.facts.error)
@@ -105,14 +105,14 @@ async fn every_fault_has_an_answer() {
     assert_eq!(ask("container.echo", r#"{"text": "hi"}"#).await, ("hi".into(), None));
     let (text, kind) = ask("eco", "{}").await;
     assert_snapshot!(text, @"there is no tool `eco`; did you mean `echo`?");
-    assert_eq!(kind, Some(ErrorKind::UnknownTool));
+    assert_eq!(kind, Some(ToolErrorKind::UnknownTool));
     assert_snapshot!(ask("zzz", "{}").await.0, @"there is no tool `zzz`; there are `echo`, `states`");
     let (text, kind) = ask("echo", r#"{"text": 1}"#).await;
     assert_snapshot!(text, @"the arguments do not fit at `text`: expected a string, found a number");
-    assert_eq!(kind, Some(ErrorKind::BadArguments));
+    assert_eq!(kind, Some(ToolErrorKind::BadArguments));
     let (text, kind) = ask("states", "{}").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `/w/a` may not be changed: this session may change no files (the sandbox is read-only); only the user can change that, with `confinement.writable` in their own configuration or `--writable`; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
-    assert_eq!(kind, Some(ErrorKind::Forbidden));
+    assert_eq!(kind, Some(ToolErrorKind::Forbidden));
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn a_panic_becomes_an_answer_and_the_next_call_runs() {
     })));
     let (text, kind) = answer(&router, ToolCall::function("1", "act", "{}")).await;
     assert_snapshot!(text, @"the tool `act` crashed; the fault is in its code, not in the call: try another way");
-    assert_eq!(kind, Some(ErrorKind::Crashed));
+    assert_eq!(kind, Some(ToolErrorKind::Crashed));
     assert_eq!(answer(&router, ToolCall::function("2", "act", "{}")).await.0, "fine");
 }
 
@@ -133,7 +133,7 @@ async fn a_panic_in_blocking_work_becomes_an_answer() {
     let router = router(ToolRegistry::builder().tool(ClosureTool(async |cx: Cx| {
         cx.blocking(|_| -> Result<ToolOutput, ToolError> { panic!("boom") }).await
     })));
-    assert_eq!(answer(&router, ToolCall::function("1", "act", "{}")).await.1, Some(ErrorKind::Crashed));
+    assert_eq!(answer(&router, ToolCall::function("1", "act", "{}")).await.1, Some(ToolErrorKind::Crashed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_its_blocking_work_is_told() 
     let dispatch = router.dispatch(ToolCall::function("1", "act", "{}"), CancellationToken::new());
     let (output, ()) = tokio::join!(dispatch, tokio::time::advance(Duration::from_secs(2)));
     assert_snapshot!(output.joined_text(), @"timed out after 1.5 seconds; ask for less at a time");
-    assert_eq!(output.facts.error, Some(ErrorKind::TimedOut));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::TimedOut));
     told.notified().await;
 }
 
@@ -234,7 +234,7 @@ async fn one_call_or_a_turn_can_be_cancelled_and_is_still_answered() {
     assert_snapshot!(first.joined_text(), @"aborted by the user after 0.0 seconds");
     runtime.cancel_turn();
     for _ in 0..2 {
-        assert_eq!(runtime.next().await.unwrap().output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(runtime.next().await.unwrap().output.facts.error, Some(ToolErrorKind::Cancelled));
     }
     runtime.start(say("d", "next turn")).unwrap();
     assert_eq!(runtime.next().await.unwrap().output.joined_text(), "next turn");
@@ -279,12 +279,12 @@ async fn a_cancelled_call_that_waited_does_not_run() {
     }
     runtime.cancel_turn();
     while let Some(answer) = runtime.next().await {
-        assert_eq!(answer.output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(answer.output.facts.error, Some(ToolErrorKind::Cancelled));
     }
     let cancelled = CancellationToken::new();
     cancelled.cancel();
     let late = router.dispatch(ToolCall::function("d", "act", "{}"), cancelled).await;
-    assert_eq!(late.facts.error, Some(ErrorKind::Cancelled));
+    assert_eq!(late.facts.error, Some(ToolErrorKind::Cancelled));
     assert_eq!(ran.load(Ordering::SeqCst), 1);
 }
 
@@ -304,7 +304,7 @@ async fn whoever_else_panics_there_is_an_answer() {
         fn lane(&self) -> Lane {
             panic!("lane")
         }
-        fn plan(&self, _: &ToolCall, _: &Place) -> Result<Box<dyn tool::Attempt>, ToolError> {
+        fn plan(&self, _: &ToolCall, _: &WorkingDir) -> Result<Box<dyn tool::CallAttempt>, ToolError> {
             panic!("plan")
         }
     }
@@ -312,7 +312,7 @@ async fn whoever_else_panics_there_is_an_answer() {
     let tools = ToolRegistry::builder().tool(EchoTool).any(Arc::new(PanickingTool(spec)));
     let limits = CallLimits { output_tokens: 60, ..CallLimits::default() };
     let router = router(tools).with_limits(limits).with_keep(Arc::new(PanickingStore));
-    assert_eq!(answer(&router, ToolCall::function("1", "late", "{}")).await.1, Some(ErrorKind::Crashed));
+    assert_eq!(answer(&router, ToolCall::function("1", "late", "{}")).await.1, Some(ToolErrorKind::Crashed));
     let short = answer(&router, say("2", &"x".repeat(1000))).await.0;
     assert!(short.contains("the rest was not kept"), "{short}");
 }
@@ -448,7 +448,7 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
 #[tokio::test]
 async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
     let foreign = |name: &str, schema: serde_json::Value| {
-        let foreign = Foreign { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
+        let foreign = ForeignToolSpec { name: name.into(), description: "x\u{202e}y".into(), input_schema: schema };
         foreign.answered_by(async |arguments: serde_json::Value, _: Cx| {
             Ok(ToolOutput::text(arguments.to_string()))
         })
@@ -465,7 +465,7 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
     assert_eq!(ask(r#"{"n": 2, "more": [1.0]}"#).await, (r#"{"more":[1.0],"n":2}"#.into(), None));
     let (text, kind) = ask(r#"{"n": 4}"#).await;
     assert_snapshot!(text, @"the arguments do not fit at `n`: expected an integer of at most 3, found 4");
-    assert_eq!(kind, Some(ErrorKind::BadArguments));
+    assert_eq!(kind, Some(ToolErrorKind::BadArguments));
     let tool::ToolSpec::Function(fine) = router.registry().specs().remove(1) else { panic!("a function") };
     assert_eq!(fine.description, "xy");
 }
@@ -487,7 +487,7 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
         type Args = EmptyArgs;
         const NAME: &'static str = "shows";
         const ABOUT: &'static str = "Shows.";
-        const NEEDS: Needs = Needs::Sight;
+        const NEEDS: RequiredCapability = RequiredCapability::Sight;
         async fn run(&self, _: &EmptyArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(""))
         }
@@ -520,7 +520,7 @@ fn a_strict_tool_must_have_a_strict_schema() {
         type Args = OpenMapArgs;
         const NAME: &'static str = "claims";
         const ABOUT: &'static str = "Claims to be strict.";
-        const STRICT: Strict = Strict::Yes;
+        const STRICT: StrictMode = StrictMode::Yes;
         async fn run(&self, args: &OpenMapArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(format!("{:?}", args.all)))
         }
@@ -543,7 +543,7 @@ fn a_strict_tool_is_sent_with_every_property_required() {
         type Args = OptionalFieldArgs;
         const NAME: &'static str = "strictly";
         const ABOUT: &'static str = "Is strict.";
-        const STRICT: Strict = Strict::Yes;
+        const STRICT: StrictMode = StrictMode::Yes;
         async fn run(&self, args: &OptionalFieldArgs, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
             Ok(ToolOutput::text(format!("{} {:?}", args.a, args.b)))
         }

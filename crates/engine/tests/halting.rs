@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, ErrorKind, Facts, GRACE, Halt, Notice, OutputStream, Place, ToolCall, ToolError,
-    ToolHandler, ToolOutput, Usage,
+    BoxFuture, CallId, Cx, ToolErrorKind, OutputFacts, GRACE, HaltReason, ToolNotice, OutputStream, WorkingDir, ToolCall, ToolError,
+    ToolHandler, ToolOutput, ProcessUsage,
 };
 use toolgate_engine::{CallEvent, CallLimits, CallObserver, ToolCallRuntime, ToolRegistry, ToolRouter};
 
@@ -57,7 +57,7 @@ where
 {
     let gate = Gate::read_only(ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap()));
     let tools = ToolRegistry::builder().tool(HaltableTool(act)).build().unwrap();
-    ToolRouter::new(tools, gate, Place { cwd: "/w".into() })
+    ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() })
         .with_limits(CallLimits { call_timeout: LIMIT, ..CallLimits::default() })
 }
 
@@ -91,27 +91,27 @@ async fn a_tool_that_is_told_answers_with_what_it_has() {
     });
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
     assert_snapshot!(output.joined_text(), @"so far: Cancelled");
-    assert_eq!((output.success, output.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_eq!((output.success, output.facts.error), (false, Some(ToolErrorKind::Cancelled)));
     assert_eq!(took, Duration::from_secs(3));
     let (output, took) = timed_out(&router).await;
     assert_snapshot!(output.joined_text(), @"so far: TimedOut { after: 60s }");
-    assert_eq!((output.success, output.facts.error), (false, Some(ErrorKind::TimedOut)));
+    assert_eq!((output.success, output.facts.error), (false, Some(ToolErrorKind::TimedOut)));
     assert_eq!(took, LIMIT + Duration::from_secs(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_says_itself_what_went_wrong_is_believed() {
     let router = router(async |cx: Cx| {
-        let facts = Facts { error: Some(ErrorKind::Io), ..Facts::default() };
+        let facts = OutputFacts { error: Some(ToolErrorKind::Io), ..OutputFacts::default() };
         match cx.halted().await {
-            Halt::Cancelled => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
-            Halt::TimedOut { .. } => Err(ToolError::io("disk gone")),
+            HaltReason::Cancelled => Ok(ToolOutput { facts, ..ToolOutput::failure("disk full") }),
+            HaltReason::TimedOut { .. } => Err(ToolError::io("disk gone")),
         }
     });
     let (output, _) = cancelled(&router, Duration::ZERO).await;
-    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk full", Some(ErrorKind::Io)));
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk full", Some(ToolErrorKind::Io)));
     let (output, _) = timed_out(&router).await;
-    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk gone", Some(ErrorKind::Io)));
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("disk gone", Some(ToolErrorKind::Io)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,12 +127,12 @@ async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
         }
     });
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
-    assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
     assert_eq!(took, Duration::from_secs(1) + GRACE);
     assert!(dropped.swap(false, Ordering::SeqCst));
     let (output, took) = timed_out(&router).await;
     assert_snapshot!(output.joined_text(), @"timed out after 60.0 seconds; ask for less at a time");
-    assert_eq!((output.facts.error, took), (Some(ErrorKind::TimedOut), LIMIT + GRACE));
+    assert_eq!((output.facts.error, took), (Some(ToolErrorKind::TimedOut), LIMIT + GRACE));
     assert!(dropped.load(Ordering::SeqCst));
 }
 
@@ -140,9 +140,9 @@ async fn a_tool_that_is_told_and_does_not_end_is_dropped() {
 async fn a_tool_that_never_asks_is_dropped_at_once() {
     let router = router(async |_: Cx| std::future::pending().await);
     let (output, took) = cancelled(&router, Duration::from_secs(1)).await;
-    assert_eq!((output.facts.error, took), (Some(ErrorKind::Cancelled), Duration::from_secs(1)));
+    assert_eq!((output.facts.error, took), (Some(ToolErrorKind::Cancelled), Duration::from_secs(1)));
     let (output, took) = timed_out(&router).await;
-    assert_eq!((output.facts.error, took), (Some(ErrorKind::TimedOut), LIMIT));
+    assert_eq!((output.facts.error, took), (Some(ToolErrorKind::TimedOut), LIMIT));
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,8 +161,8 @@ async fn a_tool_that_asked_once_is_given_its_time_whatever_it_waits_for() {
 async fn a_panic_after_the_halt_becomes_an_answer() {
     let router = router(async |cx: Cx| panic!("{:?}", cx.halted().await));
     let (output, _) = cancelled(&router, Duration::from_secs(1)).await;
-    assert_eq!(output.facts.error, Some(ErrorKind::Crashed));
-    assert_eq!(timed_out(&router).await.0.facts.error, Some(ErrorKind::Crashed));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Crashed));
+    assert_eq!(timed_out(&router).await.0.facts.error, Some(ToolErrorKind::Crashed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,10 +204,10 @@ async fn a_tool_that_never_rests_is_stopped_all_the_same() {
     let limits = CallLimits { call_timeout: Duration::from_millis(20), ..CallLimits::default() };
     for (router, text) in [(deaf, "seconds"), (keen, "so far")] {
         let (output, _) = cancelled(&router, Duration::from_millis(20)).await;
-        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
         assert!(output.joined_text().contains(text), "{}", output.joined_text());
         let (output, _) = timed_out(&router.with_limits(limits)).await;
-        assert_eq!(output.facts.error, Some(ErrorKind::TimedOut));
+        assert_eq!(output.facts.error, Some(ToolErrorKind::TimedOut));
         assert!(output.joined_text().contains(text), "{}", output.joined_text());
     }
 }
@@ -240,7 +240,7 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
     tokio::time::sleep(Duration::from_millis(500)).await;
     // A second cancellation has no further effect.
     assert!(runtime.cancel(&CallId::from("1")));
-    for (id, error) in [("1", Some(ErrorKind::Cancelled)), ("2", Some(ErrorKind::TimedOut)), ("3", None)] {
+    for (id, error) in [("1", Some(ToolErrorKind::Cancelled)), ("2", Some(ToolErrorKind::TimedOut)), ("3", None)] {
         let answer = runtime.next().await.unwrap();
         assert_eq!((answer.output.joined_text().as_str(), answer.output.facts.error), (id, error));
     }
@@ -277,7 +277,7 @@ struct BoundedObserver {
 impl CallObserver for BoundedObserver {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         match event {
-            CallEvent::Notice(Notice::Output { stream, text }) => {
+            CallEvent::Notice(ToolNotice::Output { stream, text }) => {
                 self.heard.lock().unwrap().push(format!("{}: {text}", stream.as_str()));
             }
             CallEvent::Finished { usage, .. } => assert_eq!(usage.map(|usage| usage.stdout), Some(3)),
@@ -307,7 +307,7 @@ async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
         assert!(cx.watched());
         let streaming = async {
             for text in ["a", "b", "c"] {
-                cx.stream(Notice::Output { stream: OutputStream::Stdout, text: text.to_owned() }).await;
+                cx.stream(ToolNotice::Output { stream: OutputStream::Stdout, text: text.to_owned() }).await;
             }
         };
         let text = tokio::select! {
@@ -315,14 +315,14 @@ async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
             () = streaming => "all",
             _ = cx.halted() => "cut",
         };
-        let facts = Facts { usage: Some(Usage { stdout: 3, ..Usage::default() }), ..Facts::default() };
+        let facts = OutputFacts { usage: Some(ProcessUsage { stdout: 3, ..ProcessUsage::default() }), ..OutputFacts::default() };
         Ok(ToolOutput { facts, ..ToolOutput::text(text) })
     });
     let narrow = Arc::new(BoundedObserver { heard: Mutex::default(), room: Semaphore::new(2) });
     let router =
         router.with_observer(Arc::new(PanicOnRoomObserver)).with_observer(Arc::clone(&narrow) as Arc<dyn CallObserver>);
     let (output, _) = timed_out(&router).await;
-    assert_eq!((output.joined_text().as_str(), output.facts.error), ("cut", Some(ErrorKind::TimedOut)));
+    assert_eq!((output.joined_text().as_str(), output.facts.error), ("cut", Some(ToolErrorKind::TimedOut)));
     assert_eq!(*narrow.heard.lock().unwrap(), ["stdout: a", "stdout: b"]);
     let slow_reader = async {
         for _ in 0..3 {
@@ -339,7 +339,7 @@ async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
 async fn nobody_watches_and_nobody_waits() {
     let router = router(async |cx: Cx| {
         assert!(!cx.watched());
-        cx.stream(Notice::Output { stream: OutputStream::Terminal, text: "x".to_owned() }).await;
+        cx.stream(ToolNotice::Output { stream: OutputStream::Terminal, text: "x".to_owned() }).await;
         Ok(ToolOutput::text("done"))
     });
     assert!(timed_out(&router).await.0.success);

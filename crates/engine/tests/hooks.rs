@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    BoxFuture, CallId, Cx, ErrorKind, Freeform, GRACE, Grammar, Language, Notice, Place, ToolCall, ToolError,
+    BoxFuture, CallId, Cx, ToolErrorKind, FreeformArgs, GRACE, TextGrammar, FreeformLanguage, ToolNotice, WorkingDir, ToolCall, ToolError,
     ToolHandler, ToolOutput,
 };
 use toolgate_engine::{
@@ -38,7 +38,7 @@ impl ToolHandler for SlowEffectTool {
     const ABOUT: &'static str = "Acts.";
     const ALIASES: &'static [&'static str] = &["container.act"];
 
-    fn intent(&self, _: &HookTestArgs, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, _: &HookTestArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::of(vec![self.effect.clone()]))
     }
 
@@ -124,7 +124,7 @@ struct WarningRecorder(Mutex<Vec<String>>);
 
 impl CallObserver for WarningRecorder {
     fn saw(&self, _: &CallId, event: &CallEvent) {
-        if let CallEvent::Notice(Notice::Warning { text }) = event {
+        if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }
     }
@@ -136,7 +136,7 @@ fn router(effect: Effect, takes: Duration) -> (ToolRouter, Arc<AtomicUsize>) {
     let runs = Arc::default();
     let acts = SlowEffectTool { effect, takes, runs: Arc::clone(&runs) };
     let tools = ToolRegistry::builder().tool(acts).build().unwrap();
-    let router = ToolRouter::new(tools, gate, Place { cwd: "/w".into() });
+    let router = ToolRouter::new(tools, gate, WorkingDir { cwd: "/w".into() });
     (router.with_limits(CallLimits { call_timeout: LIMIT, ..CallLimits::default() }), runs)
 }
 
@@ -172,7 +172,7 @@ async fn the_strictest_counts_and_a_deny_ends_it() {
         .with_hook(Arc::clone(&last) as Arc<dyn Hook>);
     let output = answer(&router).await;
     assert_snapshot!(output.joined_text(), @"forbidden by policy: the hook `says` forbids it: not on a Friday");
-    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!((runs.load(Ordering::SeqCst), asked.1.load(Ordering::SeqCst)), (0, 0));
     assert!(last.heard().is_empty());
 }
@@ -211,7 +211,7 @@ async fn a_hook_that_crashes_says_no() {
         let text = output.joined_text();
         assert!(text.starts_with("forbidden by policy: the hook `does` forbids it: "), "{text}");
         assert!(text.ends_with("it crashed") && text.contains("withheld") == (ran == 1), "{text}");
-        assert_eq!((output.facts.error, runs.load(Ordering::SeqCst)), (Some(ErrorKind::Forbidden), ran));
+        assert_eq!((output.facts.error, runs.load(Ordering::SeqCst)), (Some(ToolErrorKind::Forbidden), ran));
     }
 }
 
@@ -262,8 +262,8 @@ async fn hooks_hear_the_tools_own_name_and_no_call_that_is_none() {
     let call = |name: &str, arguments: &str| {
         router.dispatch(ToolCall::function("1", name, arguments), CancellationToken::new())
     };
-    assert_eq!(call("atc", "{}").await.facts.error, Some(ErrorKind::UnknownTool));
-    assert_eq!(call("act", "[]").await.facts.error, Some(ErrorKind::BadArguments));
+    assert_eq!(call("atc", "{}").await.facts.error, Some(ToolErrorKind::UnknownTool));
+    assert_eq!(call("act", "[]").await.facts.error, Some(ToolErrorKind::BadArguments));
     assert!(hook.heard().is_empty());
     assert!(call("container.act", "{}").await.success);
     assert_eq!(hook.heard(), ["before act as container.act", "after act: acted"]);
@@ -282,7 +282,7 @@ impl ToolHandler for FakeShellTool {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Runs.";
 
-    fn intent(&self, args: &HookShellArgs, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &HookShellArgs, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::run(["sh", "-c", &args.cmd].map(str::to_owned).to_vec(), &place.cwd))
     }
 
@@ -293,18 +293,18 @@ impl ToolHandler for FakeShellTool {
 
 struct AnyPatchText;
 
-impl Language for AnyPatchText {
-    const GRAMMAR: Grammar = Grammar { syntax: "regex", definition: ".*" };
+impl FreeformLanguage for AnyPatchText {
+    const GRAMMAR: TextGrammar = TextGrammar { syntax: "regex", definition: ".*" };
 }
 
 struct FakePatchTool;
 
 impl ToolHandler for FakePatchTool {
-    type Args = Freeform<AnyPatchText>;
+    type Args = FreeformArgs<AnyPatchText>;
     const NAME: &'static str = "apply_patch";
     const ABOUT: &'static str = "Applies a patch.";
 
-    async fn run(&self, _: &Freeform<AnyPatchText>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: &FreeformArgs<AnyPatchText>, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         Ok(ToolOutput::text("applied"))
     }
 }
@@ -314,7 +314,7 @@ async fn a_patch_in_a_shell_is_heard_as_a_patch() {
     let reach = ReadScope::new(vec![ReadRoot::new("/w")], DenyRead::new([""; 0], None).unwrap());
     let tools = ToolRegistry::builder().tool(FakeShellTool).tool(FakePatchTool).build().unwrap();
     let hook = RecordingHook::before(HookDecision::Nothing);
-    let router = ToolRouter::new(tools, Gate::read_only(reach), Place { cwd: "/w".into() })
+    let router = ToolRouter::new(tools, Gate::read_only(reach), WorkingDir { cwd: "/w".into() })
         .with_hook(Arc::clone(&hook) as Arc<dyn Hook>);
     let arguments = r#"{"cmd": "cd sub && apply_patch <<'E'\n*** Begin Patch\nE"}"#;
     router.dispatch(ToolCall::function("1", "shell", arguments), CancellationToken::new()).await;
@@ -326,7 +326,7 @@ async fn hooks_hear_of_a_call_that_was_refused() {
     let (router, runs) = router(Effect::Read("/etc/passwd".into()), Duration::ZERO);
     let hook = RecordingHook::before(HookDecision::Nothing);
     let output = answer(&router.with_hook(Arc::clone(&hook) as Arc<dyn Hook>)).await;
-    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
     assert_eq!(
         hook.heard(),
@@ -368,7 +368,7 @@ async fn cancelling_drops_the_hook_that_is_asked() {
             cancel.cancel();
         };
         let (output, ()) = tokio::join!(router.dispatch(act(), cancel.clone()), cancelling);
-        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
         assert!(output.joined_text().starts_with("aborted by the user"), "{}", output.joined_text());
         assert_eq!(runs.load(Ordering::SeqCst), ran);
         assert_eq!(dropped.load(Ordering::SeqCst), dropped_in_all);
@@ -400,7 +400,7 @@ async fn what_a_cancelled_tool_had_is_heard_too_or_withheld() {
         };
         let began = tokio::time::Instant::now();
         let (output, ()) = tokio::join!(router.with_hook(hook).dispatch(act(), cancel.clone()), cancelling);
-        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
         (output.joined_text(), began.elapsed())
     };
     let second = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tool::{
-    Cx, Foreign, Job, Lane, Place, ShellForm, ToolCall, ToolError, ToolHandler, ToolOutput, ToolSpec,
+    Cx, ForeignToolSpec, ToolJob, Lane, WorkingDir, ShellForm, ToolCall, ToolError, ToolHandler, ToolOutput, ToolSpec,
 };
 use toolgate_engine::{RegistryFault, ShellType, ToolRegistry, ToolRegistryBuilder, ToolRouter, ToolsConfig};
 
@@ -36,12 +36,12 @@ macro_rules! names_itself {
     };
 }
 
-names_itself!(Exec, "exec_command", Job::Shell(ShellForm::Exec), &[]);
-names_itself!(Script, "shell_command", Job::Shell(ShellForm::Script), &[]);
-names_itself!(Words, "shell", Job::Shell(ShellForm::Words), &["container.exec", "local_shell"]);
-names_itself!(Stdin, "write_stdin", Job::Session, &[]);
-names_itself!(Patch, "apply_patch", Job::Own, &["write_file"]);
-names_itself!(OwnWriter, "write_file", Job::Own, &[]);
+names_itself!(Exec, "exec_command", ToolJob::Shell(ShellForm::Exec), &[]);
+names_itself!(Script, "shell_command", ToolJob::Shell(ShellForm::Script), &[]);
+names_itself!(Words, "shell", ToolJob::Shell(ShellForm::Words), &["container.exec", "local_shell"]);
+names_itself!(Stdin, "write_stdin", ToolJob::Session, &[]);
+names_itself!(Patch, "apply_patch", ToolJob::Own, &["write_file"]);
+names_itself!(OwnWriter, "write_file", ToolJob::Own, &[]);
 
 fn ours() -> ToolRegistryBuilder {
     ToolRegistry::builder().tool(Exec).tool(Script).tool(Words).tool(Stdin).tool(Patch)
@@ -145,7 +145,7 @@ fn another_name_gives_way_to_a_tool_that_is_called_so() {
     let registry = ours().tool(OwnWriter).build().unwrap();
     assert_eq!(found(&registry, &["write_file"]), ["write_file"]);
     let foreign = |name: &str| {
-        let foreign = Foreign { name: name.to_owned(), description: String::new(), input_schema: json!({}) };
+        let foreign = ForeignToolSpec { name: name.to_owned(), description: String::new(), input_schema: json!({}) };
         foreign.answered_by(async |_, _: Cx| Ok(ToolOutput::text("foreign"))).unwrap()
     };
     // But no foreign tool may answer for the shell that an API calls by itself.
@@ -186,7 +186,7 @@ async fn the_time_that_a_call_waits_for_another_is_told_apart() {
     let go = Arc::new(Notify::new());
     let registry = ToolRegistry::builder().tool(WaitingTool(Arc::clone(&go))).tool(SharedReadTool).build().unwrap();
     let gate = Gate::read_only(ReadScope::new(Vec::new(), DenyRead::new([""; 0], None).unwrap()));
-    let router = ToolRouter::new(registry, gate, Place { cwd: "/".into() });
+    let router = ToolRouter::new(registry, gate, WorkingDir { cwd: "/".into() });
     let dispatch =
         |id: &str, name: &str| router.dispatch(ToolCall::function(id, name, "{}"), CancellationToken::new());
     let began = Instant::now();

@@ -15,7 +15,7 @@ use policy::{
 };
 use tokio_util::sync::CancellationToken;
 use tool::{
-    AnyTool, Attempt, CallId, Cx, ErrorKind, FunctionSpec, JsonSchema, Lane, Place, Strict, ToolCall,
+    AnyTool, CallAttempt, CallId, Cx, ToolErrorKind, FunctionSpec, JsonSchema, Lane, WorkingDir, StrictMode, ToolCall,
     ToolError, ToolOutput, ToolSpec,
 };
 use toolgate_engine::{Approver, ToolRegistry, ToolRouter};
@@ -185,7 +185,7 @@ impl AnyTool for FuzzTool {
         Lane::Alone
     }
 
-    fn plan(&self, _: &ToolCall, _: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+    fn plan(&self, _: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let intent = self.0.intent.lock().unwrap().clone();
         Ok(Box::new(FuzzAttempt { world: Arc::clone(&self.0), intent }))
     }
@@ -196,7 +196,7 @@ struct FuzzAttempt {
     intent: Intent,
 }
 
-impl Attempt for FuzzAttempt {
+impl CallAttempt for FuzzAttempt {
     fn intent(&self) -> &Intent {
         &self.intent
     }
@@ -252,7 +252,7 @@ impl FuzzSession {
             .ruled_by(RuleSet::parse(&text, Path::new("/rules.toml"), RuleLayer::User).unwrap())
             .on(Arc::new(StandardMachine));
         let registry = ToolRegistry::builder().any(Arc::new(FuzzTool(Arc::clone(world)))).build().unwrap();
-        let mut router = ToolRouter::new(registry, gate, Place { cwd: "/w".into() });
+        let mut router = ToolRouter::new(registry, gate, WorkingDir { cwd: "/w".into() });
         let has_approver = random.chance(90);
         if has_approver {
             router = router.with_approver(Arc::new(RandomApprover(Arc::clone(world))));
@@ -268,7 +268,7 @@ impl FuzzSession {
         docker && self.rules.iter().any(|rule| rule.contains("unsandboxed"))
     }
 
-    fn check(&mut self, intent: &Intent, seen: &CallRecord, error: Option<ErrorKind>) {
+    fn check(&mut self, intent: &Intent, seen: &CallRecord, error: Option<ToolErrorKind>) {
         // A grant for the session belongs to the command, file or host that it was given for.
         let takes =
             |effect: &&Effect| matches!(effect, Effect::Exec(_) | Effect::Write(_) | Effect::Network(_));
@@ -301,7 +301,7 @@ impl FuzzSession {
         assert!(noes <= 1 && (noes == 0 || no(&seen.asked.last().unwrap().1)), "it asked on after a no");
         assert!(seen.attempts.len() <= 1 + MAX_CLIMBS && seen.asked.len() <= 1 + MAX_CLIMBS);
         assert!(seen.asked.is_empty() || (self.has_approver && self.approval != ApprovalPolicy::Never));
-        let forbidden = matches!(error, Some(ErrorKind::Forbidden | ErrorKind::Denied));
+        let forbidden = matches!(error, Some(ToolErrorKind::Forbidden | ToolErrorKind::Denied));
         assert!(!forbidden || seen.attempts.is_empty(), "{error:?} after it ran");
         assert!(error.is_some() || !seen.attempts.is_empty(), "an answer without an attempt");
     }
@@ -317,7 +317,7 @@ fn nothing_leaves_the_sandbox_that_nobody_let_out() {
         name: "act".into(),
         description: "Acts.".into(),
         parameters: schema,
-        strict: Strict::No,
+        strict: StrictMode::No,
     };
     let world = Arc::new(FuzzWorld {
         random: Mutex::new(SeededRandom(seed)),

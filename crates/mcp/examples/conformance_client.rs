@@ -12,7 +12,7 @@ use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy}
 use serde_json::{Map, Value, json};
 use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
-use tool::{BoxFuture, Place, ToolCall, ToolSource};
+use tool::{BoxFuture, WorkingDir, ToolCall, ToolSource};
 use toolgate_mcp::{
     OAuthConfig, OAuthClientId, Elicitor, Elicitation, ElicitationAnswer, ServerHealth, HttpTransport, McpClientDeps, BrowserOpener, McpServerConfig, McpServers, TokenStore,
     ServerTransport, ElicitationKind, alias, login,
@@ -110,7 +110,7 @@ fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);
-    let router = ToolRouter::new(registry.build()?, gate, Place { cwd: root });
+    let router = ToolRouter::new(registry.build()?, gate, WorkingDir { cwd: root });
     Ok(router.with_approver(TestApprover::new(|_| ReviewDecision::Approved)))
 }
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use tool::{Image, Item, ToolOutput};
+use tool::{OutputImage, OutputItem, ToolOutput};
 
 use crate::peer::{CallAnswer, AnswerBlock};
 
@@ -19,20 +19,20 @@ pub(crate) fn output(answer: CallAnswer) -> ToolOutput {
     let CallAnswer { blocks, structured, failed } = answer;
     let told = structured.as_ref().is_none_or(|structured| says(&blocks, structured));
     let more = blocks.len().saturating_sub(MOST_BLOCKS);
-    let mut items: Vec<Item> = Vec::new();
+    let mut items: Vec<OutputItem> = Vec::new();
     for block in blocks.into_iter().take(MOST_BLOCKS) {
         items.push(item(block));
     }
     if more > 0 {
-        items.push(Item::Text(format!("[{more} more pieces of the answer were left out]")));
+        items.push(OutputItem::Text(format!("[{more} more pieces of the answer were left out]")));
     }
     // Text that repeats the structured data is meant for older clients. Any other text does not include the data, so
     // the data is appended.
     if let Some(structured) = structured.as_ref().filter(|_| !told) {
-        items.push(Item::Text(structured.to_string()));
+        items.push(OutputItem::Text(structured.to_string()));
     }
     if items.is_empty() {
-        items.push(Item::Text("(it answers nothing)".to_owned()));
+        items.push(OutputItem::Text("(it answers nothing)".to_owned()));
     }
     let mut output = ToolOutput { items, success: !failed, ..ToolOutput::text("") };
     output.structured = structured;
@@ -68,23 +68,23 @@ fn repeats(value: &Value, texts: &[String], read: &[Value]) -> bool {
     }
 }
 
-fn item(block: AnswerBlock) -> Item {
+fn item(block: AnswerBlock) -> OutputItem {
     match block {
-        AnswerBlock::Text(text) => Item::Text(text),
+        AnswerBlock::Text(text) => OutputItem::Text(text),
         AnswerBlock::Image { mime, data } => picture(&mime, &data),
-        AnswerBlock::Audio { mime, data } => Item::Text(media("audio", &mime, &data)),
+        AnswerBlock::Audio { mime, data } => OutputItem::Text(media("audio", &mime, &data)),
         AnswerBlock::Link { uri, name, about } => {
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-            Item::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
+            OutputItem::Text(format!("[resource `{name}` at {uri}{about}; read_mcp_resource reads it]"))
         }
-        AnswerBlock::Resource { uri, text: Some(text), .. } => Item::Text(format!("[resource {uri}]\n{text}")),
-        AnswerBlock::Unknown { kind } => Item::Text(unknown(&kind)),
+        AnswerBlock::Resource { uri, text: Some(text), .. } => OutputItem::Text(format!("[resource {uri}]\n{text}")),
+        AnswerBlock::Unknown { kind } => OutputItem::Text(unknown(&kind)),
         AnswerBlock::Resource { uri, mime, blob, .. } => {
             let mime = mime.unwrap_or_default();
             if PICTURES.contains(&&*mime) {
                 return picture(&mime, &blob.unwrap_or_default());
             }
-            Item::Text(format!("[resource {uri}] {}", media("data", &mime, &blob.unwrap_or_default())))
+            OutputItem::Text(format!("[resource {uri}] {}", media("data", &mime, &blob.unwrap_or_default())))
         }
     }
 }
@@ -98,12 +98,12 @@ fn plain(kind: &str) -> String {
     kind.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
 
-fn picture(mime: &str, data: &str) -> Item {
+fn picture(mime: &str, data: &str) -> OutputItem {
     let known = PICTURES.iter().find(|known| **known == mime);
     let small = data.len() / 4 * 3 <= LARGEST_PICTURE;
     match (known, STANDARD.decode(data.trim()), small) {
-        (Some(mime), Ok(bytes), true) => Item::Image(Image { mime, bytes }),
-        _ => Item::Text(media("a picture", mime, data)),
+        (Some(mime), Ok(bytes), true) => OutputItem::Image(OutputImage { mime, bytes }),
+        _ => OutputItem::Text(media("a picture", mime, data)),
     }
 }
 
@@ -121,9 +121,9 @@ mod tests {
 
     fn told(answer: CallAnswer) -> String {
         let output = output(answer);
-        let item = |item: &Item| match item {
-            Item::Text(text) => text.clone(),
-            Item::Image(image) => format!("<{} {} bytes>", image.mime, image.bytes.len()),
+        let item = |item: &OutputItem| match item {
+            OutputItem::Text(text) => text.clone(),
+            OutputItem::Image(image) => format!("<{} {} bytes>", image.mime, image.bytes.len()),
         };
         let items: Vec<String> = output.items.iter().map(item).collect();
         format!("{}\n{}", if output.success { "ok" } else { "failed" }, items.join("\n"))

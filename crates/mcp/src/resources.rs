@@ -7,7 +7,7 @@ use policy::{Effect, ForeignToolCall, Intent, Permit, ToolTrust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tool::{Cx, Item, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, OutputItem, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::answer::output;
 use crate::connection::{McpConnection, ServerState};
@@ -183,7 +183,7 @@ impl ToolHandler for ListResources {
     const ABOUT: &'static str = "Lists what servers have to read: files, records, pages. Prefer it to a search of the web where a server has what you need.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &ListArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         reads(&self.0, args.server.as_deref(), "resources/list")
     }
 
@@ -199,7 +199,7 @@ impl ToolHandler for ListResourceTemplates {
         "Lists what servers have to read by a pattern: URIs with names in braces that you fill in.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &ListArgs, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &ListArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         reads(&self.0, args.server.as_deref(), "resources/templates/list")
     }
 
@@ -214,7 +214,7 @@ impl ToolHandler for ReadResource {
     const ABOUT: &'static str = "Reads what a server has at a URI.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &ReadArgs, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &ReadArgs, _: &WorkingDir) -> Result<Intent, ToolError> {
         // The URI is part of the question, and the approval is for it: a URI can carry any data to a server.
         if args.uri.len() > LONGEST_URI {
             return Err(ToolError::argument("uri", format!("it is longer than {LONGEST_URI} bytes")));
@@ -245,7 +245,7 @@ impl ToolHandler for ReadResource {
         let blocks = contents.as_array().into_iter().flatten().map(block).collect();
         let value = json!({ "server": server, "uri": uri, "contents": contents });
         let mut output = output(CallAnswer { blocks, structured: None, failed: false });
-        output.items.extend(left.into_iter().map(Item::Text));
+        output.items.extend(left.into_iter().map(OutputItem::Text));
         Ok(output.with_structured(value))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy::{Effect, ForeignToolCall as ForeignEffect, Intent, ToolTrust};
 use serde_json::Value;
-use tool::{Answering, Answers, AnyTool, Cx, Foreign, Item, Lane, Notice, ToolError, ToolOutput};
+use tool::{ToolOutputFuture, ForeignBackend, AnyTool, Cx, ForeignToolSpec, OutputItem, Lane, ToolNotice, ToolError, ToolOutput};
 
 use crate::alias;
 use crate::answer::output;
@@ -57,7 +57,7 @@ impl ToolOffer {
                 continue;
             }
             let about = if tool.description.trim().is_empty() { tool.title.clone() } else { None };
-            let foreign = Foreign {
+            let foreign = ForeignToolSpec {
                 name: name.clone(),
                 description: about.unwrap_or_else(|| tool.description.clone()),
                 input_schema: tool.input.clone(),
@@ -144,7 +144,7 @@ impl ServerTool {
             None => Err(ToolError::TimedOut { after: limit }),
             Some(Ok(answer)) => {
                 let mut output = output(answer);
-                output.items.extend(left.into_iter().map(Item::Text));
+                output.items.extend(left.into_iter().map(OutputItem::Text));
                 Ok(output)
             }
             Some(Err(PeerError::Refused { code, message })) => {
@@ -161,7 +161,7 @@ impl ServerTool {
 }
 
 /// Formats a progress step as one line.
-fn notice(step: &CallProgress) -> Notice {
+fn notice(step: &CallProgress) -> ToolNotice {
     let share = step.of.filter(|of| *of > 0.0).map(|of| (step.done / of * 100.0).clamp(0.0, 100.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 100")]
     let percent = share.map(|share| share as u8);
@@ -171,10 +171,10 @@ fn notice(step: &CallProgress) -> Notice {
     };
     let said = step.message.as_deref().unwrap_or_default();
     let said: String = said.chars().filter(|letter| !policy::invisible(*letter)).take(200).collect();
-    Notice::Progress { text: format!("{counted} {said}").trim_end().to_owned(), percent }
+    ToolNotice::Progress { text: format!("{counted} {said}").trim_end().to_owned(), percent }
 }
 
-impl Answers for ServerTool {
+impl ForeignBackend for ServerTool {
     fn lane(&self) -> Lane {
         if self.tool.reads_only() { Lane::Shared } else { Lane::Alone }
     }
@@ -197,7 +197,7 @@ impl Answers for ServerTool {
         Some(shown)
     }
 
-    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+    fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_> {
         Box::pin(self.run(arguments, cx))
     }
 }

@@ -8,7 +8,7 @@ use policy::{DEFAULT_DENY_READ, DenyRead, Gate, ReadScope, ReadRoot, SandboxPoli
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, CallId, Place, ToolCall, ToolOutput};
+use tool::{AnyTool, CallId, WorkingDir, ToolCall, ToolOutput};
 
 use crate::TestWorkspace;
 
@@ -43,7 +43,7 @@ impl ToolTestSession {
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
         let registry = registry.build().expect("the tools have different names");
         let events = Arc::new(TestEventLog::default());
-        let router = ToolRouter::new(registry, gate, Place { cwd: root })
+        let router = ToolRouter::new(registry, gate, WorkingDir { cwd: root })
             // Tests of tools are not about approvals.
             .with_approver(crate::TestApprover::confined())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);

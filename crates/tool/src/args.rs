@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::spelling::{as_sent, rename_aliases};
 use crate::{
-    Additional, BadArguments, FreeformSpec, FunctionSpec, Grammar, JsonSchema, Strict, ToolPayload, ToolSpec,
+    AdditionalProperties, BadArguments, FreeformSpec, FunctionSpec, TextGrammar, JsonSchema, StrictMode, ToolPayload, ToolSpec,
     without_lone_surrogates,
 };
 
@@ -18,14 +18,14 @@ pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 
 /// The arguments of a tool: schema, documentation and parser from one source.
 ///
-/// Every type that derives `serde::Deserialize` and `schemars::JsonSchema` implements it. [`Freeform`] is the other
+/// Every type that derives `serde::Deserialize` and `schemars::JsonSchema` implements it. [`FreeformArgs`] is the other
 /// kind.
 pub trait Args: Sized + Send + Sync + 'static {
     /// Returns the schema that arguments are validated against.
     fn schema() -> JsonSchema;
 
     /// Returns the spec that the model gets for a tool with these arguments.
-    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec;
+    fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec;
 
     /// Parses a payload.
     fn read(
@@ -40,11 +40,11 @@ impl<T: DeserializeOwned + Derive + Send + Sync + 'static> Args for T {
         JsonSchema::derived::<T>()
     }
 
-    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec {
+    fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec {
         let schema = Self::schema();
         let parameters = match strict {
-            Strict::Yes => schema.strict(),
-            Strict::No => schema.terse(),
+            StrictMode::Yes => schema.strict(),
+            StrictMode::No => schema.terse(),
         };
         let (name, description) = (name.to_owned(), about.to_owned());
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
@@ -84,32 +84,32 @@ pub(crate) fn fault_as_sent(fault: BadArguments, text: &str, aliases: &[(&str, &
 
 /// The arguments of a freeform tool: text in the language `L`, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Freeform<L> {
+pub struct FreeformArgs<L> {
     /// The unparsed text.
     pub text: String,
     language: PhantomData<L>,
 }
 
 /// The language of a freeform tool's text.
-pub trait Language: Send + Sync + 'static {
+pub trait FreeformLanguage: Send + Sync + 'static {
     /// The grammar that the model's provider enforces.
-    const GRAMMAR: Grammar;
+    const GRAMMAR: TextGrammar;
 }
 
 /// How the text of a freeform tool arrives from an API that knows only functions.
 #[derive(Deserialize, Derive)]
 #[serde(deny_unknown_fields)]
-struct Wrapped {
+struct WrappedText {
     /// The whole text, as the tool's description shows it.
     input: String,
 }
 
-impl<L: Language> Args for Freeform<L> {
+impl<L: FreeformLanguage> Args for FreeformArgs<L> {
     fn schema() -> JsonSchema {
-        JsonSchema::derived::<Wrapped>()
+        JsonSchema::derived::<WrappedText>()
     }
 
-    fn spec(name: &str, about: &str, _: Strict) -> ToolSpec {
+    fn spec(name: &str, about: &str, _: StrictMode) -> ToolSpec {
         let (name, description) = (name.to_owned(), about.to_owned());
         ToolSpec::Freeform(FreeformSpec { name, description, grammar: L::GRAMMAR })
     }
@@ -118,7 +118,7 @@ impl<L: Language> Args for Freeform<L> {
         let text = match payload {
             ToolPayload::Custom { input } => input.clone(),
             ToolPayload::Function { .. } | ToolPayload::Mcp { .. } | ToolPayload::LocalShell(_) => {
-                <Wrapped as Args>::read(payload, schema, &[])?.input
+                <WrappedText as Args>::read(payload, schema, &[])?.input
             }
         };
         Ok(Self { text, language: PhantomData })
@@ -167,7 +167,7 @@ fn drop_nulls(value: &mut Value, schema: &JsonSchema) {
             map.retain(|name, value| match object.properties.contains_key(name) {
                 _ if !value.is_null() => true,
                 true => object.required.contains(name),
-                false => object.additional != Additional::Forbidden,
+                false => object.additional != AdditionalProperties::Forbidden,
             });
             for (name, value) in map {
                 if let Some(schema) = object.properties.get(name) {
@@ -211,7 +211,7 @@ mod tests {
 
     #[derive(Debug, Deserialize, Derive, PartialEq)]
     #[serde(deny_unknown_fields)]
-    struct Sample {
+    struct SampleArgs {
         /// A path.
         path: String,
         /// A line.
@@ -219,12 +219,12 @@ mod tests {
         line: Option<u32>,
         /// Parts.
         #[serde(default)]
-        parts: Vec<Part>,
+        parts: Vec<SamplePart>,
     }
 
     #[derive(Debug, Deserialize, Derive, PartialEq)]
     #[serde(deny_unknown_fields)]
-    struct Part {
+    struct SamplePart {
         /// Its name.
         name: String,
         /// Its size.
@@ -234,17 +234,17 @@ mod tests {
     const ALIASES: &[(&str, &str)] =
         &[("file_path", "path"), ("row", "line"), ("pieces", "parts"), ("parts[].title", "name")];
 
-    fn read(arguments: &str) -> Result<Sample, BadArguments> {
+    fn read(arguments: &str) -> Result<SampleArgs, BadArguments> {
         let payload = ToolPayload::Function { arguments: arguments.to_owned() };
-        Sample::read(&payload, &Sample::schema(), ALIASES)
+        SampleArgs::read(&payload, &SampleArgs::schema(), ALIASES)
     }
 
     #[test]
     fn other_spellings_nulls_and_whole_floats_are_read() {
         let sample =
             read(r#"{"file_path": "a", "line": 3.0, "parts": [{"title": "x", "size": null}]}"#).unwrap();
-        let parts = vec![Part { name: "x".into(), size: None }];
-        assert_eq!(sample, Sample { path: "a".into(), line: Some(3), parts });
+        let parts = vec![SamplePart { name: "x".into(), size: None }];
+        assert_eq!(sample, SampleArgs { path: "a".into(), line: Some(3), parts });
         assert_eq!(read(r#"{"path": "a", "line": null}"#).unwrap().line, None);
     }
 
@@ -271,14 +271,14 @@ mod tests {
 
     #[test]
     fn a_null_counts_as_left_out_beside_another_spelling() {
-        let nothing_else = Sample { path: "a".into(), line: None, parts: Vec::new() };
+        let nothing_else = SampleArgs { path: "a".into(), line: None, parts: Vec::new() };
         assert_eq!(read(r#"{"path": null, "file_path": "a"}"#).unwrap(), nothing_else);
         assert_eq!(read(r#"{"path": "a", "row": 3, "line": null}"#).unwrap().line, Some(3));
         assert_eq!(read(r#"{"path": "a", "row": null, "line": 3}"#).unwrap().line, Some(3));
         assert_eq!(read(r#"{"path": "a", "row": null, "line": null}"#).unwrap(), nothing_else);
         let part = |text: &str| read(&format!(r#"{{"path": "a", "parts": [{text}]}}"#));
         for text in [r#"{"title": "x", "name": null}"#, r#"{"title": null, "name": "x"}"#] {
-            assert_eq!(part(text).unwrap().parts, [Part { name: "x".into(), size: None }], "{text}");
+            assert_eq!(part(text).unwrap().parts, [SamplePart { name: "x".into(), size: None }], "{text}");
         }
         assert_eq!(part(r#"{"title": "x", "name": "x"}"#).unwrap().parts.len(), 1);
         let differing = part(r#"{"title": "x", "name": "y"}"#).unwrap_err().to_string();
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn an_unknown_argument_that_is_null_is_dropped() {
         let read = read(r#"{"path": "a", "mode": null, "parts": [{"name": "x", "kind": null}]}"#).unwrap();
-        assert_eq!(read.parts, [Part { name: "x".into(), size: None }]);
+        assert_eq!(read.parts, [SamplePart { name: "x".into(), size: None }]);
         let open = JsonSchema::foreign(&serde_json::json!({"type": "object"}), usize::MAX).unwrap();
         let kept = checked(r#"{"anything": null}"#, &open, &[]).unwrap();
         assert_eq!(kept, serde_json::json!({"anything": null}), "an open object may give null a meaning");

@@ -62,7 +62,7 @@ pub enum ToolPayload {
         input: String,
     },
     /// The Responses API's own shell call.
-    LocalShell(LocalShell),
+    LocalShell(LocalShellCall),
     /// A call of an MCP server's tool.
     Mcp {
         /// The server as configured.
@@ -87,7 +87,7 @@ impl ToolPayload {
 
 /// The contents of a `local_shell_call`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LocalShell {
+pub struct LocalShellCall {
     /// Program and arguments.
     pub command: Vec<String>,
     /// The working directory of the command.
@@ -98,7 +98,7 @@ pub struct LocalShell {
     pub more: Map<String, Value>,
 }
 
-impl LocalShell {
+impl LocalShellCall {
     fn arguments(&self) -> String {
         let mut arguments = self.more.clone();
         arguments.entry("command").or_insert_with(|| json!(self.command));

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::halt::Halting;
-use crate::{CallId, Halt, Listen, Notice, ToolError};
+use crate::halt::HaltSignal;
+use crate::{CallId, HaltReason, NoticeListener, ToolNotice, ToolError};
 
 /// The working directory in which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct WorkingDir {
     /// The base of relative paths.
     pub cwd: PathBuf,
 }
 
-impl Place {
+impl WorkingDir {
     /// Makes the path in argument `name` absolute. An invalid path is an error of that argument.
     pub fn path(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
         policy::resolve(&self.cwd, text).map_err(|fault| ToolError::argument(name, fault.to_string()))
@@ -26,19 +26,19 @@ impl Place {
 /// An atomic flag instead of a cancellation token: checking a token takes a lock. Threads that check it for every file
 /// would contend for that lock.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     /// Returns true if the work should stop. Cheap enough to check in every loop.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Sets a [`Stop`] when it is dropped.
-struct RaisedOnDrop(Stop);
+/// Sets a [`StopFlag`] when it is dropped.
+struct RaiseStopOnDrop(StopFlag);
 
-impl Drop for RaisedOnDrop {
+impl Drop for RaiseStopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
@@ -48,21 +48,21 @@ impl Drop for RaisedOnDrop {
 #[derive(Clone)]
 pub struct Cx {
     call: CallId,
-    place: Arc<Place>,
+    place: Arc<WorkingDir>,
     budget: usize,
-    listener: Option<Arc<dyn Listen>>,
-    halting: Arc<Halting>,
+    listener: Option<Arc<dyn NoticeListener>>,
+    halting: Arc<HaltSignal>,
 }
 
 impl Cx {
     /// Creates the context of `call` at `place`. Its output should stay within `budget` bytes of text.
-    pub fn new(call: CallId, place: Arc<Place>, budget: usize) -> Self {
+    pub fn new(call: CallId, place: Arc<WorkingDir>, budget: usize) -> Self {
         Self { call, place, budget, listener: None, halting: Arc::default() }
     }
 
     /// Sets the listener for notices of the tool.
     #[must_use]
-    pub fn heard_by(mut self, listener: Arc<dyn Listen>) -> Self {
+    pub fn heard_by(mut self, listener: Arc<dyn NoticeListener>) -> Self {
         self.listener = Some(listener);
         self
     }
@@ -73,7 +73,7 @@ impl Cx {
     }
 
     /// Returns the working directory of the call, for resolving paths.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &WorkingDir {
         &self.place
     }
 
@@ -93,7 +93,7 @@ impl Cx {
     }
 
     /// Sends a small notice to the observers at once.
-    pub fn tell(&self, notice: Notice) {
+    pub fn tell(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
             listener.heard(&self.call, notice);
         }
@@ -103,7 +103,7 @@ impl Cx {
     ///
     /// Waiting here applies backpressure: a slow observer slows the process down and loses nothing. The wait can be
     /// long, so wait for [`halted`](Self::halted) at the same time. A dropped wait has sent nothing.
-    pub async fn stream(&self, notice: Notice) {
+    pub async fn stream(&self, notice: ToolNotice) {
         if let Some(listener) = &self.listener {
             if let Some(room) = listener.room() {
                 room.await;
@@ -114,12 +114,12 @@ impl Cx {
 
     /// Waits until the call must end. A tool that waits for this ends itself: it has [`GRACE`](crate::GRACE) to clean
     /// up and to answer with partial output. A tool that never calls this is dropped at once.
-    pub fn halted(&self) -> impl Future<Output = Halt> + Send {
+    pub fn halted(&self) -> impl Future<Output = HaltReason> + Send {
         self.halting.asked()
     }
 
     /// Tells the tool that its call must end. Returns `false` if the tool never asked. The first reason is kept.
-    pub fn halt(&self, why: Halt) -> bool {
+    pub fn halt(&self, why: HaltReason) -> bool {
         self.halting.raise(why)
     }
 
@@ -128,15 +128,15 @@ impl Cx {
         self.halting.is_raised()
     }
 
-    /// Runs `work` on a thread that may block. Dropping this future sets its [`Stop`]: the tool dropped it, or the call
+    /// Runs `work` on a thread that may block. Dropping this future sets its [`StopFlag`]: the tool dropped it, or the call
     /// was cancelled or timed out.
     pub async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
+        work: impl FnOnce(&StopFlag) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let stop = Stop::default();
+        let stop = StopFlag::default();
         // Every way to abandon the work drops this future, so no other signal is needed.
-        let _raised = RaisedOnDrop(stop.clone());
+        let _raised = RaiseStopOnDrop(stop.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the one place that makes it stop with its call"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use policy::Denial;
 
-use crate::Misfit;
+use crate::SchemaViolation;
 
 /// The reason why a call did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +93,7 @@ pub enum BadArguments {
     },
     /// The arguments are JSON but do not match the schema.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] SchemaViolation),
     /// The arguments match the schema, but a value is not usable.
     #[error("the arguments do not fit{}: {why}", at(path))]
     Value {
@@ -124,26 +124,26 @@ impl ToolError {
     }
 
     /// Returns the error's kind, for programs.
-    pub fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> ToolErrorKind {
         match self {
-            Self::UnknownTool { .. } | Self::UnknownServer { .. } => ErrorKind::UnknownTool,
-            Self::BadArguments(_) => ErrorKind::BadArguments,
-            Self::Forbidden(_) => ErrorKind::Forbidden,
-            Self::Denied { .. } => ErrorKind::Denied,
-            Self::Blocked(_) => ErrorKind::Blocked,
-            Self::TimedOut { .. } => ErrorKind::TimedOut,
-            Self::Cancelled { .. } => ErrorKind::Cancelled,
-            Self::Stopped => ErrorKind::Stopped,
-            Self::Io { .. } => ErrorKind::Io,
-            Self::Crashed { .. } => ErrorKind::Crashed,
-            Self::Fatal(_) => ErrorKind::Fatal,
+            Self::UnknownTool { .. } | Self::UnknownServer { .. } => ToolErrorKind::UnknownTool,
+            Self::BadArguments(_) => ToolErrorKind::BadArguments,
+            Self::Forbidden(_) => ToolErrorKind::Forbidden,
+            Self::Denied { .. } => ToolErrorKind::Denied,
+            Self::Blocked(_) => ToolErrorKind::Blocked,
+            Self::TimedOut { .. } => ToolErrorKind::TimedOut,
+            Self::Cancelled { .. } => ToolErrorKind::Cancelled,
+            Self::Stopped => ToolErrorKind::Stopped,
+            Self::Io { .. } => ToolErrorKind::Io,
+            Self::Crashed { .. } => ToolErrorKind::Crashed,
+            Self::Fatal(_) => ToolErrorKind::Fatal,
         }
     }
 }
 
 /// The kinds of [`ToolError`], without their details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ErrorKind {
+pub enum ToolErrorKind {
     /// Unknown tool or server.
     UnknownTool,
     /// Invalid arguments.
@@ -168,7 +168,7 @@ pub enum ErrorKind {
     Fatal,
 }
 
-impl ErrorKind {
+impl ToolErrorKind {
     /// Returns the kind as programs spell it, e.g. `bad_arguments`.
     pub fn as_str(self) -> &'static str {
         match self {

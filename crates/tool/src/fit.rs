@@ -4,7 +4,7 @@
 //! same for every model, costs nothing and errs on the long side for code. That is worth more here than an exact count
 //! for one model.
 
-use crate::Cut;
+use crate::OmittedSize;
 
 /// The number of bytes that count as one token.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -16,7 +16,7 @@ const LINE_LOSS: usize = 2;
 /// Truncates `text` to `tokens`, keeping its head and tail. `rest` is the marker's note on where the full text is.
 ///
 /// Cuts between lines where possible, else between characters.
-pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<Cut>) {
+pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<OmittedSize>) {
     let budget = tokens.saturating_mul(BYTES_PER_TOKEN);
     if text.len() <= budget {
         return (text.to_owned(), None);
@@ -25,13 +25,13 @@ pub fn fit(text: &str, tokens: usize, rest: &str) -> (String, Option<Cut>) {
     let head = head(text, half);
     let tail = tail(&text[head.len()..], half);
     let missing = &text[head.len()..text.len() - tail.len()];
-    let cut = Cut { bytes: missing.len(), lines: missing.matches('\n').count() };
+    let cut = OmittedSize { bytes: missing.len(), lines: missing.matches('\n').count() };
     (format!("{}{}{}", with_newline(head), marker(cut, rest), tail), Some(cut))
 }
 
-fn marker(cut: Cut, rest: &str) -> String {
+fn marker(cut: OmittedSize, rest: &str) -> String {
     let tokens = cut.bytes.div_ceil(BYTES_PER_TOKEN);
-    let Cut { bytes, lines } = cut;
+    let OmittedSize { bytes, lines } = cut;
     format!("[… {lines} lines, {bytes} bytes (about {tokens} tokens) cut here; {rest} …]\n")
 }
 
@@ -79,7 +79,7 @@ mod tests {
         line 199
         line 200
         ");
-        assert_eq!(cut, Some(Cut { bytes: 1660, lines: 196 }));
+        assert_eq!(cut, Some(OmittedSize { bytes: 1660, lines: 196 }));
     }
 
     #[test]

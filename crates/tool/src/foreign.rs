@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::text::clean;
 use crate::{
-    AnyTool, Attempt, Cx, FunctionSpec, JsonSchema, Lane, Place, SchemaFault, Strict, ToolCall, ToolError,
+    AnyTool, CallAttempt, Cx, FunctionSpec, JsonSchema, Lane, WorkingDir, SchemaFault, StrictMode, ToolCall, ToolError,
     ToolOutput, ToolSpec, args,
 };
 
@@ -20,7 +20,7 @@ const SCHEMA: usize = 5000;
 
 /// The description of a tool by an MCP server or a client. Every field is hostile input until it is sanitized here.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Foreign {
+pub struct ForeignToolSpec {
     /// Its name; the registry rejects names that no model API accepts.
     pub name: String,
     /// The description for the model.
@@ -29,7 +29,7 @@ pub struct Foreign {
     pub input_schema: Value,
 }
 
-impl Foreign {
+impl ForeignToolSpec {
     /// Makes a tool that `run` answers. The schema is sanitized, and arguments are validated against the result before
     /// `run` sees them. A tool that cannot be called with a JSON object is rejected; other tools are not affected.
     ///
@@ -52,22 +52,22 @@ impl Foreign {
         F: Fn(Value, Cx) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
-        self.answered(Arc::new(Answered(run)))
+        self.answered(Arc::new(ClosureBackend(run)))
     }
 
     /// Makes a tool that `answers` implements; unlike [`answered_by`](Self::answered_by), it can declare lane, intent
     /// and preview.
-    pub fn answered(self, answers: Arc<dyn Answers>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
+    pub fn answered(self, answers: Arc<dyn ForeignBackend>) -> Result<Arc<dyn AnyTool>, SchemaFault> {
         let schema = JsonSchema::foreign(&self.input_schema, SCHEMA)?;
         let description = clean(&self.description, DESCRIPTION);
         let spec =
-            FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: Strict::No };
+            FunctionSpec { name: self.name, description, parameters: schema.clone(), strict: StrictMode::No };
         Ok(Arc::new(ForeignTool { spec: ToolSpec::Function(Box::new(spec)), schema, answers }))
     }
 }
 
 /// Implements the calls of a foreign tool.
-pub trait Answers: Send + Sync {
+pub trait ForeignBackend: Send + Sync {
     /// Returns the lane of its calls; by default they run alone, since their effects are unknown.
     fn lane(&self) -> Lane {
         Lane::Alone
@@ -84,21 +84,21 @@ pub trait Answers: Send + Sync {
     }
 
     /// Answers a call whose arguments match the schema.
-    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_>;
+    fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_>;
 }
 
 /// A future tool output.
-pub type Answering<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
+pub type ToolOutputFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 /// A backend that calls a closure.
-struct Answered<F>(F);
+struct ClosureBackend<F>(F);
 
-impl<F, R> Answers for Answered<F>
+impl<F, R> ForeignBackend for ClosureBackend<F>
 where
     F: Fn(Value, Cx) -> R + Send + Sync,
     R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {
-    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+    fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_> {
         Box::pin((self.0)(arguments, cx))
     }
 }
@@ -107,7 +107,7 @@ where
 struct ForeignTool {
     spec: ToolSpec,
     schema: JsonSchema,
-    answers: Arc<dyn Answers>,
+    answers: Arc<dyn ForeignBackend>,
 }
 
 impl AnyTool for ForeignTool {
@@ -119,21 +119,21 @@ impl AnyTool for ForeignTool {
         self.answers.lane()
     }
 
-    fn plan(&self, call: &ToolCall, _: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+    fn plan(&self, call: &ToolCall, _: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let arguments = args::checked(&call.payload.arguments(), &self.schema, &[])?;
         let (answers, intent) = (Arc::clone(&self.answers), self.answers.intent());
-        Ok(Box::new(ForeignCall { answers, arguments, intent }))
+        Ok(Box::new(ForeignAttempt { answers, arguments, intent }))
     }
 }
 
 /// A parsed call of a foreign tool.
-struct ForeignCall {
-    answers: Arc<dyn Answers>,
+struct ForeignAttempt {
+    answers: Arc<dyn ForeignBackend>,
     arguments: Value,
     intent: Intent,
 }
 
-impl Attempt for ForeignCall {
+impl CallAttempt for ForeignAttempt {
     fn intent(&self) -> &Intent {
         &self.intent
     }
@@ -142,7 +142,7 @@ impl Attempt for ForeignCall {
         Box::pin(std::future::ready(self.answers.preview(&self.arguments)))
     }
 
-    fn run<'a>(&'a self, _: &'a Permit, cx: &'a Cx) -> Answering<'a> {
+    fn run<'a>(&'a self, _: &'a Permit, cx: &'a Cx) -> ToolOutputFuture<'a> {
         self.answers.answer(self.arguments.clone(), cx.clone())
     }
 }

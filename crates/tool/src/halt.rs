@@ -10,7 +10,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// The reason why a call must end now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Halt {
+pub enum HaltReason {
     /// The call was cancelled.
     Cancelled,
     /// The time limit passed.
@@ -22,14 +22,14 @@ pub enum Halt {
 
 /// The halt signal of one call; records whether its tool waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Halting {
+pub(crate) struct HaltSignal {
     asked: AtomicBool,
-    raised: SetOnce<Halt>,
+    raised: SetOnce<HaltReason>,
 }
 
-impl Halting {
+impl HaltSignal {
     /// Records that the tool wants the signal, even before it waits, and returns a future for it.
-    pub(crate) fn asked(&self) -> impl Future<Output = Halt> + Send {
+    pub(crate) fn asked(&self) -> impl Future<Output = HaltReason> + Send {
         self.asked.store(true, Ordering::Release);
         async { *self.raised.wait().await }
     }
@@ -40,7 +40,7 @@ impl Halting {
     }
 
     /// Raises the signal. Returns `false` if the tool never asked for it. The first reason is kept.
-    pub(crate) fn raise(&self, why: Halt) -> bool {
+    pub(crate) fn raise(&self, why: HaltReason) -> bool {
         let _told_already = self.raised.set(why);
         self.asked.load(Ordering::Acquire)
     }

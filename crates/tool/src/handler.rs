@@ -8,8 +8,8 @@ use policy::{Intent, Permit};
 
 use crate::args::fault_as_sent;
 use crate::{
-    Args, Cx, JsonSchema, Lengths, Place, Strict, StrictFault, ToolCall, ToolError, ToolOutput, ToolPayload,
-    ToolSpec, Type,
+    Args, Cx, JsonSchema, LengthBounds, WorkingDir, StrictMode, StrictFault, ToolCall, ToolError, ToolOutput, ToolPayload,
+    ToolSpec, JsonType,
 };
 
 /// A tool: one type, one file.
@@ -30,18 +30,18 @@ pub trait ToolHandler: Send + Sync + 'static {
     /// Accepted arguments that are left out of the model's schema: `"env"`, `"questions[].header"`.
     const UNTOLD: &'static [&'static str] = &[];
     /// Arguments that accept several types, each with the one type in the model's schema.
-    const TOLD_AS: &'static [(&'static str, Type)] = &[];
+    const TOLD_AS: &'static [(&'static str, JsonType)] = &[];
     /// Its job, if other tools do the same one.
-    const JOB: Job = Job::Own;
+    const JOB: ToolJob = ToolJob::Own;
     /// The lane of its calls: shared or alone.
     const LANE: Lane = Lane::Alone;
     /// Strict mode makes the model's provider enforce the schema.
-    const STRICT: Strict = Strict::No;
+    const STRICT: StrictMode = StrictMode::No;
     /// The model capability that the tool requires.
-    const NEEDS: Needs = Needs::Nothing;
+    const NEEDS: RequiredCapability = RequiredCapability::Nothing;
 
     /// States the effects of the call. The default states none.
-    fn intent(&self, _args: &Self::Args, _place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, _args: &Self::Args, _place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::nothing())
     }
 
@@ -71,7 +71,7 @@ pub enum Lane {
 
 /// The model capability that a tool requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum RequiredCapability {
     /// No special capability.
     Nothing,
     /// The model must accept images.
@@ -80,7 +80,7 @@ pub enum Needs {
 
 /// The job of a tool. Several tools may do one job; a model is offered one of them and can call all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Job {
+pub enum ToolJob {
     /// A job that no other tool does.
     Own,
     /// Runs commands.
@@ -110,13 +110,13 @@ pub trait AnyTool: Send + Sync {
     fn lane(&self) -> Lane;
 
     /// Returns the model capability that the tool requires.
-    fn needs(&self) -> Needs {
-        Needs::Nothing
+    fn needs(&self) -> RequiredCapability {
+        RequiredCapability::Nothing
     }
 
     /// Returns its job.
-    fn job(&self) -> Job {
-        Job::Own
+    fn job(&self) -> ToolJob {
+        ToolJob::Own
     }
 
     /// Returns its aliases. Another tool with that name of its own takes precedence.
@@ -125,7 +125,7 @@ pub trait AnyTool: Send + Sync {
     }
 
     /// Parses the arguments and states the intent; touches nothing.
-    fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError>;
+    fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError>;
 }
 
 /// A source of tools that may come and go during a session.
@@ -175,7 +175,7 @@ pub trait ToolSource: Send + Sync {
 }
 
 /// A parsed call that can be attempted; more than once, if the first permit was too narrow.
-pub trait Attempt: Send + Sync {
+pub trait CallAttempt: Send + Sync {
     /// Returns the effects that it would have.
     fn intent(&self) -> &Intent;
 
@@ -202,10 +202,10 @@ pub fn erase<H: ToolHandler>(handler: H) -> Result<Arc<dyn AnyTool>, StrictFault
         }
     }
     let schema = H::Args::schema();
-    if let (Strict::Yes, ToolSpec::Function(function)) = (H::STRICT, &spec) {
+    if let (StrictMode::Yes, ToolSpec::Function(function)) = (H::STRICT, &spec) {
         function.parameters.check_strict()?;
     }
-    Ok(Arc::new(Typed { handler: Arc::new(handler), spec, schema }))
+    Ok(Arc::new(TypedTool { handler: Arc::new(handler), spec, schema }))
 }
 
 /// Removes the property at `path` from `schema`; `questions[].header` means that property of every list item.
@@ -223,22 +223,22 @@ fn leave_out(schema: &mut JsonSchema, path: &str) {
 }
 
 /// Narrows `property` to values of one type.
-fn tell_as(property: &mut JsonSchema, kind: Type) {
+fn tell_as(property: &mut JsonSchema, kind: JsonType) {
     property.types = vec![kind];
-    if kind != Type::Array {
+    if kind != JsonType::Array {
         property.items = None;
-        property.values.lengths = Lengths::default();
+        property.values.lengths = LengthBounds::default();
     }
 }
 
 /// A [`ToolHandler`] in the form that the engine uses.
-struct Typed<H> {
+struct TypedTool<H> {
     handler: Arc<H>,
     spec: ToolSpec,
     schema: JsonSchema,
 }
 
-impl<H: ToolHandler> AnyTool for Typed<H> {
+impl<H: ToolHandler> AnyTool for TypedTool<H> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -247,11 +247,11 @@ impl<H: ToolHandler> AnyTool for Typed<H> {
         H::LANE
     }
 
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> RequiredCapability {
         H::NEEDS
     }
 
-    fn job(&self) -> Job {
+    fn job(&self) -> ToolJob {
         H::JOB
     }
 
@@ -259,16 +259,16 @@ impl<H: ToolHandler> AnyTool for Typed<H> {
         H::ALIASES.iter().map(|&name| name.to_owned()).collect()
     }
 
-    fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+    fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let args = H::Args::read(&call.payload, &self.schema, H::ARG_ALIASES)?;
         let intent = self.handler.intent(&args, place).map_err(|error| spelled::<H>(error, &call.payload))?;
         let sent = Some(&call.payload).filter(|_| !H::ARG_ALIASES.is_empty()).cloned();
-        Ok(Box::new(Planned { handler: Arc::clone(&self.handler), args, intent, sent }))
+        Ok(Box::new(TypedAttempt { handler: Arc::clone(&self.handler), args, intent, sent }))
     }
 }
 
 /// A parsed call of a [`ToolHandler`].
-struct Planned<H: ToolHandler> {
+struct TypedAttempt<H: ToolHandler> {
     handler: Arc<H>,
     args: H::Args,
     intent: Intent,
@@ -276,7 +276,7 @@ struct Planned<H: ToolHandler> {
     sent: Option<ToolPayload>,
 }
 
-impl<H: ToolHandler> Attempt for Planned<H> {
+impl<H: ToolHandler> CallAttempt for TypedAttempt<H> {
     fn intent(&self) -> &Intent {
         &self.intent
     }

@@ -47,20 +47,20 @@ mod spelling;
 mod surrogates;
 mod text;
 
-pub use args::{Args, Freeform, Language, MAX_ARGUMENT_BYTES};
-pub use call::{CallId, LocalShell, ToolCall, ToolPayload};
-pub use cx::{Cx, Place, Stop};
-pub use error::{BadArguments, ErrorKind, ToolError};
+pub use args::{Args, FreeformArgs, FreeformLanguage, MAX_ARGUMENT_BYTES};
+pub use call::{CallId, LocalShellCall, ToolCall, ToolPayload};
+pub use cx::{Cx, WorkingDir, StopFlag};
+pub use error::{BadArguments, ToolErrorKind, ToolError};
 pub use fit::{BYTES_PER_TOKEN, fit};
-pub use foreign::{Answering, Answers, Foreign};
+pub use foreign::{ToolOutputFuture, ForeignBackend, ForeignToolSpec};
 pub use futures_util::future::BoxFuture;
-pub use halt::{GRACE, Halt};
-pub use handler::{AnyTool, Attempt, Job, Lane, Needs, ShellForm, ToolHandler, ToolSource, erase};
-pub use notice::{Listen, Notice, OutputStream, PlanStep, StepStatus};
-pub use output::{Cut, Facts, Image, Item, ToolOutput, Usage};
+pub use halt::{GRACE, HaltReason};
+pub use handler::{AnyTool, CallAttempt, ToolJob, Lane, RequiredCapability, ShellForm, ToolHandler, ToolSource, erase};
+pub use notice::{NoticeListener, ToolNotice, OutputStream, PlanStep, StepStatus};
+pub use output::{OmittedSize, OutputFacts, OutputImage, OutputItem, ToolOutput, ProcessUsage};
 pub use schema::{
-    Additional, Bounds, Combined, JsonSchema, Lengths, Misfit, Notes, Object, SchemaFault, StrictFault, Type,
-    Values,
+    AdditionalProperties, NumericBounds, SchemaComposition, JsonSchema, LengthBounds, SchemaViolation, SchemaNotes, ObjectSchema, SchemaFault, StrictFault, JsonType,
+    ValueConstraints,
 };
-pub use spec::{FreeformSpec, FunctionSpec, Grammar, Strict, ToolSpec};
+pub use spec::{FreeformSpec, FunctionSpec, TextGrammar, StrictMode, ToolSpec};
 pub use surrogates::without_lone_surrogates;

@@ -6,7 +6,7 @@ use crate::CallId;
 
 /// A notice that a tool sends while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum ToolNotice {
     /// The model has a new plan.
     PlanUpdated {
         /// The whole plan, in order.
@@ -106,9 +106,9 @@ impl StepStatus {
 }
 
 /// Receives the notices of tools.
-pub trait Listen: Send + Sync {
+pub trait NoticeListener: Send + Sync {
     /// Receives `notice` from the tool that answers `call`. Must not block.
-    fn heard(&self, call: &CallId, notice: Notice);
+    fn heard(&self, call: &CallId, notice: ToolNotice);
 
     /// Backpressure: the future resolves when the listener can accept more; `None` means now.
     fn room(&self) -> Option<BoxFuture<'_, ()>> {

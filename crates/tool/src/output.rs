@@ -6,33 +6,33 @@ use std::time::Duration;
 use policy::{Denial, Enforcement};
 use serde_json::Value;
 
-use crate::ErrorKind;
+use crate::ToolErrorKind;
 
 /// The answer to one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     /// The content for the model, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<OutputItem>,
     /// True if the tool did what was asked.
     pub success: bool,
     /// Metadata for programs.
-    pub facts: Facts,
+    pub facts: OutputFacts,
     /// The answer as structured data, for programs and for models that support it.
     pub structured: Option<Value>,
 }
 
 /// One piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum OutputItem {
     /// Text for the model.
     Text(String),
     /// An image for the model.
-    Image(Image),
+    Image(OutputImage),
 }
 
 /// An encoded image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
+pub struct OutputImage {
     /// E.g. `image/png`.
     pub mime: &'static str,
     /// The encoded file.
@@ -41,7 +41,7 @@ pub struct Image {
 
 /// Metadata of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+pub struct OutputFacts {
     /// The exit code of a process.
     pub exit_code: Option<i32>,
     /// The duration of the call, without waiting time.
@@ -49,13 +49,13 @@ pub struct Facts {
     /// Time spent waiting for other calls and for the user.
     pub waited: Duration,
     /// The kind of error that the answer reports.
-    pub error: Option<ErrorKind>,
+    pub error: Option<ToolErrorKind>,
     /// The size of the omitted text.
-    pub cut: Option<Cut>,
+    pub cut: Option<OmittedSize>,
     /// The file with the full output, or with as much as could be kept.
     pub kept: Option<PathBuf>,
     /// Resource usage of the process.
-    pub usage: Option<Usage>,
+    pub usage: Option<ProcessUsage>,
     /// The sandbox enforcement for the process.
     pub enforcement: Option<Enforcement>,
     /// Accesses that the kernel refused to the process.
@@ -66,7 +66,7 @@ pub struct Facts {
 
 /// The size of the text that the model did not get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct OmittedSize {
     /// Omitted bytes.
     pub bytes: usize,
     /// Omitted lines.
@@ -75,7 +75,7 @@ pub struct Cut {
 
 /// Resource usage of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Wall-clock time from start to end.
     pub wall: Duration,
     /// CPU time in user mode.
@@ -94,17 +94,17 @@ impl ToolOutput {
     /// Creates a successful answer with one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            items: vec![Item::Text(text.into())],
+            items: vec![OutputItem::Text(text.into())],
             success: true,
-            facts: Facts::default(),
+            facts: OutputFacts::default(),
             structured: None,
         }
     }
 
     /// Creates a successful answer with an image and a line about it.
-    pub fn image(about: impl Into<String>, image: Image) -> Self {
+    pub fn image(about: impl Into<String>, image: OutputImage) -> Self {
         let mut output = Self::text(about);
-        output.items.push(Item::Image(image));
+        output.items.push(OutputItem::Image(image));
         output
     }
 
@@ -122,12 +122,12 @@ impl ToolOutput {
 
     /// Returns all text of the answer, items joined by newlines.
     pub fn joined_text(&self) -> String {
-        let texts: Vec<&str> = self.items.iter().filter_map(Item::as_text).collect();
+        let texts: Vec<&str> = self.items.iter().filter_map(OutputItem::as_text).collect();
         texts.join("\n")
     }
 }
 
-impl Item {
+impl OutputItem {
     /// Returns the text, if the item is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {

@@ -28,12 +28,12 @@ pub struct FunctionSpec {
     /// The schema of its arguments.
     pub parameters: JsonSchema,
     /// Strict mode of the schema.
-    pub strict: Strict,
+    pub strict: StrictMode,
 }
 
 /// Strict mode: the model must produce arguments that match the schema exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strict {
+pub enum StrictMode {
     /// Every property is required and no other is allowed; the provider enforces it.
     Yes,
     /// The schema is a description; arguments are validated on arrival.
@@ -48,12 +48,12 @@ pub struct FreeformSpec {
     /// The description for the model.
     pub description: String,
     /// The grammar of the text.
-    pub grammar: Grammar,
+    pub grammar: TextGrammar,
 }
 
 /// A grammar that a provider can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grammar {
+pub struct TextGrammar {
     /// `lark` or `regex`.
     pub syntax: &'static str,
     /// The grammar itself.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{BadArguments, JsonSchema, Misfit};
+use crate::{BadArguments, JsonSchema, SchemaViolation};
 
 /// Renames each alias (`file_path`, `steps[].step`) to the name in the schema. If both spellings are present, a `null`
 /// counts as absent; two different values are an error.
@@ -51,8 +51,8 @@ fn rename(value: &mut Value, alias: &str, name: &str, schema: &JsonSchema) -> Re
 /// Renames the argument in `fault` to the spelling that the model used in `sent`.
 pub(crate) fn as_sent(fault: BadArguments, sent: &Value, aliases: &[(&str, &str)]) -> BadArguments {
     match fault {
-        BadArguments::Misfit(Misfit { path, expected, found }) => {
-            Misfit { path: path_as_sent(&path, sent, aliases), expected, found }.into()
+        BadArguments::Misfit(SchemaViolation { path, expected, found }) => {
+            SchemaViolation { path: path_as_sent(&path, sent, aliases), expected, found }.into()
         }
         BadArguments::Value { path, why } => {
             BadArguments::Value { path: path_as_sent(&path, sent, aliases), why }

@@ -16,7 +16,7 @@ pub fn without_lone_surrogates(text: &str) -> Option<String> {
         mended.push_str(&rest[..at]);
         rest = &rest[at..];
         let length = match (surrogate(rest), surrogate(rest.get(6..).unwrap_or_default())) {
-            (Some(Half::High), Some(Half::Low)) => 12,
+            (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
             (Some(_), _) => {
                 changed = true;
                 mended.push_str("\\ufffd");
@@ -35,17 +35,17 @@ pub fn without_lone_surrogates(text: &str) -> Option<String> {
 
 /// A half of a surrogate pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Half {
+enum SurrogateHalf {
     High,
     Low,
 }
 
 /// Returns the surrogate half that the escape at the start of `text` encodes, if any.
-fn surrogate(text: &str) -> Option<Half> {
+fn surrogate(text: &str) -> Option<SurrogateHalf> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::High),
-        0xdc00..=0xdfff => Some(Half::Low),
+        0xd800..=0xdbff => Some(SurrogateHalf::High),
+        0xdc00..=0xdfff => Some(SurrogateHalf::Low),
         _ => None,
     }
 }

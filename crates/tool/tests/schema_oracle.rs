@@ -131,12 +131,12 @@ fn exact(schema: &mut JsonSchema) {
 }
 
 /// Generates instances that mostly match a schema; `picks` decides between the options.
-struct Guess<'a> {
+struct InstanceGenerator<'a> {
     root: &'a Value,
     picks: std::iter::Cycle<std::slice::Iter<'a, u8>>,
 }
 
-impl Guess<'_> {
+impl InstanceGenerator<'_> {
     fn pick(&mut self, below: u64) -> u64 {
         self.picks.next().map_or(0, |&pick| u64::from(pick) % below.max(1))
     }
@@ -204,13 +204,13 @@ impl Guess<'_> {
     }
 }
 
-/// Seeds for [`Guess`]: one per instance.
+/// Seeds for [`InstanceGenerator`]: one per instance.
 fn seeds() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(vec(any::<u8>(), 16), TRIES)
 }
 
 fn guesses(root: &Value, seeds: &[Vec<u8>]) -> Vec<Value> {
-    seeds.iter().map(|seed| Guess { root, picks: seed.iter().cycle() }.value(root, 0)).collect()
+    seeds.iter().map(|seed| InstanceGenerator { root, picks: seed.iter().cycle() }.value(root, 0)).collect()
 }
 
 proptest! {

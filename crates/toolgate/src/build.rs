@@ -12,7 +12,7 @@ use exec::sandbox::Scratch;
 use policy::{
     Confinement, DEFAULT_DENY_READ, DenyRead, DenyReadFault, Gate, ClosedPath, ReadScope, ReadRoot, SandboxPolicy,
 };
-use tool::{AnyTool, Place, StrictFault, ToolHandler, ToolSource};
+use tool::{AnyTool, WorkingDir, StrictFault, ToolHandler, ToolSource};
 
 use crate::Toolgate;
 
@@ -318,7 +318,7 @@ impl Builder {
 /// The resolved policy: gate, working directory and scratch directory.
 pub(crate) struct Grounds {
     pub(crate) gate: Gate,
-    pub(crate) place: Place,
+    pub(crate) place: WorkingDir,
     /// The private directory of confined commands.
     pub(crate) scratch: Option<Arc<Scratch>>,
 }
@@ -336,7 +336,7 @@ impl Builder {
     /// Resolves the paths that the policy names, and builds the gate.
     pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
         let own = root(&self.directory)?;
-        let place = Place { cwd: own.path().to_owned() };
+        let place = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.inherits {
             let gate = parent.inherited(self.sandbox, self.asking.approval());
             return Ok(Grounds { gate, place, scratch: None });

@@ -63,11 +63,11 @@ pub use sandbox::{Confined, Sandbox, SandboxFault};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    Answering, Answers, AnyTool, Args, Attempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, Cut, Cx,
-    ErrorKind, Facts, Foreign, Freeform, FreeformSpec, FunctionSpec, GRACE, Grammar, Halt, Image, Item, Job,
-    JsonSchema, Lane, Language, Listen, LocalShell, Needs, Notice, OutputStream, Place, PlanStep, ShellForm,
-    StepStatus, Stop, Strict, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource,
-    ToolSpec, Usage, erase, fit, without_lone_surrogates,
+    ToolOutputFuture, ForeignBackend, AnyTool, Args, CallAttempt, BYTES_PER_TOKEN, BadArguments, BoxFuture, CallId, OmittedSize, Cx,
+    ToolErrorKind, OutputFacts, ForeignToolSpec, FreeformArgs, FreeformSpec, FunctionSpec, GRACE, TextGrammar, HaltReason, OutputImage, OutputItem, ToolJob,
+    JsonSchema, Lane, FreeformLanguage, NoticeListener, LocalShellCall, RequiredCapability, ToolNotice, OutputStream, WorkingDir, PlanStep, ShellForm,
+    StepStatus, StopFlag, StrictMode, ToolCall, ToolError, ToolHandler, ToolOutput, ToolPayload, ToolSource,
+    ToolSpec, ProcessUsage, erase, fit, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
 pub use tools::{DEFAULT_SESSIONS, Pictures};

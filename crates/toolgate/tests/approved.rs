@@ -14,7 +14,7 @@ use policy::{ApprovalPolicy, Grant, Grants, ApprovalQuestion, ReviewDecision, Sa
 use serde_json::{Value, json};
 use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;
-use toolgate::{ErrorKind, ToolOutput, Toolgate};
+use toolgate::{ToolErrorKind, ToolOutput, Toolgate};
 
 trials![
     what_was_refused_is_asked_for_and_just_that_is_given,
@@ -192,7 +192,7 @@ fn leaving_the_sandbox_is_asked_for() {
     fs::remove_file(&new).unwrap();
     let bench = Bench::new(no);
     let answer = bench.plead(&script);
-    assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
     assert!(!new.exists());
 }
 
@@ -213,8 +213,8 @@ fn never_means_never() {
     let new = bench.outside("new");
     assert!(bench.sh("echo x > in && cat in").success);
     assert!(!bench.sh(&format!("touch {}", new.display())).success);
-    assert_eq!(bench.plead("ls").facts.error, Some(ErrorKind::Forbidden));
-    assert_eq!(bench.sh("rm -rf in").facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(bench.plead("ls").facts.error, Some(ToolErrorKind::Forbidden));
+    assert_eq!(bench.sh("rm -rf in").facts.error, Some(ToolErrorKind::Forbidden));
     assert!(bench.asked().is_empty() && !new.exists());
 }
 

@@ -13,7 +13,7 @@ use policy::{ApprovalPolicy, Grant, Grants, ReviewDecision, SandboxPolicy};
 use serde_json::{Value, json};
 use testkit::{TestApprover, trials};
 use tokio::runtime::Runtime;
-use toolgate::{ErrorKind, ToolOutput, Toolgate};
+use toolgate::{ToolErrorKind, ToolOutput, Toolgate};
 
 trials![
     a_patch_in_tmp_is_where_commands_find_it,
@@ -171,7 +171,7 @@ fn a_patch_by_shell_is_asked_about_like_any_other() {
     // A patch outside the workspace needs a grant.
     let bench = Bench::quiet();
     let answer = bench.sh(&heredoc.replace("cd src", "cd ../outside"));
-    assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
     assert_eq!(bench.approver.asked().remove(0).grants, Grants::from([Grant::Write(bench.path("outside"))]));
     assert!(!bench.path("outside/new.txt").exists());
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use testkit::{TestWorkspace, trials};
 use tokio::runtime::Runtime;
 use toolgate::{
-    BuildFault, Builder, CallId, CancellationToken, CommandHook, ErrorKind, CallEvent, Moment, Notice, CallObserver,
+    BuildFault, Builder, CallId, CancellationToken, CommandHook, ToolErrorKind, CallEvent, Moment, ToolNotice, CallObserver,
     OnFailure, SandboxPolicy, ToolCall, ToolOutput, ToolPayload, Toolgate,
 };
 
@@ -50,7 +50,7 @@ struct Warnings(Mutex<Vec<String>>);
 
 impl CallObserver for Warnings {
     fn saw(&self, _: &CallId, event: &CallEvent) {
-        if let CallEvent::Notice(Notice::Warning { text }) = event {
+        if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }
     }
@@ -162,7 +162,7 @@ fn a_failure_is_a_no() {
                 "{said}"
             );
             assert!(said.contains(why) && said.ends_with(" (config.toml:7)"), "{text}: {said}");
-            assert_eq!(output.facts.error, Some(ErrorKind::Forbidden), "{text}");
+            assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden), "{text}");
         }
     }
     // The program existed when the hook was prepared.
@@ -192,7 +192,7 @@ fn a_failure_can_be_ignored_with_a_warning() {
     }
     // A denial is no failure.
     let hook = CommandHook { on_failure: OnFailure::Ignore, ..bench.before("exit 2") };
-    assert_eq!(bench.read(hook).facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(bench.read(hook).facts.error, Some(ToolErrorKind::Forbidden));
 }
 
 fn a_hook_reads_the_call_and_the_answer() {
@@ -267,7 +267,7 @@ fn cancelling_a_call_ends_its_hook() {
         let began = Instant::now();
         cancel.cancel();
         let output = bench.runtime.block_on(answer).unwrap();
-        assert_eq!(output.facts.error, Some(ErrorKind::Cancelled));
+        assert_eq!(output.facts.error, Some(ToolErrorKind::Cancelled));
         assert!(!output.joined_text().contains("one") && began.elapsed() < Duration::from_secs(5));
         gone(&mark);
     }
@@ -326,7 +326,7 @@ fn an_alias_does_not_get_past_a_hook() {
     let alias = "container.exec";
     assert!(toolgate.router().registry().find(alias).is_ok());
     let output = bench.runtime.block_on(toolgate.call(alias, json!({ "command": ["true"] })));
-    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
     assert!(output.joined_text().contains("the hook `guard`"), "{}", output.joined_text());
 }
 
@@ -339,7 +339,7 @@ fn hooks_run_in_their_order() {
     let both = builder.command_hook(CommandHook { on: vec![Moment::After], ..hook("three", "exit 2") });
     let last = both.command_hook(hook("four", "")).build().unwrap();
     let output = bench.runtime.block_on(last.call("read_file", json!({ "path": "a.txt" })));
-    assert_eq!(output.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!(bench.outside("heard"), "one\ntwo\nfour\none\ntwo\nthree\n");
 }
 
@@ -429,7 +429,7 @@ fn whatever_a_hook_prints_it_loosens_nothing() {
                 let text = output.joined_text();
                 assert_eq!(
                     (output.success, output.facts.error),
-                    (false, Some(ErrorKind::Forbidden)),
+                    (false, Some(ToolErrorKind::Forbidden)),
                     "{text}"
                 );
                 assert!(!text.contains("root:") && !text.contains("SECRET"), "{text}");

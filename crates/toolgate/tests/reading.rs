@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use testkit::TestWorkspace;
 use toolgate::fs::ConfinedFs;
-use toolgate::{Cx, Intent, Permit, Place, ToolError, ToolHandler, ToolOutput, Toolgate, json};
+use toolgate::{Cx, Intent, Permit, WorkingDir, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -22,7 +22,7 @@ impl ToolHandler for Size {
     const NAME: &'static str = "size";
     const ABOUT: &'static str = "Says how large a file is.";
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 

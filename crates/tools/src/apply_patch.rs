@@ -9,7 +9,7 @@ use patch::{FileChange, DiskTree, CommitMilestone, ParsedPatch, PatchPlan, Commi
 use policy::{Denial, Effect, Intent, Permit};
 use serde_json::json;
 use tool::{
-    AnyTool, Attempt, BoxFuture, Cx, FreeformSpec, Grammar, Lane, Notice, Place, ToolCall, ToolError,
+    AnyTool, CallAttempt, BoxFuture, Cx, FreeformSpec, TextGrammar, Lane, ToolNotice, WorkingDir, ToolCall, ToolError,
     ToolOutput, ToolPayload, ToolSpec,
 };
 
@@ -40,7 +40,7 @@ Give three lines of context, and `@@ ` with a line above (a function, a class) w
 const LINKED: &str = "write the whole file with a command (`cat > FILE`), which changes it under all of its names, or \
 ask the user which they want";
 
-const GRAMMAR: Grammar = Grammar { syntax: "lark", definition: patch::GRAMMAR };
+const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GRAMMAR };
 
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
@@ -68,7 +68,7 @@ impl AnyTool for ApplyPatch {
         ["applypatch", "edit_file", WRITE_FILE].map(str::to_owned).to_vec()
     }
 
-    fn plan(&self, call: &ToolCall, place: &Place) -> Result<Box<dyn Attempt>, ToolError> {
+    fn plan(&self, call: &ToolCall, place: &WorkingDir) -> Result<Box<dyn CallAttempt>, ToolError> {
         let sent = argument(&call.payload);
         let called_as = CalledAs::of(&call.name);
         called_as.check(&call.payload)?;
@@ -121,7 +121,7 @@ struct Applying {
     called_as: CalledAs,
 }
 
-impl Attempt for Applying {
+impl CallAttempt for Applying {
     fn intent(&self) -> &Intent {
         &self.intent
     }
@@ -234,7 +234,7 @@ impl Work {
         let mut tell = |milestone: CommitMilestone<'_>| {
             let CommitMilestone::Placed(step) = milestone else { return };
             if let Some(kind) = kinds.get(step.path.as_str()) {
-                cx.tell(Notice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
+                cx.tell(ToolNotice::FileChanged { kind: *kind, path: spelling.back(&step.path) });
             }
         };
         match disk.commit_with(&steps, &edits.records, &mut tell) {
@@ -271,7 +271,7 @@ pub(crate) fn denial(denied: &Denied) -> Option<Denial> {
 }
 
 /// Opens the tree that `permit` allows to change.
-pub(crate) fn writable(place: &Place, permit: &Permit) -> Result<(DiskTree, Denied), ToolError> {
+pub(crate) fn writable(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, Denied), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
@@ -285,7 +285,7 @@ fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
 
 /// Opens the tree that `judge` lets a patch touch.
 fn open(
-    place: &Place,
+    place: &WorkingDir,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
 ) -> Result<(DiskTree, Denied), ToolError> {
     let denied = Denied::default();
@@ -326,7 +326,7 @@ struct Spelling {
 
 impl Spelling {
     /// Returns the patch with every path replaced by its real location, and the mapping back.
-    fn of(patch: &ParsedPatch, permit: &Permit, place: &Place) -> Result<(ParsedPatch, Self), ToolError> {
+    fn of(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
         let (mut fault, mut elsewhere) = (None, Vec::new());
         patch.rename(|path| match place.path("input", path) {

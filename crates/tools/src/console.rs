@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::fmt::Write;
 
 use exec::capture::{Captured, KeptOutput};
-use tool::{BYTES_PER_TOKEN, Cut};
+use tool::{BYTES_PER_TOKEN, OmittedSize};
 
 use self::cut::{Known, whereabouts};
 
@@ -49,7 +49,7 @@ pub(crate) fn trim_to_chars<'a>(head: &'a [u8], tail: &'a [u8]) -> (&'a [u8], &'
 pub(crate) struct Shown {
     pub(crate) text: String,
     /// The size of the omitted part. Lines that memory dropped are not counted.
-    pub(crate) cut: Option<Cut>,
+    pub(crate) cut: Option<OmittedSize>,
     /// The file with the full output, or with as much as could be kept.
     pub(crate) kept: Option<PathBuf>,
     /// The token count of the full output.

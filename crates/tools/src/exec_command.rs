@@ -8,7 +8,7 @@ use exec::session::{Lifetime, TimeLimit};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
     Commands, Deltas, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend,
@@ -121,9 +121,9 @@ impl ToolHandler for ExecCommand {
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
     const UNTOLD: &'static [&'static str] = &["timeout_ms", "with_escalated_permissions", "prefix_rule"];
-    const JOB: Job = Job::Shell(ShellForm::Exec);
+    const JOB: ToolJob = ToolJob::Shell(ShellForm::Exec);
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         without_nul("cmd", &args.cmd)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea = Plea {

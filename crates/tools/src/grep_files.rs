@@ -12,7 +12,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
 use crate::grep_hits::{Hits, Mode, Order};
@@ -91,7 +91,7 @@ impl ToolHandler for GrepFiles {
     ];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", args.path())?))
     }
 
@@ -176,7 +176,7 @@ impl Search {
         door: &ConfinedFs,
         start: &FileHandle,
         shown: &Path,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<(Hits, WalkSummary), ToolError> {
         let hits = Mutex::new(Hits::new(self.mode, self.most));
         let began = Instant::now();

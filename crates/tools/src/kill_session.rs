@@ -6,7 +6,7 @@ use std::time::Instant;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{Commands, Deltas, Ending, Labels, PLEA, Plea, Report, SandboxPermissions, finish};
 use crate::write_stdin::find;
@@ -33,9 +33,9 @@ impl ToolHandler for KillSession {
     const ABOUT: &'static str =
         "Ends a session of exec_command with all its processes, and returns its last output.";
     const UNTOLD: &'static [&'static str] = PLEA;
-    const JOB: Job = Job::Session;
+    const JOB: ToolJob = ToolJob::Session;
 
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let plea = Plea {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),

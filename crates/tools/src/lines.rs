@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
-use tool::Stop;
+use tool::StopFlag;
 
 /// The read size: small enough to stay in the CPU cache between reading and scanning.
 const SCAN_BUFFER: usize = 64 << 10;
@@ -66,7 +66,7 @@ pub(crate) struct Ask {
 }
 
 /// Reads the requested lines.
-pub(crate) fn window(file: &mut dyn Read, ask: Ask, stop: &Stop) -> io::Result<Window> {
+pub(crate) fn window(file: &mut dyn Read, ask: Ask, stop: &StopFlag) -> io::Result<Window> {
     let mut scan = Scan::new(ask);
     let mut buffer = vec![0; SCAN_BUFFER];
     // ends: every round reads on in the file, or stops
@@ -85,7 +85,7 @@ pub(crate) fn window(file: &mut dyn Read, ask: Ask, stop: &Stop) -> io::Result<W
 }
 
 /// Counts the lines of a file.
-pub(crate) fn count(file: &mut dyn Read, stop: &Stop) -> io::Result<u64> {
+pub(crate) fn count(file: &mut dyn Read, stop: &StopFlag) -> io::Result<u64> {
     let mut buffer = vec![0; SCAN_BUFFER];
     let (mut lines, mut last) = (0, b'\n');
     // ends: every round reads on in the file, or stops
@@ -99,7 +99,7 @@ pub(crate) fn count(file: &mut dyn Read, stop: &Stop) -> io::Result<u64> {
     }
 }
 
-fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &Stop) -> io::Result<usize> {
+fn fill(file: &mut dyn Read, buffer: &mut [u8], stop: &StopFlag) -> io::Result<usize> {
     // ends: an interrupted read is tried again until it is not
     loop {
         if stop.requested() {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn lines_of(file: &mut dyn Read, ask: Ask) -> Window {
-        window(file, ask, &Stop::default()).unwrap()
+        window(file, ask, &StopFlag::default()).unwrap()
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
             let window = lines_of(&mut text.as_bytes(), Ask { start, count, ..ALL });
             assert_eq!(texts(&window), expected, "{text:?} from {start}");
             assert_eq!((window.total, window.ending), (Some(total), ending), "{text:?} from {start}");
-            assert_eq!(super::count(&mut text.as_bytes(), &Stop::default()).unwrap(), total, "{text:?}");
+            assert_eq!(super::count(&mut text.as_bytes(), &StopFlag::default()).unwrap(), total, "{text:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
 use crate::words::{counted, grouped, shown, utc};
@@ -51,7 +51,7 @@ impl ToolHandler for ListDir {
         &[("dir_path", "path"), ("depth", "max_depth")];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 
@@ -134,7 +134,7 @@ impl Page {
         start: &FileHandle,
         args: &Args,
         pattern: Option<&Pattern>,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<WalkSummary, ToolError> {
         let ignored = args.include_ignored.unwrap_or(false);
         let max_depth = match (args.recursive, args.max_depth) {

@@ -8,7 +8,7 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{Cx, Job, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolJob, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{Commands, PLEA, Plea, SandboxPermissions, signal_name};
 use crate::words::{counted, shown};
@@ -33,10 +33,10 @@ impl ToolHandler for ListSessions {
     const NAME: &'static str = "list_sessions";
     const ABOUT: &'static str = "Lists the sessions of exec_command, and how each is.";
     const UNTOLD: &'static [&'static str] = PLEA;
-    const JOB: Job = Job::Session;
+    const JOB: ToolJob = ToolJob::Session;
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let plea = Plea {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),

@@ -10,7 +10,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use serde_json::json;
-use tool::{Image, ToolError, ToolOutput};
+use tool::{OutputImage, ToolError, ToolOutput};
 
 use crate::door::{reading, told};
 use crate::words::{counted, grouped};
@@ -146,7 +146,7 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
 
 /// The image to send, with its size in pixels.
 struct Sent {
-    image: Image,
+    image: OutputImage,
     width: u32,
     height: u32,
 }
@@ -164,7 +164,7 @@ fn prepare(
     // A file much longer than its pixels carries other data, which the model need not get.
     if width.max(height) <= max_side && bytes.len() <= MAX_SENT && bytes.len() as u64 <= plausible && upright
     {
-        return Ok(Sent { image: Image { mime: format.to_mime_type(), bytes }, width, height });
+        return Ok(Sent { image: OutputImage { mime: format.to_mime_type(), bytes }, width, height });
     }
     let mut side = width.max(height).min(max_side.max(1));
     // ends: the side shrinks by a quarter each round, and a picture of a few pixels fits
@@ -179,7 +179,7 @@ fn prepare(
         let (mime, bytes) = encode(&picture, format)?;
         if bytes.len() <= MAX_SENT || side < 16 {
             return Ok(Sent {
-                image: Image { mime, bytes },
+                image: OutputImage { mime, bytes },
                 width: picture.width(),
                 height: picture.height(),
             });

@@ -10,7 +10,7 @@ use exec::fs::{FileHandle, FileKind};
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Place, Stop, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
 use crate::blocks::{self, Choice, Header, Siblings};
 use crate::door::{look, reading, told};
@@ -90,7 +90,7 @@ impl ToolHandler for ReadFile {
         &[("file_path", "path"), ("offset", "start_line"), ("limit", "max_lines")];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 
@@ -131,7 +131,7 @@ struct TextFile<'a> {
     path: PathBuf,
     found: FileHandle,
     room: usize,
-    stop: &'a Stop,
+    stop: &'a StopFlag,
 }
 
 impl TextFile<'_> {

@@ -8,7 +8,7 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput, Type};
+use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
 use crate::commands::{
     CommandArg, Commands, Plea, SandboxPermissions, Wanted, environment, own_user, workdir,
@@ -60,10 +60,10 @@ impl ToolHandler for Shell {
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
     const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule", "env", "user"];
-    const TOLD_AS: &'static [(&'static str, Type)] = &[("command", Type::Array)];
-    const JOB: Job = Job::Shell(ShellForm::Words);
+    const TOLD_AS: &'static [(&'static str, JsonType)] = &[("command", JsonType::Array)];
+    const JOB: ToolJob = ToolJob::Shell(ShellForm::Words);
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         own_user(args.user.as_deref())?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea = Plea {

@@ -7,7 +7,7 @@ use exec::session::Lifetime;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Job, Place, ShellForm, ToolError, ToolHandler, ToolOutput, Type};
+use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
 use crate::commands::{CommandArg, Commands, Plea, SandboxPermissions, Wanted, workdir};
 
@@ -53,10 +53,10 @@ impl ToolHandler for ShellCommand {
         ("request_permission_elevation", "with_escalated_permissions"),
     ];
     const UNTOLD: &'static [&'static str] = &["with_escalated_permissions", "prefix_rule"];
-    const TOLD_AS: &'static [(&'static str, Type)] = &[("command", Type::String)];
-    const JOB: Job = Job::Shell(ShellForm::Script);
+    const TOLD_AS: &'static [(&'static str, JsonType)] = &[("command", JsonType::String)];
+    const JOB: ToolJob = ToolJob::Shell(ShellForm::Script);
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
         let plea = Plea {
             permissions: args.sandbox_permissions,

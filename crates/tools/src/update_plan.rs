@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{
-    BadArguments, Cx, Notice, PlanStep, StepStatus, Strict, ToolError, ToolHandler, ToolOutput, ToolPayload,
+    BadArguments, Cx, ToolNotice, PlanStep, StepStatus, StrictMode, ToolError, ToolHandler, ToolOutput, ToolPayload,
     ToolSpec,
 };
 
@@ -52,7 +52,7 @@ impl tool::Args for PlanArgs {
         Args::schema()
     }
 
-    fn spec(name: &str, about: &str, strict: Strict) -> ToolSpec {
+    fn spec(name: &str, about: &str, strict: StrictMode) -> ToolSpec {
         Args::spec(name, about, strict)
     }
 
@@ -123,7 +123,7 @@ impl ToolHandler for UpdatePlan {
     async fn run(&self, PlanArgs(args): &PlanArgs, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         check(&args.steps)?;
         let steps = (1..).zip(&args.steps).map(|(number, step)| plan_step(number, step)).collect();
-        cx.tell(Notice::PlanUpdated { steps, explanation: args.explanation.clone() });
+        cx.tell(ToolNotice::PlanUpdated { steps, explanation: args.explanation.clone() });
         Ok(ToolOutput::text("Plan updated"))
     }
 }

@@ -3,7 +3,7 @@
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Needs, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, RequiredCapability, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::look;
 use crate::picture::{self, Pictures};
@@ -44,9 +44,9 @@ impl ToolHandler for ViewImage {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("file_path", "path")];
     const UNTOLD: &'static [&'static str] = &["detail"];
     const LANE: Lane = Lane::Shared;
-    const NEEDS: Needs = Needs::Sight;
+    const NEEDS: RequiredCapability = RequiredCapability::Sight;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 

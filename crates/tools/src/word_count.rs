@@ -5,7 +5,7 @@ use std::io::Read;
 use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, reading, told};
 
@@ -27,7 +27,7 @@ impl ToolHandler for WordCount {
     const ABOUT: &'static str = "Counts the words of a text file.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 

@@ -8,7 +8,7 @@ use exec::session::{InputFault, ProcessSession, SessionStage};
 use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Job, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
     Commands, Deltas, Labels, Outcome, PLEA, Plea, Report, SandboxPermissions, Wait, attend,
@@ -58,10 +58,10 @@ impl ToolHandler for WriteStdin {
     const NAME: &'static str = "write_stdin";
     const ABOUT: &'static str = "Types into a session of exec_command and returns its new output; with nothing to type, waits for some.";
     const UNTOLD: &'static [&'static str] = PLEA;
-    const JOB: Job = Job::Session;
+    const JOB: ToolJob = ToolJob::Session;
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let plea = Plea {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),

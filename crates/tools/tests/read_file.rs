@@ -6,7 +6,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
-use tool::{ErrorKind, ToolOutput};
+use tool::{ToolErrorKind, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
@@ -180,7 +180,7 @@ fn wrong_lines_are_named() {
         ),
     ] {
         assert_eq!(read(&w, &arguments), expected);
-        assert_eq!(output(&w, &arguments).facts.error, Some(ErrorKind::BadArguments));
+        assert_eq!(output(&w, &arguments).facts.error, Some(ToolErrorKind::BadArguments));
     }
 }
 
@@ -209,17 +209,17 @@ fn nothing_outside_is_read() {
     w.link("absolute", &secret).link("relative", "../outside/secret.txt").link("parent", "../outside");
     w.link("inner", w.path().join("inside.txt")).link("innocent", ".env");
     for (path, kind) in [
-        (secret.to_str().unwrap(), ErrorKind::Forbidden),
-        ("../outside/secret.txt", ErrorKind::Forbidden),
-        ("a/../../outside/secret.txt", ErrorKind::Forbidden),
-        ("/etc/passwd", ErrorKind::Forbidden),
-        ("/proc/self/environ", ErrorKind::Forbidden),
-        ("absolute", ErrorKind::Blocked),
-        ("relative", ErrorKind::Blocked),
-        ("parent/secret.txt", ErrorKind::Blocked),
-        (".env", ErrorKind::Forbidden),
-        ("sub/.env", ErrorKind::Forbidden),
-        ("innocent", ErrorKind::Blocked),
+        (secret.to_str().unwrap(), ToolErrorKind::Forbidden),
+        ("../outside/secret.txt", ToolErrorKind::Forbidden),
+        ("a/../../outside/secret.txt", ToolErrorKind::Forbidden),
+        ("/etc/passwd", ToolErrorKind::Forbidden),
+        ("/proc/self/environ", ToolErrorKind::Forbidden),
+        ("absolute", ToolErrorKind::Blocked),
+        ("relative", ToolErrorKind::Blocked),
+        ("parent/secret.txt", ToolErrorKind::Blocked),
+        (".env", ToolErrorKind::Forbidden),
+        ("sub/.env", ToolErrorKind::Forbidden),
+        ("innocent", ToolErrorKind::Blocked),
     ] {
         let output = output(&w, &json!({ "path": path }));
         assert_eq!(output.facts.error, Some(kind), "{path}");
@@ -319,7 +319,7 @@ fn pictures_are_shown() {
     let shown = output(&w, &json!({"path": "p.png"}));
     assert_snapshot!(w.normal(&shown.joined_text()), @"`$DIR/p.png`: image/png, 3x2 pixels");
     assert!(
-        matches!(&shown.items[1], tool::Item::Image(image) if image.mime == "image/png" && image.bytes == png)
+        matches!(&shown.items[1], tool::OutputItem::Image(image) if image.mime == "image/png" && image.bytes == png)
     );
 }
 

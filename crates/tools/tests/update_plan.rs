@@ -7,10 +7,10 @@ use engine::CallEvent;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
-use tool::Notice;
+use tool::ToolNotice;
 use toolgate_tools::Pictures;
 
-fn update(arguments: &Value) -> (String, Vec<Notice>) {
+fn update(arguments: &Value) -> (String, Vec<ToolNotice>) {
     let session = ToolTestSession::new(
         &TestWorkspace::new(),
         toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap(),
@@ -67,7 +67,7 @@ fn the_form_that_other_models_send() {
     let (text, notices) =
         update(&json!({"plan": [{"step": "a", "status": "pending"}, {"step": "b", "status": "pending"}]}));
     assert_eq!(text, "Plan updated");
-    let Notice::PlanUpdated { steps, explanation } = &notices[0] else { panic!("{notices:?}") };
+    let ToolNotice::PlanUpdated { steps, explanation } = &notices[0] else { panic!("{notices:?}") };
     let ids: Vec<_> = steps.iter().map(|step| (step.id.as_str(), step.description.as_str())).collect();
     assert_eq!((ids, explanation), (vec![("1", "a"), ("2", "b")], &None));
 }
@@ -103,7 +103,7 @@ fn a_plan_may_be_text_and_a_step_need_not_say_how_far_it_is() {
     let steps = |arguments: &Value| {
         let (text, notices) = update(arguments);
         assert_eq!(text, "Plan updated", "{arguments}");
-        let [Notice::PlanUpdated { steps, .. }] = &notices[..] else { panic!("{notices:?}") };
+        let [ToolNotice::PlanUpdated { steps, .. }] = &notices[..] else { panic!("{notices:?}") };
         steps.iter().map(|step| format!("{:?} {}", step.status, step.description)).collect::<Vec<_>>()
     };
     assert_eq!(steps(&json!({"steps": [{"description": "look"}]})), ["Pending look"]);

@@ -8,7 +8,7 @@ use image::{DynamicImage, ImageFormat};
 use insta::assert_snapshot;
 use serde_json::json;
 use testkit::{ToolTestSession, TestWorkspace};
-use tool::{Item, ToolOutput};
+use tool::{OutputItem, ToolOutput};
 use toolgate_tools::Pictures;
 
 fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
@@ -72,14 +72,14 @@ fn pictures_are_shown_as_they_are_or_scaled_down() {
         let bytes = encoded(20, 10, format);
         w.file(name, &bytes);
         let shown = view(&w, name);
-        let Item::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
+        let OutputItem::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
         assert_eq!((image.mime, &image.bytes), (format.to_mime_type(), &bytes));
     }
     w.file("big.png", encoded(400, 200, ImageFormat::Png))
         .file("big.jpg", encoded(200, 400, ImageFormat::Jpeg));
     for (name, mime) in [("big.png", "image/png"), ("big.jpg", "image/jpeg")] {
         let shown = view(&w, name);
-        let Item::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
+        let OutputItem::Image(image) = &shown.items[1] else { panic!("{shown:?}") };
         assert_eq!(image.mime, mime);
         let decoded = image::load_from_memory(&image.bytes).unwrap();
         assert_eq!(decoded.width().max(decoded.height()), 100);

@@ -115,7 +115,7 @@ pub(crate) fn sorted(mut value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tool::{Image, Item, ToolOutput};
+    use tool::{OutputImage, OutputItem, ToolOutput};
 
     use super::*;
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn tool_messages_come_before_the_images_of_any() {
-        let image = Item::Image(Image { mime: "image/png", bytes: vec![1] });
+        let image = OutputItem::Image(OutputImage { mime: "image/png", bytes: vec![1] });
         let picture = ToolOutput { items: vec![image], ..ToolOutput::text("") };
         let text = ToolOutput::text("b");
         let calls = ["a", "b"].map(|id| ToolCall::function(id, "t", "{}"));

@@ -1,7 +1,7 @@
 //! Writes conversation items: user messages, assistant turns, and the answers to their calls.
 
 use serde_json::Value;
-use tool::{CallId, Image, ToolCall, ToolOutput};
+use tool::{CallId, OutputImage, ToolCall, ToolOutput};
 
 use crate::dialect::sorted;
 use crate::write::{anthropic, chat, responses};
@@ -13,7 +13,7 @@ const UNANSWERED: &str =
 
 impl Dialect {
     /// Writes a user message. An empty one gets a placeholder text, because APIs reject a message without content.
-    pub fn user(self, text: &str, pictures: &[Image]) -> Value {
+    pub fn user(self, text: &str, pictures: &[OutputImage]) -> Value {
         sorted(match self {
             Self::Responses => responses::user(text, pictures),
             Self::Chat => chat::user(text, pictures),

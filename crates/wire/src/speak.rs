@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_is_spoken_is_heard() {
         let patch = ToolPayload::Custom { input: "*** Begin Patch".to_owned() };
-        let shell = tool::LocalShell { command: vec!["ls".to_owned()], ..tool::LocalShell::default() };
+        let shell = tool::LocalShellCall { command: vec!["ls".to_owned()], ..tool::LocalShellCall::default() };
         let shell = ToolPayload::LocalShell(shell);
         let lines = [
             Line::Text("Some words that are long enough to come in more than one piece.".to_owned()),

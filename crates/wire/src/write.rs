@@ -9,7 +9,7 @@ pub(crate) mod responses;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tool::{FreeformSpec, FunctionSpec, Image, Item, JsonSchema, ToolOutput, ToolSpec};
+use tool::{FreeformSpec, FunctionSpec, OutputImage, OutputItem, JsonSchema, ToolOutput, ToolSpec};
 
 use crate::{Integers, Style};
 
@@ -78,20 +78,20 @@ fn text_of(output: &ToolOutput) -> String {
 }
 
 /// Returns the images of an output.
-fn images_of(output: &ToolOutput) -> impl Iterator<Item = &Image> {
+fn images_of(output: &ToolOutput) -> impl Iterator<Item = &OutputImage> {
     output.items.iter().filter_map(|item| match item {
-        Item::Text(_) => None,
-        Item::Image(image) => Some(image),
+        OutputItem::Text(_) => None,
+        OutputItem::Image(image) => Some(image),
     })
 }
 
 /// Returns the items of an output that has images, without blank texts.
-fn pieces_of(output: &ToolOutput) -> impl Iterator<Item = &Item> {
+fn pieces_of(output: &ToolOutput) -> impl Iterator<Item = &OutputItem> {
     output.items.iter().filter(|item| item.as_text().is_none_or(|text| !text.trim().is_empty()))
 }
 
 /// Returns the text of a user message; `None` for a message of images alone.
-fn words_of<'a>(text: &'a str, pictures: &[Image]) -> Option<&'a str> {
+fn words_of<'a>(text: &'a str, pictures: &[OutputImage]) -> Option<&'a str> {
     match (text.trim().is_empty(), pictures.is_empty()) {
         (false, _) => Some(text),
         (true, true) => Some(NO_WORDS),
@@ -99,11 +99,11 @@ fn words_of<'a>(text: &'a str, pictures: &[Image]) -> Option<&'a str> {
     }
 }
 
-fn base64_of(image: &Image) -> String {
+fn base64_of(image: &OutputImage) -> String {
     STANDARD.encode(&image.bytes)
 }
 
-fn data_url(image: &Image) -> String {
+fn data_url(image: &OutputImage) -> String {
     format!("data:{};base64,{}", image.mime, base64_of(image))
 }
 

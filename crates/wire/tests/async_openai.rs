@@ -15,7 +15,7 @@ use samples::{calls, outputs, specs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tool::{LocalShell, ToolCall, ToolPayload};
+use tool::{LocalShellCall, ToolCall, ToolPayload};
 use toolgate_wire::{Dialect, FreeformAs, Integers, Reading, Style};
 
 /// Asserts that `json` survives a round trip through `T`, which would lose an unknown field.
@@ -102,11 +102,11 @@ fn items_are_read() {
     let payload = ToolPayload::Custom { input: "x".to_owned() };
     let call = ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload };
     assert_eq!(read(Dialect::Responses, &OutputItem::CustomToolCall(custom)), [Reading::Call(call)]);
-    let shell_call = LocalShell {
+    let shell_call = LocalShellCall {
         command: vec!["ls".to_owned()],
         workdir: Some("/w".to_owned()),
         timeout_ms: Some(5),
-        ..LocalShell::default()
+        ..LocalShellCall::default()
     };
     let payload = ToolPayload::LocalShell(shell_call);
     let call = ToolCall { id: "call_3".into(), name: "local_shell".to_owned(), payload };

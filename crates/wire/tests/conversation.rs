@@ -11,7 +11,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use proptest::sample::select;
 use proptest::{prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
-use tool::{CallId, Image, ToolOutput};
+use tool::{CallId, OutputImage, ToolOutput};
 use toolgate_wire::{Dialect, End, Entry, Heard, Reasoning, Request, Said};
 
 /// One turn: the model's output, the tool outputs in order of arrival, and an optional user message.
@@ -76,7 +76,7 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let picture = Image { mime: "image/png", bytes: vec![1] };
+    let picture = OutputImage { mime: "image/png", bytes: vec![1] };
     let output =
         select(vec![ToolOutput::text("ok"), ToolOutput::failure(""), ToolOutput::image("see", picture)]);
     let outputs = vec((ids().prop_map(CallId::from), output), 0..6);

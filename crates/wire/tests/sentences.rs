@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use policy::Denial;
 use serde_json::json;
-use tool::{BadArguments, ErrorKind, Facts, Misfit, ToolCall, ToolError, ToolOutput};
+use tool::{BadArguments, ToolErrorKind, OutputFacts, SchemaViolation, ToolCall, ToolError, ToolOutput};
 use toolgate_wire::Dialect;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sentences.jsonl");
@@ -30,7 +30,7 @@ fn table() -> String {
     let mut lines = String::new();
     for dialect in Dialect::ALL {
         for error in errors() {
-            let facts = Facts { error: Some(error.kind()), ..Facts::default() };
+            let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
             let output = ToolOutput { facts, ..ToolOutput::failure(error.to_string()) };
             let items = dialect.answer(&call, &output);
             let mut line =
@@ -72,26 +72,26 @@ fn errors() -> Vec<ToolError> {
     errors
 }
 
-fn place(kind: ErrorKind) -> u8 {
+fn place(kind: ToolErrorKind) -> u8 {
     match kind {
-        ErrorKind::UnknownTool => 0,
-        ErrorKind::BadArguments => 1,
-        ErrorKind::Forbidden => 2,
-        ErrorKind::Denied => 3,
-        ErrorKind::Blocked => 4,
-        ErrorKind::TimedOut => 5,
-        ErrorKind::Cancelled => 6,
-        ErrorKind::Stopped => 7,
-        ErrorKind::Io => 8,
-        ErrorKind::Crashed => 9,
-        ErrorKind::Fatal => 10,
+        ToolErrorKind::UnknownTool => 0,
+        ToolErrorKind::BadArguments => 1,
+        ToolErrorKind::Forbidden => 2,
+        ToolErrorKind::Denied => 3,
+        ToolErrorKind::Blocked => 4,
+        ToolErrorKind::TimedOut => 5,
+        ToolErrorKind::Cancelled => 6,
+        ToolErrorKind::Stopped => 7,
+        ToolErrorKind::Io => 8,
+        ToolErrorKind::Crashed => 9,
+        ToolErrorKind::Fatal => 10,
     }
 }
 
 fn arguments() -> Vec<BadArguments> {
     let misfit = |path: &str| {
         let (path, expected, found) = (path.to_owned(), "a string".to_owned(), "a number".to_owned());
-        BadArguments::Misfit(Misfit { path, expected, found })
+        BadArguments::Misfit(SchemaViolation { path, expected, found })
     };
     let value = BadArguments::Value {
         path: "steps[1].status".to_owned(),

@@ -9,7 +9,7 @@ use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{BoxFuture, Cx, Lane, Place, ToolError, ToolHandler, ToolOutput, ToolPayload};
+use tool::{BoxFuture, Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput, ToolPayload};
 
 pub use endpoint::SearchEndpoint;
 pub use hits::{SearchHit, search_hits};
@@ -86,7 +86,7 @@ impl ToolHandler for WebSearchTool {
     ];
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         args.query()?;
         Ok(Intent::of(self.0.hosts().into_iter().map(Effect::Network).collect()))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use policy::{Effect, Intent, Permit, MemoryNote};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::memory::{LONGEST, MemoryStore, MemoryScope, is_name};
 
@@ -28,7 +28,7 @@ impl ToolHandler for Remember {
     const ABOUT: &'static str = "Keeps a fact that the user wants you to know in later sessions.";
 
     /// A memory affects every later session, so the user must see and approve it.
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let Args { name, text, scope } = args;
         if !is_name(name) {
             return Err(ToolError::argument("name", "it must be 1 to 64 letters, digits, - and _"));

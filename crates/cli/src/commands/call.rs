@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use toolgate::mcp::{self, McpClientDeps};
 use toolgate::{
-    Approver, CallId, CancellationToken, ErrorKind, CallEvent, Item, Lane, Notice, CallObserver, ToolCall,
-    ToolHandler, ToolOutput, Toolgate, Usage,
+    Approver, CallId, CancellationToken, ToolErrorKind, CallEvent, OutputItem, Lane, ToolNotice, CallObserver, ToolCall,
+    ToolHandler, ToolOutput, Toolgate, ProcessUsage,
 };
 
 use crate::approve::TerminalApprover;
@@ -144,7 +144,7 @@ impl LatestProgress {
 
 impl CallObserver for LatestProgress {
     fn saw(&self, _: &CallId, event: &CallEvent) {
-        if let CallEvent::Notice(Notice::Progress { text, .. }) = event {
+        if let CallEvent::Notice(ToolNotice::Progress { text, .. }) = event {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
         }
     }
@@ -228,8 +228,8 @@ fn print(output: &ToolOutput) -> Result<(), CliFault> {
     }
     for item in &output.items {
         match item {
-            Item::Text(text) => screen::text(text)?,
-            Item::Image(image) => {
+            OutputItem::Text(text) => screen::text(text)?,
+            OutputItem::Image(image) => {
                 let about = format!("[{}, {} bytes; --output json has them]", image.mime, image.bytes.len());
                 screen::text(&about)?;
             }
@@ -240,8 +240,8 @@ fn print(output: &ToolOutput) -> Result<(), CliFault> {
 
 fn code(output: &ToolOutput) -> ExitCode {
     match output.facts.error {
-        Some(ErrorKind::UnknownTool | ErrorKind::BadArguments) => ExitCode::from(USAGE),
-        Some(ErrorKind::Cancelled | ErrorKind::Stopped) => ExitCode::from(INTERRUPTED),
+        Some(ToolErrorKind::UnknownTool | ToolErrorKind::BadArguments) => ExitCode::from(USAGE),
+        Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => ExitCode::from(INTERRUPTED),
         _ if output.success => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
@@ -252,8 +252,8 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
         .items
         .iter()
         .map(|item| match item {
-            Item::Text(text) => json!({ "type": "text", "text": text }),
-            Item::Image(image) => {
+            OutputItem::Text(text) => json!({ "type": "text", "text": text }),
+            OutputItem::Image(image) => {
                 let data = base64::engine::general_purpose::STANDARD.encode(&image.bytes);
                 json!({ "type": "image", "mime": image.mime, "base64": data })
             }
@@ -278,7 +278,7 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
 }
 
 /// Formats the resource usage of a process as JSON.
-pub(super) fn usage(usage: Usage) -> Value {
+pub(super) fn usage(usage: ProcessUsage) -> Value {
     json!({
         "wall_ms": ms(usage.wall),
         "user_ms": ms(usage.user),

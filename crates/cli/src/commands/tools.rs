@@ -170,7 +170,7 @@ fn about(spec: &ToolSpec) -> &str {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate::{FunctionSpec, Strict};
+    use toolgate::{FunctionSpec, StrictMode};
 
     use super::*;
 
@@ -183,7 +183,7 @@ mod tests {
         } });
         let parameters = JsonSchema::foreign(&schema, 10_000).unwrap();
         let (name, description) = ("mcp__s__t".to_owned(), evil.to_owned());
-        let function = FunctionSpec { name, description, parameters, strict: Strict::No };
+        let function = FunctionSpec { name, description, parameters, strict: StrictMode::No };
         let spec = ToolSpec::Function(Box::new(function));
         let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
         insta::assert_snapshot!(plain(list(&[&spec])), @r"mcp__s__t  \u{1b}[2J\u{202e}evil\nTOOL  looks like another");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
-use tool::{BoxFuture, Item, ToolOutput};
+use tool::{BoxFuture, OutputItem, ToolOutput};
 
 /// A program with tools for MCP clients.
 pub trait ToolHost: Send + Sync + 'static {
@@ -199,8 +199,8 @@ pub enum ReplyPiece {
 impl From<ToolOutput> for HostReply {
     fn from(output: ToolOutput) -> Self {
         let pieces = output.items.into_iter().map(|item| match item {
-            Item::Text(text) => ReplyPiece::Text(text),
-            Item::Image(image) => ReplyPiece::Image { mime: image.mime.to_owned(), bytes: image.bytes },
+            OutputItem::Text(text) => ReplyPiece::Text(text),
+            OutputItem::Image(image) => ReplyPiece::Image { mime: image.mime.to_owned(), bytes: image.bytes },
         });
         Self { pieces: pieces.collect(), structured: output.structured, data: None, failed: !output.success }
     }

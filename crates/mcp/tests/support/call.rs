@@ -7,7 +7,7 @@ use policy::{DenyRead, Gate, ReadScope, ReviewDecision, ReadRoot, SandboxPolicy}
 use serde_json::Value;
 use testkit::TestApprover;
 use tokio_util::sync::CancellationToken;
-use tool::{AnyTool, Item, Place, ToolCall, ToolOutput, ToolSource};
+use tool::{AnyTool, OutputItem, WorkingDir, ToolCall, ToolOutput, ToolSource};
 use toolgate_mcp::McpServers;
 
 /// Calls a tool by our name for it, and approves every question.
@@ -25,16 +25,16 @@ pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> Tool
     let registry = ToolRegistry::builder().any(tool).build().unwrap();
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
-    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), Place { cwd: root })
+    let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), WorkingDir { cwd: root })
         .with_approver(TestApprover::new(|_| ReviewDecision::Approved));
     router.dispatch(ToolCall::function("1", name, arguments.to_string()), CancellationToken::new()).await
 }
 
 /// Returns the text of an answer as the model reads it.
 pub(crate) fn read(output: &ToolOutput) -> String {
-    let item = |item: &Item| match item {
-        Item::Text(text) => text.clone(),
-        Item::Image(image) => format!("<{} of {} bytes>", image.mime, image.bytes.len()),
+    let item = |item: &OutputItem| match item {
+        OutputItem::Text(text) => text.clone(),
+        OutputItem::Image(image) => format!("<{} of {} bytes>", image.mime, image.bytes.len()),
     };
     output.items.iter().map(item).collect::<Vec<_>>().join("\n")
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::read::MAX_NODES;
-use super::{Additional, Combined, JsonSchema, Object, Type, refs};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, ObjectSchema, JsonType, refs};
 use crate::text::clean;
 
 /// Characters of a description after the first pass.
@@ -13,9 +13,9 @@ const SHORT_CHOICES: usize = 32;
 const SHORT_CHOICES_BYTES: usize = 1_024;
 
 /// One compaction pass.
-type Pass = fn(&mut JsonSchema);
+type CompactionPass = fn(&mut JsonSchema);
 
-const PASSES: [Pass; 9] = [
+const PASSES: [CompactionPass; 9] = [
     |root| each(root, 0, &mut |schema, _| shorten_description(schema)),
     |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 2)),
     |root| each(root, 0, &mut |schema, depth| drop_description(schema, depth, 0)),
@@ -23,7 +23,7 @@ const PASSES: [Pass; 9] = [
     drop_references,
     |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 3)),
     |root| each(root, 0, &mut |schema, depth| flatten(schema, depth, 2)),
-    |root| each(root, 0, &mut |schema, _| schema.combined = Combined::default()),
+    |root| each(root, 0, &mut |schema, _| schema.combined = SchemaComposition::default()),
     drop_property_schemas,
 ];
 
@@ -37,7 +37,7 @@ pub(super) fn fit(mut schema: JsonSchema, budget: usize) -> JsonSchema {
         schema.settle_all();
         refs::prune(&mut schema);
     }
-    if fits(&schema, budget) { schema } else { JsonSchema::of(Type::Object) }
+    if fits(&schema, budget) { schema } else { JsonSchema::of(JsonType::Object) }
 }
 
 /// Also checks the number of schemas: more than the parser allows would be parsed differently the next time.
@@ -56,8 +56,8 @@ fn count(schema: &JsonSchema, nodes: &mut usize) {
 /// Returns true if the compact JSON has at most `limit` bytes; stops writing beyond that.
 fn within(value: &impl serde::Serialize, limit: usize) -> bool {
     /// A writer with a byte budget that fails once the budget is exceeded.
-    struct Left(usize);
-    impl io::Write for Left {
+    struct BudgetWriter(usize);
+    impl io::Write for BudgetWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
             Ok(bytes.len())
@@ -66,7 +66,7 @@ fn within(value: &impl serde::Serialize, limit: usize) -> bool {
             Ok(())
         }
     }
-    serde_json::to_writer(Left(limit), value).is_ok()
+    serde_json::to_writer(BudgetWriter(limit), value).is_ok()
 }
 
 /// Visits every schema with its depth, children first. The root has depth 0; a definition counts as two levels deep.
@@ -109,10 +109,10 @@ fn flatten(schema: &mut JsonSchema, depth: usize, from: usize) {
 }
 
 fn drop_property_schemas(root: &mut JsonSchema) {
-    if let Some(Object { properties, additional, required: _ }) = root.object.as_deref_mut() {
+    if let Some(ObjectSchema { properties, additional, required: _ }) = root.object.as_deref_mut() {
         properties.values_mut().for_each(|schema| *schema = JsonSchema::default());
-        if *additional != Additional::Forbidden {
-            *additional = Additional::Any;
+        if *additional != AdditionalProperties::Forbidden {
+            *additional = AdditionalProperties::Any;
         }
     }
 }

@@ -3,14 +3,14 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::read::{OneOf, read};
-use super::{Combined, JsonSchema, Notes, Object, Type, Values};
+use super::read::{OneOfHandling, read};
+use super::{SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType, ValueConstraints};
 
 /// Derives and simplifies the schema of `T`. The type's own description is dropped: the tool has one.
 pub(super) fn derived<T: schemars::JsonSchema>() -> JsonSchema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let document = settings.for_deserialize().into_generator().into_root_schema_for::<T>().to_value();
-    let mut schema = read(&document, OneOf::Keep);
+    let mut schema = read(&document, OneOfHandling::Keep);
     schema.notes.description = None;
     tidy(&mut schema);
     schema.defs.values_mut().for_each(tidy);
@@ -20,7 +20,7 @@ pub(super) fn derived<T: schemars::JsonSchema>() -> JsonSchema {
 
 fn tidy(schema: &mut JsonSchema) {
     schema.values.format.take_if(|format| is_machine_width(format));
-    if let Some(Object { properties, required, additional: _ }) = schema.object.as_deref_mut() {
+    if let Some(ObjectSchema { properties, required, additional: _ }) = schema.object.as_deref_mut() {
         for (_, property) in properties.iter_mut().filter(|(name, _)| !required.contains(*name)) {
             drop_null(property);
         }
@@ -40,14 +40,14 @@ fn is_machine_width(format: &str) -> bool {
 fn drop_null(property: &mut JsonSchema) {
     property.notes.default.take_if(|default| default.is_null());
     if property.types.len() > 1 {
-        property.types.retain(|kind| *kind != Type::Null);
+        property.types.retain(|kind| *kind != JsonType::Null);
         if let Some(choices) = &mut property.values.choices {
             choices.retain(|choice| !choice.is_null());
         }
     }
     let any_of = &mut property.combined.any_of;
     if any_of.len() > 1 {
-        any_of.retain(|branch| branch.types != [Type::Null]);
+        any_of.retain(|branch| branch.types != [JsonType::Null]);
     }
     // Unwraps a choice of one branch, so that the property's own description stands above its variants.
     property.settle();
@@ -56,7 +56,7 @@ fn drop_null(property: &mut JsonSchema) {
 /// Merges a `oneOf` of string constants into one `enum`. The descriptions of the variants go into the description.
 fn fold_variants(schema: &mut JsonSchema) {
     let Some(words) = schema.combined.one_of.iter().map(words).collect::<Option<Vec<_>>>() else { return };
-    if words.is_empty() || !(schema.types.is_empty() || schema.types == [Type::String]) {
+    if words.is_empty() || !(schema.types.is_empty() || schema.types == [JsonType::String]) {
         return;
     }
     let mut told: Vec<String> = Vec::new();
@@ -67,7 +67,7 @@ fn fold_variants(schema: &mut JsonSchema) {
         }
     }
     let choices = words.concat();
-    schema.types = vec![Type::String];
+    schema.types = vec![JsonType::String];
     schema.values.choices = Some(choices);
     schema.combined.one_of.clear();
     let told = Some(told.join("; ")).filter(|told| !told.is_empty());
@@ -80,11 +80,11 @@ fn fold_variants(schema: &mut JsonSchema) {
 /// Returns the string constants of a branch that contains nothing else.
 fn words(branch: &JsonSchema) -> Option<&[Value]> {
     let JsonSchema { types, notes, values, items, object, combined, reference, defs: _ } = branch;
-    let Values { choices, format: None, bounds: _, lengths: _ } = values else { return None };
-    let Notes { description: _, default: None } = notes else { return None };
+    let ValueConstraints { choices, format: None, bounds: _, lengths: _ } = values else { return None };
+    let SchemaNotes { description: _, default: None } = notes else { return None };
     let plain =
-        items.is_none() && object.is_none() && *combined == Combined::default() && reference.is_none();
-    (plain && *types == [Type::String]).then_some(choices.as_deref()).flatten()
+        items.is_none() && object.is_none() && *combined == SchemaComposition::default() && reference.is_none();
+    (plain && *types == [JsonType::String]).then_some(choices.as_deref()).flatten()
 }
 
 #[cfg(test)]
@@ -107,10 +107,10 @@ mod tests {
         offset: u32,
         limit: Option<usize>,
         /// How to read.
-        mode: Option<Mode>,
-        style: Style,
+        mode: Option<SampleMode>,
+        style: SampleStyle,
         #[serde(default)]
-        rows: Vec<Row>,
+        rows: Vec<SampleRow>,
         ratio: Option<f64>,
     }
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[derive(Deserialize, Derive)]
     #[serde(rename_all = "snake_case")]
-    enum Mode {
+    enum SampleMode {
         /// Plain lines,
         /// as they are.
         Slice,
@@ -132,30 +132,30 @@ mod tests {
     /// How it looks.
     #[derive(Deserialize, Derive)]
     #[serde(rename_all = "snake_case")]
-    enum Style {
+    enum SampleStyle {
         Long,
         Short,
     }
 
     #[derive(Deserialize, Derive)]
-    struct Row {
+    struct SampleRow {
         cells: Vec<Option<i64>>,
     }
 
     #[derive(Deserialize, Derive)]
-    struct Tree {
+    struct SampleTree {
         label: String,
-        children: Vec<Tree>,
+        children: Vec<SampleTree>,
     }
 
     #[derive(Deserialize, Derive)]
-    struct Tagged {
-        step: Step,
+    struct TaggedSample {
+        step: TaggedStep,
     }
 
     #[derive(Deserialize, Derive)]
     #[serde(tag = "kind", rename_all = "snake_case")]
-    enum Step {
+    enum TaggedStep {
         Go { to: String },
         Stop,
     }
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn recursive_types_keep_references() {
-        let schema = serde_json::to_string(&JsonSchema::derived::<Tree>()).unwrap();
+        let schema = serde_json::to_string(&JsonSchema::derived::<SampleTree>()).unwrap();
         insta::assert_snapshot!(schema, @r##"{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"label":{"type":"string"}},"required":["children","label"]}"##);
-        let schema = JsonSchema::derived::<Tree>();
+        let schema = JsonSchema::derived::<SampleTree>();
         let good = json!({"label": "a", "children": [{"label": "b", "children": []}]});
         assert_eq!(schema.validate(&good), Ok(()));
         let bad = json!({"label": "a", "children": [{"label": 3, "children": []}]});
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn tagged_unions_keep_one_of() {
-        let schema = serde_json::to_string(&JsonSchema::derived::<Tagged>()).unwrap();
+        let schema = serde_json::to_string(&JsonSchema::derived::<TaggedSample>()).unwrap();
         insta::assert_snapshot!(schema, @r#"{"type":"object","properties":{"step":{"oneOf":[{"type":"object","properties":{"kind":{"type":"string","enum":["go"]},"to":{"type":"string"}},"required":["kind","to"]},{"type":"object","properties":{"kind":{"type":"string","enum":["stop"]}},"required":["kind"]}]}},"required":["step"]}"#);
     }
 

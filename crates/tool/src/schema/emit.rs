@@ -2,9 +2,9 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Additional, Combined, JsonSchema, Lengths, Object, Type, Values};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, LengthBounds, ObjectSchema, JsonType, ValueConstraints};
 
-impl Serialize for Type {
+impl Serialize for JsonType {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -21,7 +21,7 @@ impl Serialize for JsonSchema {
         entry(&mut map, "description", self.notes.description.as_ref())?;
         values(&mut map, self)?;
         entry(&mut map, "items", self.items.as_deref())?;
-        object(&mut map, self.types.contains(&Type::Object), self.object.as_deref())?;
+        object(&mut map, self.types.contains(&JsonType::Object), self.object.as_deref())?;
         combined(&mut map, &self.combined)?;
         entry(&mut map, "$ref", self.reference.as_ref())?;
         if !self.defs.is_empty() {
@@ -40,7 +40,7 @@ fn entry<M: SerializeMap, T: Serialize + ?Sized>(
 }
 
 fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Error> {
-    let Values { choices, format, bounds, lengths } = &schema.values;
+    let ValueConstraints { choices, format, bounds, lengths } = &schema.values;
     entry(map, "enum", choices.as_ref())?;
     entry(map, "format", format.as_ref())?;
     entry(map, "default", schema.notes.default.as_ref())?;
@@ -48,7 +48,7 @@ fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Er
     entry(map, "maximum", bounds.maximum.as_ref())?;
     entry(map, "exclusiveMinimum", bounds.exclusive_minimum.as_ref())?;
     entry(map, "exclusiveMaximum", bounds.exclusive_maximum.as_ref())?;
-    let Lengths { min_length, max_length, min_items, max_items } = lengths;
+    let LengthBounds { min_length, max_length, min_items, max_items } = lengths;
     entry(map, "minLength", min_length.as_ref())?;
     entry(map, "maxLength", max_length.as_ref())?;
     entry(map, "minItems", min_items.as_ref())?;
@@ -56,9 +56,9 @@ fn values<M: SerializeMap>(map: &mut M, schema: &JsonSchema) -> Result<(), M::Er
 }
 
 /// Writes the object keywords. Some model APIs reject an object type without `properties`, so it is always written.
-fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&Object>) -> Result<(), M::Error> {
-    let empty = Object::default();
-    let Object { properties, required, additional } = object.unwrap_or(&empty);
+fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&ObjectSchema>) -> Result<(), M::Error> {
+    let empty = ObjectSchema::default();
+    let ObjectSchema { properties, required, additional } = object.unwrap_or(&empty);
     if typed || !properties.is_empty() {
         map.serialize_entry("properties", properties)?;
     }
@@ -66,14 +66,14 @@ fn object<M: SerializeMap>(map: &mut M, typed: bool, object: Option<&Object>) ->
         map.serialize_entry("required", required)?;
     }
     match additional {
-        Additional::Any => Ok(()),
-        Additional::Forbidden => map.serialize_entry("additionalProperties", &false),
-        Additional::Schema(schema) => map.serialize_entry("additionalProperties", schema),
+        AdditionalProperties::Any => Ok(()),
+        AdditionalProperties::Forbidden => map.serialize_entry("additionalProperties", &false),
+        AdditionalProperties::Schema(schema) => map.serialize_entry("additionalProperties", schema),
     }
 }
 
-fn combined<M: SerializeMap>(map: &mut M, combined: &Combined) -> Result<(), M::Error> {
-    let Combined { any_of, one_of, all_of } = combined;
+fn combined<M: SerializeMap>(map: &mut M, combined: &SchemaComposition) -> Result<(), M::Error> {
+    let SchemaComposition { any_of, one_of, all_of } = combined;
     for (key, branches) in [("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)] {
         if !branches.is_empty() {
             map.serialize_entry(key, branches)?;
@@ -89,24 +89,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::Notes;
+    use crate::schema::SchemaNotes;
 
     #[test]
     fn keys_come_in_one_order() {
         let leaf = JsonSchema { reference: Some("#/$defs/a".into()), ..JsonSchema::default() };
         let schema = JsonSchema {
-            types: vec![Type::Object, Type::Null],
-            notes: Notes { description: Some("d".into()), default: Some(json!(null)) },
-            values: Values { choices: Some(vec![json!({})]), format: Some("f".into()), ..Values::default() },
-            items: Some(Box::new(JsonSchema::of(Type::String))),
-            object: Some(Box::new(Object {
+            types: vec![JsonType::Object, JsonType::Null],
+            notes: SchemaNotes { description: Some("d".into()), default: Some(json!(null)) },
+            values: ValueConstraints { choices: Some(vec![json!({})]), format: Some("f".into()), ..ValueConstraints::default() },
+            items: Some(Box::new(JsonSchema::of(JsonType::String))),
+            object: Some(Box::new(ObjectSchema {
                 properties: BTreeMap::from([("b".into(), leaf.clone()), ("a".into(), JsonSchema::default())]),
                 required: ["b".to_owned(), "a".to_owned()].into(),
-                additional: Additional::Forbidden,
+                additional: AdditionalProperties::Forbidden,
             })),
-            combined: Combined { any_of: vec![leaf.clone()], one_of: vec![leaf.clone()], all_of: vec![leaf] },
+            combined: SchemaComposition { any_of: vec![leaf.clone()], one_of: vec![leaf.clone()], all_of: vec![leaf] },
             reference: None,
-            defs: BTreeMap::from([("a".into(), JsonSchema::of(Type::Object))]),
+            defs: BTreeMap::from([("a".into(), JsonSchema::of(JsonType::Object))]),
         };
         let text = serde_json::to_string(&schema).unwrap();
         insta::assert_snapshot!(text, @r##"{"type":["object","null"],"description":"d","enum":[{}],"format":"f","default":null,"items":{"type":"string"},"properties":{"a":{},"b":{"$ref":"#/$defs/a"}},"required":["a","b"],"additionalProperties":false,"anyOf":[{"$ref":"#/$defs/a"}],"oneOf":[{"$ref":"#/$defs/a"}],"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"type":"object","properties":{}}}}"##);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::{Bounds, JsonSchema, Lengths, Notes, Type, Values};
+use super::{NumericBounds, JsonSchema, LengthBounds, SchemaNotes, JsonType, ValueConstraints};
 use crate::text::clean;
 
 /// Characters of a description.
@@ -23,14 +23,14 @@ const MAX_NAME: usize = 256;
 const MAX_FORMAT: usize = 32;
 
 /// Parses `type`: a name or a list of names. Unknown names are ignored.
-pub(super) fn declared(map: &Map<String, Value>) -> Vec<Type> {
+pub(super) fn declared(map: &Map<String, Value>) -> Vec<JsonType> {
     let names = match map.get("type") {
         Some(Value::Array(names)) => names.as_slice(),
         Some(name) => std::slice::from_ref(name),
         None => &[],
     };
     let mut types = Vec::new();
-    for kind in names.iter().filter_map(Value::as_str).filter_map(Type::named) {
+    for kind in names.iter().filter_map(Value::as_str).filter_map(JsonType::named) {
         if !types.contains(&kind) {
             types.push(kind);
         }
@@ -39,7 +39,7 @@ pub(super) fn declared(map: &Map<String, Value>) -> Vec<Type> {
 }
 
 /// Infers the type from the other keywords. An ill-typed keyword (`"required": true`) is ignored.
-pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> Vec<Type> {
+pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> Vec<JsonType> {
     let any =
         |keys: &[&str], fits: fn(&Value) -> bool| keys.iter().any(|key| map.get(*key).is_some_and(fits));
     let is_schema = |value: &Value| value.is_object() || value.is_boolean();
@@ -47,21 +47,21 @@ pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> V
         || any(&["required"], Value::is_array)
         || any(&["additionalProperties"], is_schema)
     {
-        vec![Type::Object]
+        vec![JsonType::Object]
     } else if any(&["items"], is_schema)
         || any(&["items", "prefixItems"], Value::is_array)
         || any(&["minItems", "maxItems"], Value::is_number)
     {
-        vec![Type::Array]
+        vec![JsonType::Array]
     } else if let Some(choices) = choices {
-        let types: BTreeSet<Type> = choices.iter().map(Type::of).collect();
+        let types: BTreeSet<JsonType> = choices.iter().map(JsonType::of).collect();
         types.into_iter().collect()
     } else if any(&["format", "pattern"], Value::is_string)
         || any(&["minLength", "maxLength"], Value::is_number)
     {
-        vec![Type::String]
+        vec![JsonType::String]
     } else if any(&BOUNDS, Value::is_number) {
-        vec![Type::Number]
+        vec![JsonType::Number]
     } else {
         Vec::new()
     }
@@ -70,17 +70,17 @@ pub(super) fn inferred(map: &Map<String, Value>, choices: Option<&[Value]>) -> V
 const BOUNDS: [&str; 5] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// Parses `description` and `default`.
-pub(super) fn notes(map: &Map<String, Value>) -> Notes {
+pub(super) fn notes(map: &Map<String, Value>) -> SchemaNotes {
     let description = map.get("description").and_then(Value::as_str);
     let description = description.map(|text| clean(text, MAX_DESCRIPTION)).filter(|text| !text.is_empty());
     let default = map.get("default").filter(|value| modest(std::slice::from_ref(value))).cloned();
-    Notes { description, default }
+    SchemaNotes { description, default }
 }
 
 /// Parses the constraints on scalars and lengths.
-pub(super) fn values(map: &Map<String, Value>) -> Values {
+pub(super) fn values(map: &Map<String, Value>) -> ValueConstraints {
     let number = |key: &str| map.get(key).and_then(Value::as_number).cloned();
-    let bounds = Bounds {
+    let bounds = NumericBounds {
         minimum: number("minimum"),
         maximum: number("maximum"),
         // Draft 4 has a boolean here: ignoring it only loosens the bound.
@@ -88,7 +88,7 @@ pub(super) fn values(map: &Map<String, Value>) -> Values {
         exclusive_maximum: number("exclusiveMaximum"),
     };
     let count = |key: &str| map.get(key).and_then(length);
-    let lengths = Lengths {
+    let lengths = LengthBounds {
         min_length: count("minLength"),
         max_length: count("maxLength"),
         min_items: count("minItems"),
@@ -96,7 +96,7 @@ pub(super) fn values(map: &Map<String, Value>) -> Values {
     };
     let word = |text: &&str| text.len() <= MAX_FORMAT && text.bytes().all(|byte| byte.is_ascii_graphic());
     let format = map.get("format").and_then(Value::as_str).filter(word).map(str::to_owned);
-    Values { choices: choices(map), format, bounds, lengths }
+    ValueConstraints { choices: choices(map), format, bounds, lengths }
 }
 
 /// Parses `const` or `enum`, without duplicates; `None` if there are too many values, or none.
@@ -144,14 +144,14 @@ const MAX_FLOAT_COUNT: f64 = 1e15;
 /// Adds null to the accepted types, as OpenAPI's `nullable` requires.
 pub(super) fn accept_null(schema: &mut JsonSchema) {
     if !schema.types.is_empty() {
-        schema.types.push(Type::Null);
+        schema.types.push(JsonType::Null);
         if let Some(choices) =
             schema.values.choices.as_mut().filter(|choices| !choices.contains(&Value::Null))
         {
             choices.push(Value::Null);
         }
     } else if !schema.combined.any_of.is_empty() {
-        schema.combined.any_of.push(JsonSchema::of(Type::Null));
+        schema.combined.any_of.push(JsonSchema::of(JsonType::Null));
     }
 }
 
@@ -180,11 +180,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::read::{OneOf, read};
+    use crate::schema::read::{OneOfHandling, read};
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let found = serde_json::to_value(read(value, OneOf::Loosen)).unwrap();
+        let found = serde_json::to_value(read(value, OneOfHandling::Loosen)).unwrap();
         assert_eq!(found, *wanted, "{value}");
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bounds, JsonSchema, Lengths, Object, Type};
+use super::{NumericBounds, JsonSchema, LengthBounds, ObjectSchema, JsonType};
 use crate::text::clean;
 
 /// Characters of a value or name in the message.
@@ -17,7 +17,7 @@ const ALIKE: f64 = 0.75;
 /// The location and nature of a schema violation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the arguments do not fit{}: expected {expected}, found {found}", at(.path))]
-pub struct Misfit {
+pub struct SchemaViolation {
     /// The location, e.g. `steps[2].status`; empty for the root.
     pub path: String,
     /// The expected value, e.g. `a string`.
@@ -32,7 +32,7 @@ fn at(path: &str) -> String {
 
 /// A violation at one location.
 #[derive(Clone, Copy)]
-pub(super) enum Problem<'a> {
+pub(super) enum ViolationKind<'a> {
     /// The value has another type.
     Type(&'a JsonSchema, &'a Value),
     /// The value is none of the choices, or out of bounds.
@@ -42,7 +42,7 @@ pub(super) enum Problem<'a> {
     /// A required property with this schema is missing.
     Missing(Option<&'a JsonSchema>),
     /// A closed object has an unknown property with this name and value.
-    Unknown(&'a str, &'a Object, &'a Value),
+    Unknown(&'a str, &'a ObjectSchema, &'a Value),
     /// The value must match exactly one of this many forms and matches several.
     Ambiguous(usize, &'a Value),
     /// The value matches none of this many forms.
@@ -53,11 +53,11 @@ pub(super) enum Problem<'a> {
     Complex(&'a Value),
 }
 
-impl Problem<'_> {
+impl ViolationKind<'_> {
     /// Describes the violation at `path`.
-    pub(super) fn at(self, path: String) -> Misfit {
+    pub(super) fn at(self, path: String) -> SchemaViolation {
         let (expected, found) = match self {
-            Self::Type(schema, value) if value.is_number() && schema.types.contains(&Type::Integer) => {
+            Self::Type(schema, value) if value.is_number() && schema.types.contains(&JsonType::Integer) => {
                 (wanted(schema), shown(value))
             }
             Self::Type(schema, value) => (wanted(schema), kind_of(value)),
@@ -74,7 +74,7 @@ impl Problem<'_> {
             Self::Deep(value) => ("a value that is not nested so deeply".to_owned(), kind_of(value)),
             Self::Complex(value) => ("a value that is simpler to check".to_owned(), kind_of(value)),
         };
-        Misfit { path, expected, found }
+        SchemaViolation { path, expected, found }
     }
 }
 
@@ -101,7 +101,7 @@ fn wanted(schema: &JsonSchema) -> String {
     }
     // Null is last in the order of types, and no limit applies to it.
     let (types, or_null) = match schema.types.as_slice() {
-        [types @ .., Type::Null] if !types.is_empty() => (types, " or null"),
+        [types @ .., JsonType::Null] if !types.is_empty() => (types, " or null"),
         types => (types, ""),
     };
     let types: Vec<&str> = types.iter().map(|&wanted| kind(wanted)).collect();
@@ -111,9 +111,9 @@ fn wanted(schema: &JsonSchema) -> String {
     format!("{types}{limits}{or_null}")
 }
 
-fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
-    let Bounds { minimum, maximum, exclusive_minimum, exclusive_maximum } = bounds;
-    let Lengths { min_length, max_length, min_items, max_items } = lengths;
+fn limits(bounds: &NumericBounds, lengths: &LengthBounds) -> Vec<String> {
+    let NumericBounds { minimum, maximum, exclusive_minimum, exclusive_maximum } = bounds;
+    let LengthBounds { min_length, max_length, min_items, max_items } = lengths;
     let number =
         |word: &str, limit: &Option<serde_json::Number>| limit.as_ref().map(|n| format!("{word} {n}"));
     let count = |word: &str, limit: &Option<u64>, unit: &str| {
@@ -132,7 +132,7 @@ fn limits(bounds: &Bounds, lengths: &Lengths) -> Vec<String> {
     limits.into_iter().flatten().collect()
 }
 
-fn unknown(name: &str, object: &Object) -> String {
+fn unknown(name: &str, object: &ObjectSchema) -> String {
     let known = object.properties.keys();
     // A name this long is no typo, and comparing it is not free.
     let nearest = known
@@ -182,20 +182,20 @@ fn size(value: &Value) -> String {
 
 /// Names the type of a value. Integers count as numbers here; only a schema distinguishes them.
 fn kind_of(value: &Value) -> String {
-    let kind = if value.is_number() { kind(Type::Number) } else { kind(Type::of(value)) };
+    let kind = if value.is_number() { kind(JsonType::Number) } else { kind(JsonType::of(value)) };
     kind.to_owned()
 }
 
 /// Names a type with its article.
-fn kind(kind: Type) -> &'static str {
+fn kind(kind: JsonType) -> &'static str {
     match kind {
-        Type::String => "a string",
-        Type::Number => "a number",
-        Type::Integer => "an integer",
-        Type::Boolean => "a boolean",
-        Type::Object => "an object",
-        Type::Array => "an array",
-        Type::Null => "null",
+        JsonType::String => "a string",
+        JsonType::Number => "a number",
+        JsonType::Integer => "an integer",
+        JsonType::Boolean => "a boolean",
+        JsonType::Object => "an object",
+        JsonType::Array => "an array",
+        JsonType::Null => "null",
     }
 }
 

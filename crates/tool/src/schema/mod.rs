@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Number, Value};
 
-pub use misfit::Misfit;
+pub use misfit::SchemaViolation;
 pub use root::SchemaFault;
 pub use strict::StrictFault;
 
@@ -27,17 +27,17 @@ pub use strict::StrictFault;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonSchema {
     /// The accepted types, sorted and without duplicates; empty accepts every type.
-    pub types: Vec<Type>,
+    pub types: Vec<JsonType>,
     /// Annotations for the model.
-    pub notes: Notes,
+    pub notes: SchemaNotes,
     /// Constraints on scalars and lengths.
-    pub values: Values,
+    pub values: ValueConstraints,
     /// The schema of every array element.
     pub items: Option<Box<JsonSchema>>,
     /// The properties of an object.
-    pub object: Option<Box<Object>>,
+    pub object: Option<Box<ObjectSchema>>,
     /// `anyOf`, `oneOf` and `allOf`.
-    pub combined: Combined,
+    pub combined: SchemaComposition,
     /// `$ref`: `#` or `#/$defs/<name>`.
     pub reference: Option<String>,
     /// `$defs`, only meaningful at the root.
@@ -46,7 +46,7 @@ pub struct JsonSchema {
 
 /// A JSON type by its schema name, in the order in which a union lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Type {
+pub enum JsonType {
     /// `string`
     String,
     /// `number`
@@ -65,7 +65,7 @@ pub enum Type {
 
 /// Annotations for the model; they constrain nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Notes {
+pub struct SchemaNotes {
     /// `description`
     pub description: Option<String>,
     /// `default`; `Some(Value::Null)` is an explicit null.
@@ -74,20 +74,20 @@ pub struct Notes {
 
 /// Constraints on a scalar, a text length or an item count.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Values {
+pub struct ValueConstraints {
     /// `enum`
     pub choices: Option<Vec<Value>>,
     /// `format`, an annotation that is never validated.
     pub format: Option<String>,
     /// The numeric bounds.
-    pub bounds: Bounds,
+    pub bounds: NumericBounds,
     /// The length bounds.
-    pub lengths: Lengths,
+    pub lengths: LengthBounds,
 }
 
 /// The numeric bounds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bounds {
+pub struct NumericBounds {
     /// `minimum`
     pub minimum: Option<Number>,
     /// `maximum`
@@ -100,7 +100,7 @@ pub struct Bounds {
 
 /// The length bounds of strings (in characters) and arrays (in items).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lengths {
+pub struct LengthBounds {
     /// `minLength`
     pub min_length: Option<u64>,
     /// `maxLength`
@@ -113,18 +113,18 @@ pub struct Lengths {
 
 /// The properties of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object {
+pub struct ObjectSchema {
     /// `properties`
     pub properties: BTreeMap<String, JsonSchema>,
     /// `required`
     pub required: BTreeSet<String>,
     /// `additionalProperties`
-    pub additional: Additional,
+    pub additional: AdditionalProperties,
 }
 
 /// The rule for properties that `properties` does not name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Additional {
+pub enum AdditionalProperties {
     /// Any property is allowed; the keyword is not written.
     #[default]
     Any,
@@ -136,7 +136,7 @@ pub enum Additional {
 
 /// The composition keywords; an empty list is an absent keyword.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Combined {
+pub struct SchemaComposition {
     /// `anyOf`
     pub any_of: Vec<JsonSchema>,
     /// `oneOf`
@@ -147,9 +147,9 @@ pub struct Combined {
 
 impl JsonSchema {
     /// Creates a schema that accepts any value of one type.
-    pub fn of(kind: Type) -> Self {
-        let object = (kind == Type::Object).then(Box::default);
-        let items = (kind == Type::Array).then(Box::default);
+    pub fn of(kind: JsonType) -> Self {
+        let object = (kind == JsonType::Object).then(Box::default);
+        let items = (kind == JsonType::Array).then(Box::default);
         Self { types: vec![kind], object, items, ..Self::default() }
     }
 
@@ -206,17 +206,17 @@ impl JsonSchema {
     ///
     /// # Errors
     /// The first violation.
-    pub fn validate(&self, instance: &Value) -> Result<(), Misfit> {
+    pub fn validate(&self, instance: &Value) -> Result<(), SchemaViolation> {
         validate::validate(self, instance)
     }
 
     /// Returns true if the schema accepts every value; annotations do not matter.
     pub fn is_any(&self) -> bool {
         self.types.is_empty()
-            && self.values == Values::default()
+            && self.values == ValueConstraints::default()
             && self.items.is_none()
             && self.object.is_none()
-            && self.combined == Combined::default()
+            && self.combined == SchemaComposition::default()
             && self.reference.is_none()
     }
 
@@ -224,8 +224,8 @@ impl JsonSchema {
     fn children_mut(&mut self) -> impl Iterator<Item = &mut JsonSchema> {
         let object = self.object.as_deref_mut().map(|object| {
             let additional = match &mut object.additional {
-                Additional::Schema(schema) => Some(&mut **schema),
-                Additional::Any | Additional::Forbidden => None,
+                AdditionalProperties::Schema(schema) => Some(&mut **schema),
+                AdditionalProperties::Any | AdditionalProperties::Forbidden => None,
             };
             object.properties.values_mut().chain(additional)
         });
@@ -243,8 +243,8 @@ impl JsonSchema {
     fn children(&self) -> impl Iterator<Item = &JsonSchema> {
         let object = self.object.as_deref().map(|object| {
             let additional = match &object.additional {
-                Additional::Schema(schema) => Some(&**schema),
-                Additional::Any | Additional::Forbidden => None,
+                AdditionalProperties::Schema(schema) => Some(&**schema),
+                AdditionalProperties::Any | AdditionalProperties::Forbidden => None,
             };
             object.properties.values().chain(additional)
         });
@@ -259,7 +259,7 @@ impl JsonSchema {
     }
 }
 
-impl Type {
+impl JsonType {
     const ALL: [Self; 7] =
         [Self::String, Self::Number, Self::Integer, Self::Boolean, Self::Object, Self::Array, Self::Null];
 

@@ -10,7 +10,7 @@ const MAX_REFERENCE: usize = 1_024;
 const MAX_NAME: usize = 64;
 
 /// The locations of `document` that references point to. Each becomes a definition that is parsed exactly once.
-pub(super) struct Wanted<'a> {
+pub(super) struct ReferencedDefs<'a> {
     document: &'a Value,
     names: BTreeMap<Vec<String>, String>,
     taken: BTreeSet<String>,
@@ -18,7 +18,7 @@ pub(super) struct Wanted<'a> {
     queue: VecDeque<(String, &'a Value)>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> ReferencedDefs<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
         let (names, taken, repeats) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         Self { document, names, taken, repeats, queue: VecDeque::new() }
@@ -121,7 +121,7 @@ pub(super) fn rebased(schema: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::Wanted;
+    use super::ReferencedDefs;
 
     #[test]
     fn references_name_places_once() {
@@ -130,7 +130,7 @@ mod tests {
             "definitions": {"User": {}},
             "anyOf": [{}],
         });
-        let mut wanted = Wanted::new(&document);
+        let mut wanted = ReferencedDefs::new(&document);
         for (reference, name) in [
             ("#", Some("#")),
             ("#/$defs/User", Some("#/$defs/User")),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::keywords::{accept_null, declared, inferred, is_name, length, notes, required, values};
-use super::pointer::{Wanted, rebased};
-use super::{Additional, Combined, JsonSchema, Object};
+use super::pointer::{ReferencedDefs, rebased};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, ObjectSchema};
 
 /// Schemas below this depth accept anything.
 pub(super) const MAX_DEPTH: usize = 32;
@@ -16,7 +16,7 @@ pub(super) const MAX_NODES: usize = 4_096;
 pub(super) const MAX_BRANCHES: usize = 256;
 /// The treatment of `oneOf`.
 #[derive(Clone, Copy)]
-pub(super) enum OneOf {
+pub(super) enum OneOfHandling {
     /// `oneOf` stays: no branch is loosened, as the schema is our own.
     Keep,
     /// `oneOf` becomes `anyOf`: two loosened branches may match at once, and then `oneOf` would reject a valid value.
@@ -24,38 +24,38 @@ pub(super) enum OneOf {
 }
 
 /// Parses `document` and the definitions that it reaches; the result is in normal form.
-pub(super) fn read(document: &Value, one_of: OneOf) -> JsonSchema {
-    let mut reader = Reader { wanted: Wanted::new(document), one_of, nodes: 0 };
-    let mut root = reader.schema(document, Place { depth: 0, rebased: false });
+pub(super) fn read(document: &Value, one_of: OneOfHandling) -> JsonSchema {
+    let mut reader = SchemaParser { wanted: ReferencedDefs::new(document), one_of, nodes: 0 };
+    let mut root = reader.schema(document, ParsePosition { depth: 0, rebased: false });
     // ends: a place is queued once, and only a schema that was read (MAX_NODES) queues one
     while let Some((name, target)) = reader.wanted.next() {
-        let schema = reader.schema(target, Place { depth: 1, rebased: rebased(target) });
+        let schema = reader.schema(target, ParsePosition { depth: 1, rebased: rebased(target) });
         root.defs.insert(name, schema);
     }
     root
 }
 
 /// The parser's state: referenced definitions and the number of schemas parsed so far.
-struct Reader<'a> {
-    wanted: Wanted<'a>,
-    one_of: OneOf,
+struct SchemaParser<'a> {
+    wanted: ReferencedDefs<'a>,
+    one_of: OneOfHandling,
     nodes: usize,
 }
 
 /// The position of a schema in the document.
 #[derive(Clone, Copy)]
-struct Place {
+struct ParsePosition {
     depth: usize,
     /// True below a nested `$id`, where `#` is not the document.
     rebased: bool,
 }
 
-impl Reader<'_> {
+impl SchemaParser<'_> {
     fn full(&self) -> bool {
         self.nodes >= MAX_NODES
     }
 
-    fn schema(&mut self, value: &Value, place: Place) -> JsonSchema {
+    fn schema(&mut self, value: &Value, place: ParsePosition) -> JsonSchema {
         if place.depth >= MAX_DEPTH || self.full() {
             return JsonSchema::default();
         }
@@ -63,7 +63,7 @@ impl Reader<'_> {
         // `false` accepts anything too: a model cannot be told "never", and the server rejects the value itself.
         let Value::Object(map) = value else { return JsonSchema::default() };
         let rebased = place.rebased || (place.depth > 0 && rebased(value));
-        let below = Place { depth: place.depth + 1, rebased };
+        let below = ParsePosition { depth: place.depth + 1, rebased };
         let mut schema = JsonSchema {
             types: declared(map),
             notes: notes(map),
@@ -75,7 +75,7 @@ impl Reader<'_> {
             defs: BTreeMap::new(),
         };
         schema.settle_combined();
-        let alone = schema.reference.is_none() && schema.combined == Combined::default();
+        let alone = schema.reference.is_none() && schema.combined == SchemaComposition::default();
         if schema.types.is_empty() && alone {
             schema.types = inferred(map, schema.values.choices.as_deref());
         }
@@ -93,7 +93,7 @@ impl Reader<'_> {
 
     /// A closed tuple becomes a list of any of its members; so does one with a schema for the rest. An open tuple
     /// accepts anything.
-    fn items(&mut self, map: &Map<String, Value>, below: Place) -> Option<JsonSchema> {
+    fn items(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<JsonSchema> {
         let items = map.get("items").filter(|items| !items.is_null());
         let (tuple, rest) = match (map.get("prefixItems"), items) {
             (Some(Value::Array(tuple)), rest) => (tuple, rest),
@@ -107,27 +107,27 @@ impl Reader<'_> {
             (false, Some(rest @ Value::Object(_))) => Some(rest),
             (false, _) => return Some(JsonSchema::default()),
         };
-        let deeper = Place { depth: below.depth + 1, ..below };
+        let deeper = ParsePosition { depth: below.depth + 1, ..below };
         Some(either(self.branches(tuple.iter().chain(rest), deeper)))
     }
 
-    fn object(&mut self, map: &Map<String, Value>, below: Place) -> Option<Object> {
+    fn object(&mut self, map: &Map<String, Value>, below: ParsePosition) -> Option<ObjectSchema> {
         let known = ["properties", "required", "additionalProperties"];
         known.iter().find(|key| map.get(**key).is_some_and(|value| !value.is_null()))?;
-        let mut object = Object { required: required(map), ..Object::default() };
+        let mut object = ObjectSchema { required: required(map), ..ObjectSchema::default() };
         object.additional = match map.get("additionalProperties") {
             // The names that a pattern admits are unknown here, so closing the object would reject them.
-            _ if map.contains_key("patternProperties") => Additional::Any,
-            Some(Value::Bool(false)) => Additional::Forbidden,
+            _ if map.contains_key("patternProperties") => AdditionalProperties::Any,
+            Some(Value::Bool(false)) => AdditionalProperties::Forbidden,
             Some(schema @ Value::Object(_)) if !self.full() => {
-                Additional::Schema(Box::new(self.schema(schema, below)))
+                AdditionalProperties::Schema(Box::new(self.schema(schema, below)))
             }
-            _ => Additional::Any,
+            _ => AdditionalProperties::Any,
         };
         for (name, value) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if self.full() || !is_name(name) {
                 // An unread name must not count as an additional property.
-                object.additional = Additional::Any;
+                object.additional = AdditionalProperties::Any;
                 continue;
             }
             object.properties.insert(name.clone(), self.schema(value, below));
@@ -135,19 +135,19 @@ impl Reader<'_> {
         Some(object)
     }
 
-    fn combined(&mut self, map: &Map<String, Value>, below: Place) -> Combined {
+    fn combined(&mut self, map: &Map<String, Value>, below: ParsePosition) -> SchemaComposition {
         let list =
             |key: &str| map.get(key).and_then(Value::as_array).filter(|list| list.len() <= MAX_BRANCHES);
-        let deeper = Place { depth: below.depth + 1, ..below };
-        let mut combined = Combined::default();
+        let deeper = ParsePosition { depth: below.depth + 1, ..below };
+        let mut combined = SchemaComposition::default();
         if let Some(list) = list("anyOf") {
             combined.any_of = self.branches(list, below);
         }
         if let Some(list) = list("oneOf") {
             match self.one_of {
-                OneOf::Keep => combined.one_of = self.branches(list, below),
-                OneOf::Loosen if combined.any_of.is_empty() => combined.any_of = self.branches(list, below),
-                OneOf::Loosen => combined.all_of.push(either(self.branches(list, deeper))),
+                OneOfHandling::Keep => combined.one_of = self.branches(list, below),
+                OneOfHandling::Loosen if combined.any_of.is_empty() => combined.any_of = self.branches(list, below),
+                OneOfHandling::Loosen => combined.all_of.push(either(self.branches(list, deeper))),
             }
         }
         for member in list("allOf").into_iter().flatten() {
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     /// Parses alternatives, skipping `false`. If not all of them can be parsed, the whole choice is dropped.
-    fn branches<'v>(&mut self, list: impl IntoIterator<Item = &'v Value>, below: Place) -> Vec<JsonSchema> {
+    fn branches<'v>(&mut self, list: impl IntoIterator<Item = &'v Value>, below: ParsePosition) -> Vec<JsonSchema> {
         let mut branches = Vec::new();
         for value in list {
             if self.full() || branches.len() == MAX_BRANCHES {
@@ -172,7 +172,7 @@ impl Reader<'_> {
 }
 
 fn either(any_of: Vec<JsonSchema>) -> JsonSchema {
-    let combined = Combined { any_of, ..Combined::default() };
+    let combined = SchemaComposition { any_of, ..SchemaComposition::default() };
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
     schema.settle();
     schema
@@ -183,11 +183,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::schema::Type;
+    use crate::schema::JsonType;
 
     #[track_caller]
     fn check(value: &Value, wanted: &Value) {
-        let found = serde_json::to_value(read(value, OneOf::Loosen)).unwrap();
+        let found = serde_json::to_value(read(value, OneOfHandling::Loosen)).unwrap();
         assert_eq!(found, *wanted, "{value}");
     }
 
@@ -241,7 +241,7 @@ mod tests {
                 "allOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}],
             }),
         );
-        let kept = read(&json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), OneOf::Keep);
+        let kept = read(&json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), OneOfHandling::Keep);
         assert_eq!(kept.combined.one_of.len(), 2);
     }
 
@@ -275,10 +275,10 @@ mod tests {
             // Not `json!`, which would copy the wrapped value.
             bomb = Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), bomb)]));
         }
-        let mut schema = &read(&bomb, OneOf::Loosen);
+        let mut schema = &read(&bomb, OneOfHandling::Loosen);
         let mut depth = 0;
         while let Some(items) = &schema.items {
-            assert_eq!(schema.types, [Type::Array]);
+            assert_eq!(schema.types, [JsonType::Array]);
             schema = items;
             depth += 1;
         }
@@ -286,7 +286,7 @@ mod tests {
 
         let names = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
         let wide = json!({"properties": Value::Object(names), "additionalProperties": false});
-        let object = read(&wide, OneOf::Loosen).object.unwrap();
-        assert_eq!((object.properties.len(), object.additional), (MAX_NODES - 1, Additional::Any));
+        let object = read(&wide, OneOfHandling::Loosen).object.unwrap();
+        assert_eq!((object.properties.len(), object.additional), (MAX_NODES - 1, AdditionalProperties::Any));
     }
 }

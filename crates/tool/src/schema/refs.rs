@@ -55,34 +55,34 @@ fn forget(schema: &mut JsonSchema, reference: &str) {
 fn closing(graph: &BTreeMap<String, Vec<String>>) -> BTreeSet<(String, String)> {
     /// The visit state of a node.
     #[derive(PartialEq)]
-    enum Seen {
+    enum VisitState {
         Open,
         Done,
     }
-    let mut seen: BTreeMap<&str, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, VisitState> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for start in graph.keys() {
         let mut trail: Vec<(&str, usize)> = Vec::new();
         if !seen.contains_key(start.as_str()) {
-            seen.insert(start, Seen::Open);
+            seen.insert(start, VisitState::Open);
             trail.push((start, 0));
         }
         // ends: a node is opened once and every step moves on by one edge
         while let Some((node, next)) = trail.last_mut() {
             let node = *node;
             let Some(target) = graph.get(node).and_then(|edges| edges.get(*next)) else {
-                seen.insert(node, Seen::Done);
+                seen.insert(node, VisitState::Done);
                 trail.pop();
                 continue;
             };
             *next += 1;
             match seen.get(target.as_str()) {
-                Some(Seen::Open) => {
+                Some(VisitState::Open) => {
                     found.insert((node.to_owned(), target.clone()));
                 }
-                Some(Seen::Done) => {}
+                Some(VisitState::Done) => {}
                 None => {
-                    seen.insert(target, Seen::Open);
+                    seen.insert(target, VisitState::Open);
                     trail.push((target, 0));
                 }
             }

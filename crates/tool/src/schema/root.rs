@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::read::{OneOf, read};
-use super::{JsonSchema, Type, compact, refs, union};
+use super::read::{OneOfHandling, read};
+use super::{JsonSchema, JsonType, compact, refs, union};
 
 /// The reason why a foreign schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +22,13 @@ pub enum SchemaFault {
 pub(super) fn foreign(value: &Value, budget: usize) -> Result<JsonSchema, SchemaFault> {
     let fault = |found: &str| Err(SchemaFault::RootNotObject { found: found.to_owned() });
     match value {
-        Value::Null | Value::Bool(_) => return Ok(JsonSchema::of(Type::Object)),
+        Value::Null | Value::Bool(_) => return Ok(JsonSchema::of(JsonType::Object)),
         Value::String(_) => return fault("a JSON string"),
         Value::Number(_) => return fault("a JSON number"),
         Value::Array(_) => return fault("a JSON array"),
         Value::Object(_) => {}
     }
-    let mut schema = read(value, OneOf::Loosen);
+    let mut schema = read(value, OneOfHandling::Loosen);
     refs::break_cycles(&mut schema);
     let Some(mut schema) = union::fold(&schema) else {
         return Err(SchemaFault::RootNotObject { found: describe(&schema) });
@@ -89,6 +89,6 @@ mod tests {
     #[test]
     fn a_nullable_root_is_an_object() {
         let schema = foreign(&json!({"type": ["object", "null"], "enum": [{}], "default": {}}), 64).unwrap();
-        assert_eq!(schema, JsonSchema::of(Type::Object));
+        assert_eq!(schema, JsonSchema::of(JsonType::Object));
     }
 }

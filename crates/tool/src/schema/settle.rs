@@ -1,7 +1,7 @@
 //! Normalizes schemas: drops redundant keywords and adds implied ones. Parsing the result gives the same schema.
 
 use super::read::MAX_BRANCHES;
-use super::{Additional, Bounds, Combined, JsonSchema, Object, Type, Values};
+use super::{AdditionalProperties, NumericBounds, SchemaComposition, JsonSchema, ObjectSchema, JsonType, ValueConstraints};
 
 impl JsonSchema {
     /// Normalizes the schema and everything below it; loosens or keeps, never tightens.
@@ -19,12 +19,12 @@ impl JsonSchema {
         self.settle_combined();
         if !self.types.is_empty() {
             self.keep_what_the_types_use();
-        } else if self.reference.is_none() && self.combined == Combined::default() {
+        } else if self.reference.is_none() && self.combined == SchemaComposition::default() {
             // Without a type, a parser would infer one from these keywords and tighten the schema.
-            self.values = Values::default();
+            self.values = ValueConstraints::default();
             self.items = None;
             self.object = None;
-        } else if self.object.as_deref() == Some(&Object::default()) {
+        } else if self.object.as_deref() == Some(&ObjectSchema::default()) {
             self.object = None;
         }
         if let Some(object) = &mut self.object {
@@ -35,7 +35,7 @@ impl JsonSchema {
 
     /// Drops duplicate and empty members of a composition. A duplicate `oneOf` branch can never match, so it stays.
     pub(super) fn settle_combined(&mut self) {
-        let Combined { any_of, one_of, all_of } = &mut self.combined;
+        let SchemaComposition { any_of, one_of, all_of } = &mut self.combined;
         for choice in [&mut *any_of, one_of] {
             // A choice with unknown alternatives is no choice.
             if choice.len() > MAX_BRANCHES {
@@ -50,15 +50,15 @@ impl JsonSchema {
 
     fn keep_what_the_types_use(&mut self) {
         let has = |kind| self.types.contains(&kind);
-        let (text, object, array) = (has(Type::String), has(Type::Object), has(Type::Array));
-        let number = has(Type::Number) || has(Type::Integer);
+        let (text, object, array) = (has(JsonType::String), has(JsonType::Object), has(JsonType::Array));
+        let number = has(JsonType::Number) || has(JsonType::Integer);
         let lengths = &mut self.values.lengths;
         if !text {
             lengths.min_length = None;
             lengths.max_length = None;
         }
         if !number {
-            self.values.bounds = Bounds::default();
+            self.values.bounds = NumericBounds::default();
         }
         if array {
             self.items.get_or_insert_default();
@@ -79,7 +79,7 @@ impl JsonSchema {
     fn unwrap_single(&mut self) {
         let mut shell = std::mem::take(self);
         let combined = std::mem::take(&mut shell.combined);
-        let Combined { mut any_of, one_of, mut all_of } = combined;
+        let SchemaComposition { mut any_of, one_of, mut all_of } = combined;
         let branches = any_of.len() + one_of.len() + all_of.len();
         let only = if shell.is_any() && branches == 1 { any_of.pop().or_else(|| all_of.pop()) } else { None };
         match only {
@@ -91,16 +91,16 @@ impl JsonSchema {
             }
             None => {
                 *self = shell;
-                self.combined = Combined { any_of, one_of, all_of };
+                self.combined = SchemaComposition { any_of, one_of, all_of };
             }
         }
     }
 }
 
-impl Object {
+impl ObjectSchema {
     fn settle(&mut self) {
-        if self.additional == Additional::Schema(Box::default()) {
-            self.additional = Additional::Any;
+        if self.additional == AdditionalProperties::Schema(Box::default()) {
+            self.additional = AdditionalProperties::Any;
         }
     }
 }
@@ -121,10 +121,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::schema::JsonSchema;
-    use crate::schema::read::{OneOf, read};
+    use crate::schema::read::{OneOfHandling, read};
 
     fn settled(value: &Value) -> Value {
-        let mut schema: JsonSchema = read(value, OneOf::Loosen);
+        let mut schema: JsonSchema = read(value, OneOfHandling::Loosen);
         schema.settle_all();
         let once = serde_json::to_value(&schema).unwrap();
         schema.settle_all();

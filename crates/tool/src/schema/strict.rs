@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Additional, Combined, JsonSchema, Notes, Object, Type};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType};
 
 /// The reason why a schema is not strict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,13 +37,13 @@ fn tighten(schema: &mut JsonSchema) {
         // Strict mode has no `oneOf`; our branches differ by a tag, so the choice stays the same.
         schema.combined.any_of = std::mem::take(&mut schema.combined.one_of);
     }
-    if schema.types.contains(&Type::Object) {
+    if schema.types.contains(&JsonType::Object) {
         schema.object.get_or_insert_default();
     }
-    if let Some(Object { properties, required, additional }) = schema.object.as_deref_mut() {
+    if let Some(ObjectSchema { properties, required, additional }) = schema.object.as_deref_mut() {
         // A map names no properties: closing it would leave no valid entries. It stays open, and `check` rejects it.
-        if !matches!(additional, Additional::Schema(_)) {
-            *additional = Additional::Forbidden;
+        if !matches!(additional, AdditionalProperties::Schema(_)) {
+            *additional = AdditionalProperties::Forbidden;
         }
         for (name, property) in &mut *properties {
             if !required.contains(name) {
@@ -60,11 +60,11 @@ fn make_nullable(schema: &mut JsonSchema) {
     if schema.is_any() {
         return;
     }
-    let Combined { any_of, one_of, all_of } = &mut schema.combined;
+    let SchemaComposition { any_of, one_of, all_of } = &mut schema.combined;
     let plain = one_of.is_empty() && all_of.is_empty() && schema.reference.is_none();
     if !schema.types.is_empty() && plain && any_of.is_empty() {
-        if !schema.types.contains(&Type::Null) {
-            schema.types.push(Type::Null);
+        if !schema.types.contains(&JsonType::Null) {
+            schema.types.push(JsonType::Null);
         }
         if let Some(choices) =
             schema.values.choices.as_mut().filter(|choices| !choices.contains(&Value::Null))
@@ -72,15 +72,15 @@ fn make_nullable(schema: &mut JsonSchema) {
             choices.push(Value::Null);
         }
     } else if schema.types.is_empty() && plain && schema.values.choices.is_none() {
-        let null = JsonSchema::of(Type::Null);
-        if !any_of.iter().any(|branch| branch.is_any() || branch.types.contains(&Type::Null)) {
+        let null = JsonSchema::of(JsonType::Null);
+        if !any_of.iter().any(|branch| branch.is_any() || branch.types.contains(&JsonType::Null)) {
             any_of.push(null);
         }
     } else {
         let description = schema.notes.description.take();
-        let any_of = vec![std::mem::take(schema), JsonSchema::of(Type::Null)];
-        schema.combined = Combined { any_of, ..Combined::default() };
-        schema.notes = Notes { description, default: None };
+        let any_of = vec![std::mem::take(schema), JsonSchema::of(JsonType::Null)];
+        schema.combined = SchemaComposition { any_of, ..SchemaComposition::default() };
+        schema.notes = SchemaNotes { description, default: None };
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn check(schema: &JsonSchema) -> Result<(), StrictFault> {
 fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
     match schema.object.as_deref() {
         Some(object) => check_object(object, path)?,
-        None if schema.types.contains(&Type::Object) => {
+        None if schema.types.contains(&JsonType::Object) => {
             return Err(StrictFault::Open { path: path.to_owned() });
         }
         None => {}
@@ -101,7 +101,7 @@ fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
     if let Some(items) = &schema.items {
         check_at(items, &format!("{path}[]"))?;
     }
-    let Combined { any_of, one_of, all_of } = &schema.combined;
+    let SchemaComposition { any_of, one_of, all_of } = &schema.combined;
     for (key, branches) in [("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)] {
         for (index, branch) in branches.iter().enumerate() {
             check_at(branch, &format!("{path}.{key}[{index}]"))?;
@@ -110,10 +110,10 @@ fn check_at(schema: &JsonSchema, path: &str) -> Result<(), StrictFault> {
     Ok(())
 }
 
-fn check_object(object: &Object, path: &str) -> Result<(), StrictFault> {
+fn check_object(object: &ObjectSchema, path: &str) -> Result<(), StrictFault> {
     match object.additional {
-        Additional::Forbidden => {}
-        Additional::Any | Additional::Schema(_) => return Err(StrictFault::Open { path: path.to_owned() }),
+        AdditionalProperties::Forbidden => {}
+        AdditionalProperties::Any | AdditionalProperties::Schema(_) => return Err(StrictFault::Open { path: path.to_owned() }),
     }
     if let Some(property) = object.properties.keys().find(|name| !object.required.contains(*name)) {
         return Err(StrictFault::Optional { path: path.to_owned(), property: property.clone() });
@@ -144,8 +144,8 @@ fn shorten(schema: &mut JsonSchema) {
 
 fn fold(schema: &mut JsonSchema) {
     for kind in &mut schema.types {
-        if *kind == Type::Integer {
-            *kind = Type::Number;
+        if *kind == JsonType::Integer {
+            *kind = JsonType::Number;
         }
     }
     schema.types.sort_unstable();

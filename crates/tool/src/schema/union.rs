@@ -1,7 +1,7 @@
 //! Merges references and compositions at the root into one plain object: model APIs accept nothing else there.
 
 use super::keywords::MAX_CHOICES;
-use super::{Additional, Combined, JsonSchema, Notes, Object, Type};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, SchemaNotes, ObjectSchema, JsonType};
 
 /// The budget of merge steps, one per property. Beyond it, a branch counts as an open object.
 const MAX_STEPS: usize = 20_000;
@@ -10,10 +10,10 @@ const MAX_CHAIN: usize = 64;
 
 /// Merges the root into `type: object` without composition; `None` if no object can match it.
 pub(super) fn fold(root: &JsonSchema) -> Option<JsonSchema> {
-    let folded = Folding { root, steps: MAX_STEPS }.fold(root, 0)?;
+    let folded = RootMerger { root, steps: MAX_STEPS }.fold(root, 0)?;
     Some(JsonSchema {
-        types: vec![Type::Object],
-        notes: Notes { description: folded.description, default: None },
+        types: vec![JsonType::Object],
+        notes: SchemaNotes { description: folded.description, default: None },
         object: Some(Box::new(folded.object)),
         defs: root.defs.clone(),
         ..JsonSchema::default()
@@ -21,30 +21,30 @@ pub(super) fn fold(root: &JsonSchema) -> Option<JsonSchema> {
 }
 
 /// The state of a merge: the root and the remaining steps.
-struct Folding<'a> {
+struct RootMerger<'a> {
     root: &'a JsonSchema,
     steps: usize,
 }
 
 /// An object schema that was merged from several schemas.
 #[derive(Default)]
-struct Folded {
-    object: Object,
+struct MergedObject {
+    object: ObjectSchema,
     description: Option<String>,
 }
 
-impl Folding<'_> {
-    fn fold(&mut self, schema: &JsonSchema, chain: usize) -> Option<Folded> {
-        if !schema.types.is_empty() && !schema.types.contains(&Type::Object) {
+impl RootMerger<'_> {
+    fn fold(&mut self, schema: &JsonSchema, chain: usize) -> Option<MergedObject> {
+        if !schema.types.is_empty() && !schema.types.contains(&JsonType::Object) {
             return None;
         }
         let cost = 1 + schema.object.as_ref().map_or(0, |object| object.properties.len());
         if chain > MAX_CHAIN || self.steps < cost {
             self.steps = 0;
-            return Some(Folded::default());
+            return Some(MergedObject::default());
         }
         self.steps -= cost;
-        let mut folded = Folded {
+        let mut folded = MergedObject {
             object: schema.object.as_deref().cloned().unwrap_or_default(),
             description: schema.notes.description.clone(),
         };
@@ -57,7 +57,7 @@ impl Folding<'_> {
             match branches.next() {
                 Some(first) => {
                     let object = branches.fold(first.object, |object, branch| either(object, branch.object));
-                    folded.meet(Folded { object, description: None });
+                    folded.meet(MergedObject { object, description: None });
                 }
                 None if choice.is_empty() => {}
                 None => return None,
@@ -67,8 +67,8 @@ impl Folding<'_> {
     }
 }
 
-impl Folded {
-    fn meet(&mut self, other: Folded) {
+impl MergedObject {
+    fn meet(&mut self, other: MergedObject) {
         self.object = both(std::mem::take(&mut self.object), other.object);
         self.description = self.description.take().or(other.description);
     }
@@ -76,7 +76,7 @@ impl Folded {
 
 /// Returns the object schema for values that match both. A property named by only one of them is allowed, even if the
 /// other is closed.
-fn both(mut left: Object, right: Object) -> Object {
+fn both(mut left: ObjectSchema, right: ObjectSchema) -> ObjectSchema {
     for (name, schema) in right.properties {
         let merged = match left.properties.remove(&name) {
             Some(own) => all_of(own, schema),
@@ -86,11 +86,11 @@ fn both(mut left: Object, right: Object) -> Object {
     }
     left.required.extend(right.required);
     left.additional = match (left.additional, right.additional) {
-        (Additional::Forbidden, _) | (_, Additional::Forbidden) => Additional::Forbidden,
-        (Additional::Schema(schema), _) | (Additional::Any, Additional::Schema(schema)) => {
-            Additional::Schema(schema)
+        (AdditionalProperties::Forbidden, _) | (_, AdditionalProperties::Forbidden) => AdditionalProperties::Forbidden,
+        (AdditionalProperties::Schema(schema), _) | (AdditionalProperties::Any, AdditionalProperties::Schema(schema)) => {
+            AdditionalProperties::Schema(schema)
         }
-        (Additional::Any, Additional::Any) => Additional::Any,
+        (AdditionalProperties::Any, AdditionalProperties::Any) => AdditionalProperties::Any,
     };
     left
 }
@@ -99,7 +99,7 @@ fn both(mut left: Object, right: Object) -> Object {
 ///
 /// A property named by only one branch keeps its schema, although the other branch, if open, accepts anything there.
 /// Only here does sanitizing tighten: a property of type "anything" tells a model nothing, and no server means it.
-fn either(mut left: Object, mut right: Object) -> Object {
+fn either(mut left: ObjectSchema, mut right: ObjectSchema) -> ObjectSchema {
     let names: Vec<String> = left.properties.keys().chain(right.properties.keys()).cloned().collect();
     for name in names {
         let schema = match (left.properties.remove(&name), right.properties.remove(&name)) {
@@ -113,16 +113,16 @@ fn either(mut left: Object, mut right: Object) -> Object {
     }
     left.required.retain(|name| right.required.contains(name));
     left.additional = match (left.additional, right.additional) {
-        (Additional::Forbidden, Additional::Forbidden) => Additional::Forbidden,
-        (Additional::Any | Additional::Schema(_) | Additional::Forbidden, _) => Additional::Any,
+        (AdditionalProperties::Forbidden, AdditionalProperties::Forbidden) => AdditionalProperties::Forbidden,
+        (AdditionalProperties::Any | AdditionalProperties::Schema(_) | AdditionalProperties::Forbidden, _) => AdditionalProperties::Any,
     };
     left
 }
 
-fn other_names(schema: JsonSchema, additional: &Additional) -> JsonSchema {
+fn other_names(schema: JsonSchema, additional: &AdditionalProperties) -> JsonSchema {
     match additional {
-        Additional::Any | Additional::Forbidden => schema,
-        Additional::Schema(other) => any_of(schema, JsonSchema::clone(other)),
+        AdditionalProperties::Any | AdditionalProperties::Forbidden => schema,
+        AdditionalProperties::Schema(other) => any_of(schema, JsonSchema::clone(other)),
     }
 }
 
@@ -136,7 +136,7 @@ fn all_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
     let chained = only_combined(&left) && left.combined.any_of.is_empty();
     let mut members = if chained { left.combined.all_of } else { vec![left] };
     members.push(right);
-    combine(Combined { all_of: members, ..Combined::default() })
+    combine(SchemaComposition { all_of: members, ..SchemaComposition::default() })
 }
 
 fn any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
@@ -152,10 +152,10 @@ fn any_of(left: JsonSchema, right: JsonSchema) -> JsonSchema {
     let chained = only_combined(&left) && left.combined.all_of.is_empty();
     let mut branches = if chained { left.combined.any_of } else { vec![left] };
     branches.push(right);
-    combine(Combined { any_of: branches, ..Combined::default() })
+    combine(SchemaComposition { any_of: branches, ..SchemaComposition::default() })
 }
 
-fn combine(combined: Combined) -> JsonSchema {
+fn combine(combined: SchemaComposition) -> JsonSchema {
     let mut schema = JsonSchema { combined, ..JsonSchema::default() };
     schema.settle();
     schema
@@ -184,12 +184,12 @@ fn only_combined(schema: &JsonSchema) -> bool {
 }
 
 fn same_but_notes(left: &JsonSchema, right: &JsonSchema) -> bool {
-    let bare = |schema: &JsonSchema| JsonSchema { notes: Notes::default(), ..schema.clone() };
+    let bare = |schema: &JsonSchema| JsonSchema { notes: SchemaNotes::default(), ..schema.clone() };
     bare(left) == bare(right)
 }
 
 /// Fills in the missing annotations of `schema`.
-fn with_notes(mut schema: JsonSchema, notes: Notes) -> JsonSchema {
+fn with_notes(mut schema: JsonSchema, notes: SchemaNotes) -> JsonSchema {
     schema.notes.description = schema.notes.description.or(notes.description);
     schema.notes.default = schema.notes.default.or(notes.default);
     schema

@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use serde_json::{Map, Value};
 
-use super::misfit::{Misfit, Problem, push_name};
+use super::misfit::{SchemaViolation, ViolationKind, push_name};
 use super::number::{compare, is_whole, same};
-use super::{Additional, Combined, JsonSchema, Lengths, Object, Type};
+use super::{AdditionalProperties, SchemaComposition, JsonSchema, LengthBounds, ObjectSchema, JsonType};
 
 /// The deepest nesting of values, references and compositions that is followed.
 const MAX_LEVEL: usize = 128;
@@ -16,82 +16,82 @@ const MAX_STEPS: usize = 1_000_000;
 const MAX_WISHES: usize = 4;
 
 /// Validates `instance`; `#` and `#/$defs/..` refer to `schema`.
-pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), Misfit> {
-    let check = Check { root: schema, steps: Cell::new(MAX_STEPS) };
-    let root = Step { parent: None, key: Key::Here, level: 0 };
-    check.schema::<Found>(schema, instance, &root).map_err(|found| found.misfit)
+pub(super) fn validate(schema: &JsonSchema, instance: &Value) -> Result<(), SchemaViolation> {
+    let check = SchemaValidator { root: schema, steps: Cell::new(MAX_STEPS) };
+    let root = InstanceLocation { parent: None, key: LocationKey::Here, level: 0 };
+    check.schema::<LocatedViolation>(schema, instance, &root).map_err(|found| found.misfit)
 }
 
 /// A location in the instance, as a linked list from the leaf up. The list lives on the stack and is formatted only for
 /// an error.
-struct Step<'a> {
-    parent: Option<&'a Step<'a>>,
-    key: Key<'a>,
+struct InstanceLocation<'a> {
+    parent: Option<&'a InstanceLocation<'a>>,
+    key: LocationKey<'a>,
     level: usize,
 }
 
 /// The last segment of a location.
-enum Key<'a> {
+enum LocationKey<'a> {
     /// The parent's own location: a reference or a branch.
     Here,
     Name(&'a str),
     Index(usize),
 }
 
-impl<'a> Step<'a> {
-    fn below(&'a self, key: Key<'a>) -> Step<'a> {
-        Step { parent: Some(self), key, level: self.level + 1 }
+impl<'a> InstanceLocation<'a> {
+    fn below(&'a self, key: LocationKey<'a>) -> InstanceLocation<'a> {
+        InstanceLocation { parent: Some(self), key, level: self.level + 1 }
     }
 
     /// Formats the path and counts its keys.
     fn path(&self) -> (String, usize) {
-        let (mut path, depth) = self.parent.map_or_else(Default::default, Step::path);
+        let (mut path, depth) = self.parent.map_or_else(Default::default, InstanceLocation::path);
         match self.key {
-            Key::Here => return (path, depth),
-            Key::Name(name) => push_name(&mut path, name),
-            Key::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationKey::Here => return (path, depth),
+            LocationKey::Name(name) => push_name(&mut path, name),
+            LocationKey::Index(index) => path.push_str(&format!("[{index}]")),
         }
         (path, depth + 1)
     }
 }
 
-/// The result of a failed check: nothing if only success matters, a [`Found`] if the error is reported.
-trait Verdict: Sized {
-    fn of(problem: Problem<'_>, step: &Step<'_>) -> Self;
-    fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self;
+/// The result of a failed check: nothing if only success matters, a [`LocatedViolation`] if the error is reported.
+trait CheckFailure: Sized {
+    fn of(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self;
+    fn none_of(check: &SchemaValidator<'_>, branches: &[JsonSchema], value: &Value, step: &InstanceLocation<'_>) -> Self;
 }
 
-impl Verdict for () {
-    fn of(_: Problem<'_>, _: &Step<'_>) {}
-    fn none_of(_: &Check<'_>, _: &[JsonSchema], _: &Value, _: &Step<'_>) {}
+impl CheckFailure for () {
+    fn of(_: ViolationKind<'_>, _: &InstanceLocation<'_>) {}
+    fn none_of(_: &SchemaValidator<'_>, _: &[JsonSchema], _: &Value, _: &InstanceLocation<'_>) {}
 }
 
 /// A violation and the depth of its location.
-struct Found {
-    misfit: Misfit,
+struct LocatedViolation {
+    misfit: SchemaViolation,
     depth: usize,
 }
 
-impl Verdict for Found {
-    fn of(problem: Problem<'_>, step: &Step<'_>) -> Self {
+impl CheckFailure for LocatedViolation {
+    fn of(problem: ViolationKind<'_>, step: &InstanceLocation<'_>) -> Self {
         let (path, depth) = step.path();
         Self { misfit: problem.at(path), depth }
     }
 
     /// Reports the expectation of the nearest branch: the one whose tag matches, else the branches that got deepest.
-    fn none_of(check: &Check<'_>, branches: &[JsonSchema], value: &Value, step: &Step<'_>) -> Self {
-        let explain = |branch| check.schema::<Found>(branch, value, step).err();
+    fn none_of(check: &SchemaValidator<'_>, branches: &[JsonSchema], value: &Value, step: &InstanceLocation<'_>) -> Self {
+        let explain = |branch| check.schema::<LocatedViolation>(branch, value, step).err();
         let mut tagged = branches.iter().filter(|branch| check.tag_fits(branch, value));
         if let (Some(branch), None) = (tagged.next(), tagged.next())
             && let Some(found) = explain(branch)
         {
             return found;
         }
-        let mut all: Vec<Found> = branches.iter().filter_map(explain).collect();
+        let mut all: Vec<LocatedViolation> = branches.iter().filter_map(explain).collect();
         let deepest = all.iter().map(|found| found.depth).max().unwrap_or_default();
         all.retain(|found| found.depth == deepest);
         if all.is_empty() {
-            return Self::of(Problem::NoForm(branches.len(), value), step);
+            return Self::of(ViolationKind::NoForm(branches.len(), value), step);
         }
         let mut nearest = all.swap_remove(0);
         if all.iter().any(|found| found.misfit.path != nearest.misfit.path) {
@@ -112,33 +112,33 @@ impl Verdict for Found {
 }
 
 /// The state of a validation: the root schema and the remaining steps.
-struct Check<'a> {
+struct SchemaValidator<'a> {
     root: &'a JsonSchema,
     steps: Cell<usize>,
 }
 
-impl Check<'_> {
-    fn schema<V: Verdict>(&self, schema: &JsonSchema, value: &Value, step: &Step<'_>) -> Result<(), V> {
+impl SchemaValidator<'_> {
+    fn schema<V: CheckFailure>(&self, schema: &JsonSchema, value: &Value, step: &InstanceLocation<'_>) -> Result<(), V> {
         if step.level > MAX_LEVEL {
-            return Err(V::of(Problem::Deep(value), step));
+            return Err(V::of(ViolationKind::Deep(value), step));
         }
         let choices = schema.values.choices.as_deref().unwrap_or_default();
         let required = schema.object.as_ref().map_or(0, |object| object.required.len());
         let Some(steps) = self.steps.get().checked_sub(1 + choices.len() + required) else {
             self.steps.set(0);
-            return Err(V::of(Problem::Complex(value), step));
+            return Err(V::of(ViolationKind::Complex(value), step));
         };
         self.steps.set(steps);
         if !schema.types.is_empty() && !schema.types.iter().any(|&kind| is_a(value, kind)) {
-            return Err(V::of(Problem::Type(schema, value), step));
+            return Err(V::of(ViolationKind::Type(schema, value), step));
         }
         if schema.values.choices.is_some() && !choices.iter().any(|choice| same(choice, value)) {
-            return Err(V::of(Problem::Value(schema, value), step));
+            return Err(V::of(ViolationKind::Value(schema, value), step));
         }
         match value {
-            Value::Number(_) if !in_bounds(schema, value) => Err(V::of(Problem::Value(schema, value), step)),
+            Value::Number(_) if !in_bounds(schema, value) => Err(V::of(ViolationKind::Value(schema, value), step)),
             Value::String(text) if !fits_text(&schema.values.lengths, text) => {
-                Err(V::of(Problem::Length(schema, value), step))
+                Err(V::of(ViolationKind::Length(schema, value), step))
             }
             Value::Array(items) => self.array(schema, value, items, step),
             Value::Object(map) => {
@@ -146,58 +146,58 @@ impl Check<'_> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
         }?;
-        self.combined(schema, value, &step.below(Key::Here))
+        self.combined(schema, value, &step.below(LocationKey::Here))
     }
 
-    fn array<V: Verdict>(
+    fn array<V: CheckFailure>(
         &self,
         schema: &JsonSchema,
         value: &Value,
         items: &[Value],
-        step: &Step<'_>,
+        step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         if !within(items.len() as u64, schema.values.lengths.min_items, schema.values.lengths.max_items) {
-            return Err(V::of(Problem::Length(schema, value), step));
+            return Err(V::of(ViolationKind::Length(schema, value), step));
         }
         let Some(each) = &schema.items else { return Ok(()) };
         for (index, item) in items.iter().enumerate() {
-            self.schema::<V>(each, item, &step.below(Key::Index(index)))?;
+            self.schema::<V>(each, item, &step.below(LocationKey::Index(index)))?;
         }
         Ok(())
     }
 
-    fn object<V: Verdict>(
+    fn object<V: CheckFailure>(
         &self,
-        object: &Object,
+        object: &ObjectSchema,
         map: &Map<String, Value>,
-        step: &Step<'_>,
+        step: &InstanceLocation<'_>,
     ) -> Result<(), V> {
         // Unknown names first: a typo explains the missing property.
         for (name, value) in map {
             let schema = match (object.properties.get(name), &object.additional) {
                 (Some(schema), _) => schema,
-                (None, Additional::Schema(schema)) => schema,
-                (None, Additional::Any) => continue,
-                (None, Additional::Forbidden) => {
-                    return Err(V::of(Problem::Unknown(name, object, value), &step.below(Key::Name(name))));
+                (None, AdditionalProperties::Schema(schema)) => schema,
+                (None, AdditionalProperties::Any) => continue,
+                (None, AdditionalProperties::Forbidden) => {
+                    return Err(V::of(ViolationKind::Unknown(name, object, value), &step.below(LocationKey::Name(name))));
                 }
             };
-            self.schema::<V>(schema, value, &step.below(Key::Name(name)))?;
+            self.schema::<V>(schema, value, &step.below(LocationKey::Name(name)))?;
         }
         match object.required.iter().find(|name| !map.contains_key(*name)) {
             Some(name) => {
-                let missing = Problem::Missing(object.properties.get(name));
-                Err(V::of(missing, &step.below(Key::Name(name))))
+                let missing = ViolationKind::Missing(object.properties.get(name));
+                Err(V::of(missing, &step.below(LocationKey::Name(name))))
             }
             None => Ok(()),
         }
     }
 
-    fn combined<V: Verdict>(&self, schema: &JsonSchema, value: &Value, step: &Step<'_>) -> Result<(), V> {
+    fn combined<V: CheckFailure>(&self, schema: &JsonSchema, value: &Value, step: &InstanceLocation<'_>) -> Result<(), V> {
         if let Some(target) = schema.reference.as_deref().and_then(|reference| self.root.resolve(reference)) {
             self.schema::<V>(target, value, step)?;
         }
-        let Combined { any_of, one_of, all_of } = &schema.combined;
+        let SchemaComposition { any_of, one_of, all_of } = &schema.combined;
         for member in all_of {
             self.schema::<V>(member, value, step)?;
         }
@@ -208,7 +208,7 @@ impl Check<'_> {
         match one_of.iter().filter(fits).take(2).count() {
             0 if !one_of.is_empty() => Err(V::none_of(self, one_of, value, step)),
             0 | 1 => Ok(()),
-            _ => Err(V::of(Problem::Ambiguous(one_of.len(), value), step)),
+            _ => Err(V::of(ViolationKind::Ambiguous(one_of.len(), value), step)),
         }
     }
 
@@ -225,15 +225,15 @@ impl Check<'_> {
     }
 }
 
-fn is_a(value: &Value, kind: Type) -> bool {
+fn is_a(value: &Value, kind: JsonType) -> bool {
     match kind {
-        Type::String => value.is_string(),
-        Type::Number => value.is_number(),
-        Type::Integer => value.as_number().is_some_and(is_whole),
-        Type::Boolean => value.is_boolean(),
-        Type::Object => value.is_object(),
-        Type::Array => value.is_array(),
-        Type::Null => value.is_null(),
+        JsonType::String => value.is_string(),
+        JsonType::Number => value.is_number(),
+        JsonType::Integer => value.as_number().is_some_and(is_whole),
+        JsonType::Boolean => value.is_boolean(),
+        JsonType::Object => value.is_object(),
+        JsonType::Array => value.is_array(),
+        JsonType::Null => value.is_null(),
     }
 }
 
@@ -249,7 +249,7 @@ fn in_bounds(schema: &JsonSchema, value: &Value) -> bool {
         && holds(&bounds.exclusive_maximum, std::cmp::Ordering::is_lt)
 }
 
-fn fits_text(lengths: &Lengths, text: &str) -> bool {
+fn fits_text(lengths: &LengthBounds, text: &str) -> bool {
     let unbounded = lengths.min_length.is_none() && lengths.max_length.is_none();
     unbounded || within(text.chars().count() as u64, lengths.min_length, lengths.max_length)
 }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn one_of_wants_exactly_one() {
         let mut schema = JsonSchema::default();
-        schema.combined.one_of = vec![JsonSchema::of(Type::Number), JsonSchema::of(Type::Integer)];
+        schema.combined.one_of = vec![JsonSchema::of(JsonType::Number), JsonSchema::of(JsonType::Integer)];
         assert_eq!(schema.validate(&json!(1.5)), Ok(()));
         let misfit = schema.validate(&json!(1)).unwrap_err().to_string();
         assert_eq!(
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn depth_of_data_is_bounded() {
         let list = JsonSchema {
-            types: vec![Type::Array],
+            types: vec![JsonType::Array],
             items: Some(Box::new(JsonSchema { reference: Some("#".into()), ..JsonSchema::default() })),
             ..JsonSchema::default()
         };

@@ -18,7 +18,7 @@ pub(super) fn after(call: PlannedCall<'_>, output: &ToolOutput) -> Value {
     let mut event = event("after_call", call);
     let (text, cut) = fit(&output.joined_text(), TEXT_TOKENS, "a hook gets no more");
     event["success"] = json!(output.success);
-    event["error"] = json!(output.facts.error.map(tool::ErrorKind::as_str));
+    event["error"] = json!(output.facts.error.map(tool::ToolErrorKind::as_str));
     event["text"] = json!(text);
     event["text_cut"] = json!(cut.is_some());
     event["exit_code"] = json!(output.facts.exit_code);
@@ -73,14 +73,14 @@ fn effect(effect: &Effect) -> Value {
 mod tests {
     use insta::assert_snapshot;
     use policy::Intent;
-    use tool::{ErrorKind, Facts, LocalShell, Place, ToolCall};
+    use tool::{ToolErrorKind, OutputFacts, LocalShellCall, WorkingDir, ToolCall};
 
     use super::*;
 
     fn shown(payload: ToolPayload, effects: Vec<Effect>) -> Value {
         let call = ToolCall { id: "c1".into(), name: "alias".to_owned(), payload };
         let intent = Intent::of(effects).escalated(Escalation::Required, Some("why".to_owned()));
-        let place = Place { cwd: "/w".into() };
+        let place = WorkingDir { cwd: "/w".into() };
         before(PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place })
     }
 
@@ -163,16 +163,16 @@ mod tests {
         assert_snapshot!(shown(function("")), @"{}");
         assert_snapshot!(shown(function("{")), @r#"{"input":"{"}"#);
         assert_snapshot!(shown(ToolPayload::Custom { input: "{}\0".to_owned() }), @r#"{"input":"{}\u0000"}"#);
-        let shell = LocalShell { command: vec!["ls".to_owned()], ..LocalShell::default() };
+        let shell = LocalShellCall { command: vec!["ls".to_owned()], ..LocalShellCall::default() };
         assert_snapshot!(shown(ToolPayload::LocalShell(shell)), @r#"{"command":["ls"]}"#);
     }
 
     #[test]
     fn a_hook_reads_the_answer_and_knows_when_that_is_not_all() {
         let call = ToolCall::function("c1", "shell", "{}");
-        let (intent, place) = (Intent::nothing(), Place { cwd: "/w".into() });
+        let (intent, place) = (Intent::nothing(), WorkingDir { cwd: "/w".into() });
         let planned = PlannedCall { tool: "shell", call: &call, intent: &intent, place: &place };
-        let facts = Facts { error: Some(ErrorKind::TimedOut), exit_code: Some(3), ..Facts::default() };
+        let facts = OutputFacts { error: Some(ToolErrorKind::TimedOut), exit_code: Some(3), ..OutputFacts::default() };
         let event = after(planned, &ToolOutput { facts, ..ToolOutput::failure("so far") });
         for (key, value) in [
             ("event", json!("after_call")),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use exec::session::{GRACE, Pump, ProcessSession, SessionStage};
 use tokio::time::{sleep_until, timeout};
-use tool::{Cx, Halt};
+use tool::{Cx, HaltReason};
 
 use super::deltas::Deltas;
 
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
     /// The command is still running and seems to wait for input.
     Prompting,
     /// The call must end.
-    Halted(Halt),
+    Halted(HaltReason),
 }
 
 /// Waits for the command and streams its output to the observers. `pump` drives the command, if nothing else does.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use exec::capture::CapturedStream;
 use exec::session::{ProcessSession, OutputStreaming};
 use tokio::time::timeout;
-use tool::{Cx, Notice, OutputStream};
+use tool::{Cx, ToolNotice, OutputStream};
 
 /// The longest incomplete UTF-8 character, in bytes.
 const MAX_REST: usize = 3;
@@ -60,7 +60,7 @@ impl Deltas {
             }
             for (stream, rest) in self.rests.iter_mut().filter(|(_, rest)| is_over && !rest.is_empty()) {
                 let text = String::from_utf8_lossy(rest).into_owned();
-                cx.stream(Notice::Output { stream: named(*stream), text }).await;
+                cx.stream(ToolNotice::Output { stream: named(*stream), text }).await;
             }
         };
         let _not_heard = timeout(HEARD, telling).await;
@@ -70,7 +70,7 @@ impl Deltas {
         if let Some((stream, text)) = &self.pending
             && !text.is_empty()
         {
-            cx.stream(Notice::Output { stream: named(*stream), text: text.clone() }).await;
+            cx.stream(ToolNotice::Output { stream: named(*stream), text: text.clone() }).await;
         }
         self.pending = None;
     }

@@ -20,7 +20,7 @@ use exec::shell::{InstalledShell, ShellCommands};
 use policy::{EnvironmentPolicy, Escalation, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool::{Cx, Notice, Place, ToolError, ToolOutput};
+use tool::{Cx, ToolNotice, WorkingDir, ToolError, ToolOutput};
 
 pub(crate) use arguments::{CommandArg, environment, own_user};
 pub(crate) use attend::{Outcome, Wait, attend, finish};
@@ -104,7 +104,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Resolves the working directory that a call names; an empty name means none.
-pub(crate) fn workdir(workdir: Option<&str>, place: &Place) -> Result<PathBuf, ToolError> {
+pub(crate) fn workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathBuf, ToolError> {
     match workdir.filter(|workdir| !workdir.is_empty()) {
         Some(workdir) => place.path("workdir", workdir),
         None => Ok(place.cwd.clone()),
@@ -130,7 +130,7 @@ impl Commands {
             Err(_) => None,
         };
         if let Some(text) = text.filter(|text| self.sessions.is_news(text)) {
-            cx.tell(Notice::Weaker { text, refused: held.is_err() });
+            cx.tell(ToolNotice::Weaker { text, refused: held.is_err() });
         }
         held.map(drop).map_err(|fault| not_started(&fault))
     }

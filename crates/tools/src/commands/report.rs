@@ -9,7 +9,7 @@ use exec::process::{KilledProcess, ResourceUsage};
 use exec::session::{ProcessExit, ProcessSession, SessionStage, TakenOutput};
 use policy::Denial;
 use serde_json::{Value, json};
-use tool::{BYTES_PER_TOKEN, Cx, ErrorKind, Facts, Halt, ToolOutput, Usage};
+use tool::{BYTES_PER_TOKEN, Cx, ToolErrorKind, OutputFacts, HaltReason, ToolOutput, ProcessUsage};
 
 use super::beside::left_beside;
 use super::deltas::Deltas;
@@ -41,7 +41,7 @@ pub(crate) enum Ending {
     /// The command was terminated: its time limit passed.
     TimedOut(Duration),
     /// The command was terminated: the call had to end.
-    Halted(Halt),
+    Halted(HaltReason),
     /// The command was terminated at the model's request.
     Killed,
 }
@@ -170,8 +170,8 @@ impl Report {
             Ending::Itself | Ending::Leaving | Ending::Left => code == Some(0),
             Ending::TimedOut(_) | Ending::Halted(_) => false,
         };
-        output.facts = Facts {
-            error: matches!(ending, Ending::TimedOut(_)).then_some(ErrorKind::TimedOut),
+        output.facts = OutputFacts {
+            error: matches!(ending, Ending::TimedOut(_)).then_some(ToolErrorKind::TimedOut),
             exit_code: code,
             cut: self.shown.cut,
             kept: self.shown.kept.clone(),
@@ -179,14 +179,14 @@ impl Report {
             enforcement: Some(self.session.enforcement()),
             denials: self.refusals.told.clone(),
             suspected: self.refusals.guessed.clone(),
-            ..Facts::default()
+            ..OutputFacts::default()
         };
         output.with_structured(self.structured(ending))
     }
 
     fn code(&self, ending: Ending) -> Option<i32> {
         match ending {
-            Ending::TimedOut(_) | Ending::Halted(Halt::TimedOut { .. }) => Some(TIMED_OUT),
+            Ending::TimedOut(_) | Ending::Halted(HaltReason::TimedOut { .. }) => Some(TIMED_OUT),
             Ending::Running | Ending::Prompting => None,
             _ => self.exit_code(),
         }
@@ -198,11 +198,11 @@ impl Report {
             Ending::TimedOut(limit) => {
                 lines.push(format!("command timed out after {} milliseconds", limit.as_millis()));
             }
-            Ending::Halted(Halt::TimedOut { after }) => lines.push(format!(
+            Ending::Halted(HaltReason::TimedOut { after }) => lines.push(format!(
                 "command timed out after {} milliseconds, the limit for one call",
                 after.as_millis()
             )),
-            Ending::Halted(Halt::Cancelled) => {
+            Ending::Halted(HaltReason::Cancelled) => {
                 lines.push(format!("aborted by the user after {:.1} seconds", self.waited.as_secs_f64()));
             }
             _ => {}
@@ -286,10 +286,10 @@ impl Report {
         }
     }
 
-    fn usage(&self) -> Usage {
+    fn usage(&self) -> ProcessUsage {
         let used = if let SessionStage::Over { used, .. } = self.stage { used } else { ResourceUsage::default() };
         let written = |stream| self.session.written(stream);
-        Usage {
+        ProcessUsage {
             wall: self.wall,
             user: used.user,
             system: used.system,

@@ -1,7 +1,7 @@
 //! Truncates an output to its head and tail, with a marker line that gives the omitted size and the file with the rest.
 
 use exec::capture::KeptOutput;
-use tool::{BYTES_PER_TOKEN, Cut};
+use tool::{BYTES_PER_TOKEN, OmittedSize};
 
 use crate::words;
 
@@ -16,7 +16,7 @@ pub(super) enum Known {
 
 impl Known {
     /// Returns head and tail with a marker line in between. `rest` is the marker's note on where the full output is.
-    pub(super) fn shorten(&self, budget: usize, rest: &str) -> (String, Cut) {
+    pub(super) fn shorten(&self, budget: usize, rest: &str) -> (String, OmittedSize) {
         let (first, last, omitted) = match self {
             Self::Whole(text) => (text, text, 0),
             Self::Ends { head, omitted, tail } => (head, tail, *omitted),
@@ -35,7 +35,7 @@ impl Known {
         (format!("{head}{newline}{}{tail}", self.marker(cut, rest)), cut)
     }
 
-    fn marker(&self, Cut { bytes, lines }: Cut, rest: &str) -> String {
+    fn marker(&self, OmittedSize { bytes, lines }: OmittedSize, rest: &str) -> String {
         let tokens = bytes.div_ceil(BYTES_PER_TOKEN);
         let lines = match self {
             Self::Whole(_) => format!("{lines} lines, "),
@@ -45,11 +45,11 @@ impl Known {
     }
 }
 
-fn cut_of(texts: [&str; 2], omitted: u64) -> Cut {
+fn cut_of(texts: [&str; 2], omitted: u64) -> OmittedSize {
     let omitted = usize::try_from(omitted).unwrap_or(usize::MAX);
     let lines = |text: &str| text.matches('\n').count();
     let [one, two] = texts;
-    Cut { bytes: omitted.saturating_add(one.len() + two.len()), lines: lines(one) + lines(two) }
+    OmittedSize { bytes: omitted.saturating_add(one.len() + two.len()), lines: lines(one) + lines(two) }
 }
 
 /// Describes the file with the full output, as the end of a sentence.

@@ -7,7 +7,7 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
 use crate::door::{look, told};
@@ -39,7 +39,7 @@ impl ToolHandler for FsList {
     const ABOUT: &'static str = "Lists a directory.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", args.path())?))
     }
 

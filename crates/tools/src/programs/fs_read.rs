@@ -7,7 +7,7 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, Lane, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, spelled};
 use crate::door::{look, reading};
@@ -34,7 +34,7 @@ impl ToolHandler for FsRead {
     const ABOUT: &'static str = "Reads the bytes of a file.";
     const LANE: Lane = Lane::Shared;
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         Ok(Intent::read(place.path("path", &args.path)?))
     }
 

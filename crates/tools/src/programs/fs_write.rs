@@ -7,7 +7,7 @@ use policy::{Effect, Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, given};
 use crate::apply_patch::{lays_out_git, writable};
@@ -33,7 +33,7 @@ impl ToolHandler for FsWrite {
     const NAME: &'static str = "fs_write";
     const ABOUT: &'static str = "Writes a whole file.";
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         given(args.text.as_deref(), args.base64.as_deref())?;
         Ok(Intent::of(vec![Effect::Write(place.path("path", &args.path)?)]))
     }

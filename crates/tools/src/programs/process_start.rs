@@ -8,7 +8,7 @@ use policy::{Intent, Permit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
 use crate::commands::{Commands, Wanted, without_nul, workdir};
@@ -63,7 +63,7 @@ impl ToolHandler for ProcessStart {
     const NAME: &'static str = "process_start";
     const ABOUT: &'static str = "Starts a process.";
 
-    fn intent(&self, args: &Args, place: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         let intent = Intent::run(self.argv(args)?, &workdir(args.cwd.as_deref(), place)?);
         Ok(intent.in_terminal(args.tty.is_some()))
     }

@@ -6,7 +6,7 @@ use policy::{Effect, Intent, Permit, ProgramInput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tool::{Cx, Place, ToolError, ToolHandler, ToolOutput};
+use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
 use crate::commands::Commands;
@@ -30,7 +30,7 @@ impl ToolHandler for ProcessWrite {
     const NAME: &'static str = "process_write";
     const ABOUT: &'static str = "Types into a process.";
 
-    fn intent(&self, args: &Args, _: &Place) -> Result<Intent, ToolError> {
+    fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let session = find(&self.0, args.process_id)?;
         let (into, confined) = (session.about().command.clone(), session.confinement().is_some());
         Ok(Intent::of(vec![Effect::Type(ProgramInput { into, text: args.text.clone(), confined })]))

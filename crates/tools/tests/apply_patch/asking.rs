@@ -3,7 +3,7 @@
 use std::fs;
 
 use policy::{ApprovalPolicy, ApprovalQuestion, ReviewDecision, SandboxPolicy};
-use tool::ErrorKind;
+use tool::ToolErrorKind;
 
 use super::{Bench, no, writes, yes};
 
@@ -29,7 +29,7 @@ fn under_read_only_every_file_is_asked_about() {
     };
     let bench = on(no);
     let answer = bench.envelope(BOTH);
-    assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
     assert_eq!(bench.text("a.txt"), "one\ntwo\n");
     assert!(!bench.path("new").exists());
     // A new file is created in the nearest existing directory.
@@ -45,7 +45,7 @@ fn under_read_only_every_file_is_asked_about() {
 fn where_the_policy_is_never_it_is_refused() {
     let bench = filled(Bench::with(SandboxPolicy::ReadOnly, ApprovalPolicy::Never, "", yes));
     let answer = bench.envelope(CHANGE);
-    assert_eq!(answer.facts.error, Some(ErrorKind::Forbidden), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden), "{}", answer.joined_text());
     assert_eq!(bench.text("a.txt"), "one\ntwo\n");
     assert!(bench.asked().is_empty());
 }

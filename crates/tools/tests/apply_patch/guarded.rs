@@ -4,7 +4,7 @@ use std::fs;
 
 use insta::assert_snapshot;
 use policy::{ApprovalPolicy, SandboxPolicy};
-use tool::ErrorKind;
+use tool::ToolErrorKind;
 
 use super::{Bench, writes, yes};
 
@@ -21,7 +21,7 @@ fn paths_that_lead_out_are_not_written() {
     let secret = outside.join("secret.txt");
     for path in ["../outside/new.txt", "a/../../outside/new.txt", outside.join("new.txt").to_str().unwrap()] {
         let answer = bench.envelope(&add(path));
-        assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{path}: {}", answer.joined_text());
+        assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{path}: {}", answer.joined_text());
         assert!(!outside.join("new.txt").exists());
     }
     // Through a symlink: to a file, to nothing, to a directory.
@@ -110,7 +110,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
         fs::create_dir_all(bench.path(path).parent().unwrap()).unwrap();
         bench.w.link("aside", ".git");
         let answer = bench.envelope(&add(path));
-        assert_eq!(answer.facts.error, Some(ErrorKind::Denied), "{path}: {}", answer.joined_text());
+        assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{path}: {}", answer.joined_text());
         // A symlink to it is resolved first.
         if let Some(below) = path.strip_prefix(".git/") {
             let answer = bench.envelope(&add(&format!("aside/{below}")));
@@ -143,10 +143,10 @@ fn one_file_that_a_rule_forbids_stops_all() {
     let bench = Bench::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, yes);
     bench.w.file("a.txt", "one\n").file("keep/k.txt", "k\n");
     let answer = bench.envelope("*** Update File: a.txt\n-one\n+1\n*** Update File: keep/k.txt\n-k\n+K\n");
-    assert_eq!(answer.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));
     assert_snapshot!(bench.told(&answer), @"forbidden by policy: changing `$DIR/keep/k.txt` is forbidden by the rule at /rules.toml:1");
     let answer = bench.envelope("*** Update File: a.txt\n*** Move to: keep/a.txt\n");
-    assert_eq!(answer.facts.error, Some(ErrorKind::Forbidden));
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));
     assert_eq!((bench.text("a.txt"), bench.text("keep/k.txt")), ("one\n".into(), "k\n".into()));
     assert!(bench.asked().is_empty() && bench.changes().is_empty());
 }

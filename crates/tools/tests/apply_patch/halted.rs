@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::{CallEvent, CallObserver};
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, ErrorKind, Notice, ToolCall, ToolPayload};
+use tool::{CallId, ToolErrorKind, ToolNotice, ToolCall, ToolPayload};
 
 use super::{Bench, envelope};
 
@@ -42,7 +42,7 @@ struct Hasty(Mutex<Option<CancellationToken>>);
 
 impl CallObserver for Hasty {
     fn saw(&self, _: &CallId, event: &CallEvent) {
-        if matches!(event, CallEvent::Notice(Notice::FileChanged { .. }))
+        if matches!(event, CallEvent::Notice(ToolNotice::FileChanged { .. }))
             && let Some(cancel) = self.0.lock().unwrap().take()
         {
             cancel.cancel();
@@ -61,7 +61,7 @@ fn what_has_begun_is_finished_and_told() {
     assert_eq!(new(&bench), FILES);
     assert!(answer.joined_text().starts_with("Applied:\nM d0/f0.txt"), "{}", answer.joined_text());
     // The call may have finished before the cancellation was noticed.
-    assert!(matches!(answer.facts.error, None | Some(ErrorKind::Cancelled)), "{:?}", answer.facts);
+    assert!(matches!(answer.facts.error, None | Some(ToolErrorKind::Cancelled)), "{:?}", answer.facts);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn what_has_not_begun_is_not_begun() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let answer = bench.runtime.block_on(bench.router.dispatch(call(), cancel));
-    assert_eq!((answer.facts.error, new(&bench)), (Some(ErrorKind::Cancelled), 0));
+    assert_eq!((answer.facts.error, new(&bench)), (Some(ToolErrorKind::Cancelled), 0));
 }
 
 #[test]

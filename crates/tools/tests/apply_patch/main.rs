@@ -27,7 +27,7 @@ use serde_json::Value;
 use testkit::{TestApprover, TestWorkspace};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use tool::{CallId, Notice, Place, ToolCall, ToolOutput, ToolPayload};
+use tool::{CallId, ToolNotice, WorkingDir, ToolCall, ToolOutput, ToolPayload};
 use toolgate_tools::{Edits, Pictures};
 
 /// A workspace with a router for its tools.
@@ -82,7 +82,7 @@ impl Bench {
         let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
         let (approver, events) = (TestApprover::new(answer), Arc::new(Log::default()));
-        let router = ToolRouter::new(registry.build().unwrap(), gate, Place { cwd: root })
+        let router = ToolRouter::new(registry.build().unwrap(), gate, WorkingDir { cwd: root })
             .with_approver(approver.clone())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -129,7 +129,7 @@ impl Bench {
     fn changes(&self) -> Vec<String> {
         let events = self.events.0.lock().unwrap();
         let changed = |event: &CallEvent| match event {
-            CallEvent::Notice(Notice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
+            CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => Some(format!("{kind} {path}")),
             _ => None,
         };
         events.iter().filter_map(changed).collect()

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use tool::ErrorKind;
+use tool::ToolErrorKind;
 
 use super::Bench;
 
@@ -72,11 +72,11 @@ fn what_is_no_patch_is_the_arguments_fault() {
         [("", "empty"), ("hello", "no patch"), ("*** Begin Patch\n*** Update File: a.txt\n-o", "cut off")]
     {
         let answer = bench.patch(sent);
-        assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
+        assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
         assert!(answer.joined_text().contains(what), "{what}: {}", answer.joined_text());
     }
     let answer = bench.call("apply_patch", &json!({}));
-    assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
     assert_snapshot!(bench.told(&bench.call("apply_patch", &json!({"input": 1}))), @"the arguments do not fit at `input`: `input` is no string; write it as a string");
     assert_snapshot!(bench.told(&bench.patch("*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n")), @"the arguments do not fit at `input`: line 4: the patch is cut off: nothing was done; send all of it, up to `*** End Patch`");
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tool::Usage;
+use tool::ProcessUsage;
 
 use crate::bench::{Bench, python};
 
-fn usage(bench: &Bench, script: &str) -> Usage {
+fn usage(bench: &Bench, script: &str) -> ProcessUsage {
     let answer = bench.call("shell", &json!({"command": [python(), "-c", script], "timeout_ms": 60_000}));
     assert!(answer.success, "{}", answer.joined_text());
     answer.facts.usage.unwrap()

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use policy::SandboxPolicy;
 use serde_json::{Value, json};
 use testkit::TestWorkspace;
-use tool::{CallId, ErrorKind, LocalShell, ToolCall, ToolOutput, ToolPayload};
+use tool::{CallId, ToolErrorKind, LocalShellCall, ToolCall, ToolOutput, ToolPayload};
 
 use crate::bench::{Bench, Setup, assert_none_left, field, id, mark, output, router, runtime};
 
@@ -62,7 +62,7 @@ pub(crate) fn a_place_where_nothing_can_run_is_named() {
             arguments["workdir"] = json!(workdir);
             let answer = bench.call(tool, &arguments);
             assert!(!answer.success);
-            let kind = answer.facts.error.map_or("none", ErrorKind::as_str);
+            let kind = answer.facts.error.map_or("none", ToolErrorKind::as_str);
             answers.push_str(&format!("{kind}: {}\n", bench.normal(&answer)));
         }
         // All three tools give the same messages.
@@ -93,7 +93,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
     let many = vec!["xxxxxxx"; 400_000];
     let run = |command: Value| {
         let answer = bench.call("shell", &json!({"command": command}));
-        assert!(!answer.success && answer.facts.error == Some(ErrorKind::Io), "{answer:?}");
+        assert!(!answer.success && answer.facts.error == Some(ToolErrorKind::Io), "{answer:?}");
         bench.normal(&answer)
     };
     assert_snapshot!(run(json!(["no-such-program-anywhere"])), @"there is no program `no-such-program-anywhere` along the PATH");
@@ -259,7 +259,7 @@ pub(crate) fn every_misfit_has_a_sentence() {
         ("kill_session", json!({"session_id": 1000, "signal": 9})),
     ] {
         let answer = bench.call(tool, &arguments);
-        assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{tool} {arguments}");
+        assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{tool} {arguments}");
         said.push_str(&format!("{tool}: {}\n", answer.joined_text()));
     }
     assert_snapshot!(said, @"
@@ -328,7 +328,7 @@ pub(crate) fn the_local_shell_call_is_read() {
     let commands = Setup::default().commands(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();
-    let call = |shell: LocalShell| {
+    let call = |shell: LocalShellCall| {
         let call = ToolCall {
             id: CallId::from("1"),
             name: "local_shell".to_owned(),
@@ -337,26 +337,26 @@ pub(crate) fn the_local_shell_call_is_read() {
         runtime.block_on(router.dispatch(call, Default::default()))
     };
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let answer = call(LocalShell {
+    let answer = call(LocalShellCall {
         command: words(&["pwd"]),
         workdir: Some("home".to_owned()),
         timeout_ms: Some(60_000),
-        ..LocalShell::default()
+        ..LocalShellCall::default()
     });
     assert_eq!(output(&answer).trim(), workspace.path().join("home").to_string_lossy());
-    let answer = call(LocalShell {
+    let answer = call(LocalShellCall {
         command: words(&["sleep", &mark()]),
         timeout_ms: Some(100),
-        ..LocalShell::default()
+        ..LocalShellCall::default()
     });
     assert_eq!((answer.success, answer.facts.exit_code), (false, Some(124)));
     assert!(answer.joined_text().starts_with("command timed out after 100 milliseconds\n"));
-    let answer = call(LocalShell::default());
-    assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments));
+    let answer = call(LocalShellCall::default());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments));
     // Every other field of an action is accepted, or rejected with a message.
     let with = |field: &str, value: Value| {
         let more = serde_json::Map::from_iter([(field.to_owned(), value)]);
-        call(LocalShell { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShell::default() })
+        call(LocalShellCall { command: words(&["sh", "-c", "echo \"$A\""]), more, ..LocalShellCall::default() })
     };
     assert_eq!(output(&with("env", json!({"A": "a b"}))), "a b\n");
     assert_eq!(output(&with("command", json!("A=script; echo $A"))), "script\n");
@@ -377,13 +377,13 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
     let mark = mark();
     let sleep = format!("sleep {mark}");
     let late = bench.call("exec_command", &json!({"cmd": sleep, "timeout": 100}));
-    assert_eq!((late.facts.error, late.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
+    assert_eq!((late.facts.error, late.facts.exit_code), (Some(ToolErrorKind::TimedOut), Some(124)));
     assert!(late.joined_text().starts_with("command timed out after 100 milliseconds\n"));
     // A session is killed at its time limit, even if no call polls it.
     let left = bench.call("exec_command", &json!({"cmd": sleep, "timeout_ms": 1000, "yield_time_ms": 250}));
     let id = id(&left);
     let ended = bench.call("write_stdin", &json!({"session_id": id, "yield_time_ms": 30000}));
-    assert_eq!((ended.facts.error, ended.facts.exit_code), (Some(ErrorKind::TimedOut), Some(124)));
+    assert_eq!((ended.facts.error, ended.facts.exit_code), (Some(ToolErrorKind::TimedOut), Some(124)));
     assert!(ended.joined_text().starts_with("command timed out after 1000 milliseconds\n"));
     assert!(!ended.success);
     // Remaining child processes are killed too, and the command's own exit status counts.
@@ -499,7 +499,7 @@ pub(crate) fn shells_are_chosen_by_name_or_path() {
     }
     for shell in ["fish", "python3", "./bash", "bash -x", "/no/such/bash", "BASH", "../bin/sh"] {
         let answer = run(shell);
-        assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{shell}");
+        assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{shell}");
         assert_eq!(
             answer.joined_text(),
             format!(

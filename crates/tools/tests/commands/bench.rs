@@ -17,7 +17,7 @@ use policy::{DEFAULT_DENY_READ, DenyRead, EnvironmentPolicy, Gate, ReadScope, Re
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
 use tokio::runtime::Runtime;
-use tool::{AnyTool, Place, ToolOutput};
+use tool::{AnyTool, WorkingDir, ToolOutput};
 use toolgate_tools::{Commands, Pictures};
 
 /// Long enough for any expected event, even on a loaded machine.
@@ -92,7 +92,7 @@ pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<Commands>) -> Too
     let rules = RuleSet::parse(allowed, "/rules.toml".as_ref(), RuleLayer::User).unwrap();
     let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), SandboxPolicy::FullAccess).ruled_by(rules);
     let tools = tools(commands).into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
-    ToolRouter::new(tools.build().unwrap(), gate, Place { cwd: root })
+    ToolRouter::new(tools.build().unwrap(), gate, WorkingDir { cwd: root })
 }
 
 /// Creates such a router with an observer.

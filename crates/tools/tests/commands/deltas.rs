@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testkit::TestWorkspace;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tool::{BoxFuture, CallId, Notice, OutputStream, ToolCall, ToolOutput};
+use tool::{BoxFuture, CallId, ToolNotice, OutputStream, ToolCall, ToolOutput};
 use toolgate_tools::Commands;
 
 use crate::bench::{Setup, eventually, field, id, output, python, runtime, watched};
@@ -40,7 +40,7 @@ impl Watcher {
     fn told(&self, wanted: OutputStream) -> String {
         let events = self.events.lock().unwrap();
         let texts = events.iter().filter_map(|event| match event {
-            CallEvent::Notice(Notice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
+            CallEvent::Notice(ToolNotice::Output { stream, text }) if *stream == wanted => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
@@ -89,7 +89,7 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
     assert_eq!(tool, "shell");
     assert!(between.iter().all(|event| matches!(
         event,
-        CallEvent::Notice(Notice::Output { .. }) | CallEvent::Judged { .. } | CallEvent::Attempted { .. }
+        CallEvent::Notice(ToolNotice::Output { .. }) | CallEvent::Judged { .. } | CallEvent::Attempted { .. }
     )));
     assert_eq!(usage.unwrap().stderr, 3893);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::json;
-use tool::ErrorKind;
+use tool::ToolErrorKind;
 
 use crate::bench::{Bench, assert_none_left, left, mark, output, python};
 
@@ -92,7 +92,7 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
     let mark = mark();
     let id = bench.background(&format!("sleep {mark}"), &json!({}));
     let answer = bench.type_in(id, "hello\n");
-    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::BadArguments)));
     assert_snapshot!(bench.normal(&answer), @"the arguments do not fit at `chars`: session 1000 cannot take it: its standard input is closed; start it with tty = true or stdin = true to type into it");
     // The process is still running.
     assert_eq!(left(&mark).len(), 1);
@@ -103,7 +103,7 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
     let id = bench.background(&format!("exec <&-; sleep {mark}"), &json!({"stdin": true}));
     bench.type_in(id, "hello\n");
     let answer = bench.type_in(id, "hello\n");
-    assert_eq!(answer.facts.error, Some(ErrorKind::BadArguments), "{}", answer.joined_text());
+    assert_eq!(answer.facts.error, Some(ToolErrorKind::BadArguments), "{}", answer.joined_text());
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "screen": true})), @"the arguments do not fit at `screen`: the session has no terminal; start it with tty = true");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": id, "rows": 10})), @"the arguments do not fit at `rows`: the session has no terminal; start it with tty = true");
 }
@@ -125,7 +125,7 @@ pub(crate) fn who_never_reads_does_not_hang_the_call() {
         assert!(note.ends_with(" bytes of its input yet"), "{note}");
         // The buffered input is limited, and the error says what to do.
         let answer = bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));
-        assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::BadArguments)));
+        assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::BadArguments)));
         let text = answer.joined_text();
         assert!(text.contains(" cannot take it: it has not read "), "{text}");
         assert!(bench.call("kill_session", &json!({"session_id": id})).success);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::CallLimits;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tool::ErrorKind;
+use tool::ToolErrorKind;
 
 use crate::bench::{Bench, Setup, assert_none_left, eventually, id, left, mark, output, python};
 
@@ -75,7 +75,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     ");
     assert_eq!(
         (answer.success, answer.facts.exit_code, answer.facts.error),
-        (false, Some(124), Some(ErrorKind::TimedOut))
+        (false, Some(124), Some(ToolErrorKind::TimedOut))
     );
     assert_none_left(&mark);
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
@@ -89,7 +89,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     before
     aside
     ");
-    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::Cancelled)));
     assert_none_left(&mark);
     let arguments = json!({"cmd": script, "login": false, "yield_time_ms": 30_000});
     let answer = bench.call_and_cancel("exec_command", &arguments, Duration::from_millis(700));
@@ -103,7 +103,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
     before
     aside
     ");
-    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Cancelled)));
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::Cancelled)));
     assert_none_left(&mark);
     // Output of a clean-up handler is included.
     let script = format!("trap 'echo cleaned up; exit 5' TERM; echo before; sleep {mark} & wait");
@@ -134,7 +134,7 @@ pub(crate) fn the_limit_for_one_call_is_named() {
     Output:
     before
     ");
-    assert_eq!((answer.facts.exit_code, answer.facts.error), (Some(124), Some(ErrorKind::TimedOut)));
+    assert_eq!((answer.facts.exit_code, answer.facts.error), (Some(124), Some(ToolErrorKind::TimedOut)));
     let answer = bench.call("exec_command", &json!({"cmd": script, "login": false}));
     assert_snapshot!(bench.normal(&answer), @"
     command timed out after 700 milliseconds, the limit for one call
@@ -349,7 +349,7 @@ pub(crate) fn ending_a_session() {
     assert!(answer.success);
     assert_none_left(&mark);
     let unknown = bench.call("kill_session", &json!({"session_id": id}));
-    assert_eq!((unknown.success, unknown.facts.error), (false, Some(ErrorKind::BadArguments)));
+    assert_eq!((unknown.success, unknown.facts.error), (false, Some(ToolErrorKind::BadArguments)));
     // Output since the last report, truncated as requested.
     let id = bench.background("read x; seq 10000; sleep 60", &json!({"stdin": true}));
     bench.running(id).write(b"\n").unwrap();
@@ -413,7 +413,7 @@ pub(crate) fn no_more_sessions_than_allowed() {
     let all: Vec<u32> = bench.commands.sessions.all().iter().map(|session| session.id()).collect();
     assert_eq!(all, [first, third, fourth]);
     let answer = start(&run);
-    assert_eq!((answer.success, answer.facts.error), (false, Some(ErrorKind::Io)));
+    assert_eq!((answer.success, answer.facts.error), (false, Some(ToolErrorKind::Io)));
     assert_snapshot!(bench.normal(&answer), @"3 sessions are running, and no more may; end one with kill_session (list_sessions shows them)");
     assert_eq!(
         left(&mark).iter().filter(|line| line.starts_with("sleep")).count(),

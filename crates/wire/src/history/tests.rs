@@ -12,7 +12,7 @@ fn lines(items: &[Value]) -> String {
 
 #[test]
 fn a_person_is_heard_in_every_dialect() {
-    let picture = [Image { mime: "image/png", bytes: vec![0, 1, 254] }];
+    let picture = [OutputImage { mime: "image/png", bytes: vec![0, 1, 254] }];
     let told = Dialect::ALL.map(|dialect| {
         lines(&[
             dialect.user("hi", &[]),

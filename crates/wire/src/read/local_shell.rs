@@ -1,7 +1,7 @@
 //! Parses `local_shell_call`, the built-in shell tool of the Responses API.
 
 use serde_json::{Map, Value};
-use tool::{CallId, LocalShell, ToolCall, ToolPayload};
+use tool::{CallId, LocalShellCall, ToolCall, ToolPayload};
 
 use super::Reading;
 use super::draft::Paths;
@@ -42,7 +42,7 @@ pub(super) fn read(item: &Value) -> Reading {
     }
 }
 
-fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
+fn shell_action(action: &Value) -> Result<LocalShellCall, (String, Why)> {
     let wrong = |path: &str, expected, value| {
         let why = match value {
             &Value::Null => Why::Missing,
@@ -83,7 +83,7 @@ fn shell_action(action: &Value) -> Result<LocalShell, (String, Why)> {
         value if value.is_u64() => value.as_u64(),
         other => return wrong("action.timeout_ms", "a whole number of at least 0", other),
     };
-    Ok(LocalShell { command, workdir, timeout_ms, more })
+    Ok(LocalShellCall { command, workdir, timeout_ms, more })
 }
 
 /// Returns whether a field is unset: the API writes an empty `env` and a null `user`.

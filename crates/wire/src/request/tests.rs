@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use tool::{Image, ToolOutput};
+use tool::{OutputImage, ToolOutput};
 
 use super::*;
 use crate::Said;
@@ -12,7 +12,7 @@ fn items(dialect: Dialect) -> Vec<Entry> {
     let call = |id: &str| json!({"call": {"id": id, "name": "read", "payload": {"arguments": "{\"a\": 1}"}}});
     let saved = json!({"dialect": dialect.as_str(), "pieces": [{"text": "Reading."}, call("a"), call("b")]});
     let said = Said::load(&saved).unwrap();
-    let picture = Image { mime: "image/png", bytes: vec![1] };
+    let picture = OutputImage { mime: "image/png", bytes: vec![1] };
     let mut items = vec![dialect.user("Read.", &[])];
     items.extend(dialect.said(&said));
     items.extend(

@@ -1,7 +1,7 @@
 //! Saves an assistant turn as JSON for the session journal, and loads it.
 
 use serde_json::{Value, json};
-use tool::{LocalShell, ToolCall, ToolPayload};
+use tool::{LocalShellCall, ToolCall, ToolPayload};
 
 use super::{Piece, Said, What};
 use crate::Dialect;
@@ -72,7 +72,7 @@ fn save_call(call: &ToolCall) -> Value {
     let payload = match &call.payload {
         ToolPayload::Function { arguments } => json!({ "arguments": arguments }),
         ToolPayload::Custom { input } => json!({ "input": input }),
-        ToolPayload::LocalShell(LocalShell { command, workdir, timeout_ms, more }) => {
+        ToolPayload::LocalShell(LocalShellCall { command, workdir, timeout_ms, more }) => {
             let mut saved = json!({ "command": command, "workdir": workdir, "timeout_ms": timeout_ms });
             if !more.is_empty() {
                 saved["more"] = json!(more);
@@ -93,7 +93,7 @@ fn load_call(json: &Value) -> Option<ToolCall> {
         let command = words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
         let timeout_ms = payload["timeout_ms"].as_u64();
         let more = payload["more"].as_object().cloned().unwrap_or_default();
-        ToolPayload::LocalShell(LocalShell { command, workdir: text("workdir"), timeout_ms, more })
+        ToolPayload::LocalShell(LocalShellCall { command, workdir: text("workdir"), timeout_ms, more })
     } else if let Some(input) = text("input") {
         ToolPayload::Custom { input }
     } else {
@@ -117,7 +117,7 @@ mod tests {
         let payloads = [
             ToolPayload::Function { arguments: "{}".to_owned() },
             ToolPayload::Custom { input: "x".to_owned() },
-            ToolPayload::LocalShell(LocalShell {
+            ToolPayload::LocalShell(LocalShellCall {
                 command: vec!["ls".to_owned()],
                 workdir,
                 timeout_ms: Some(5),

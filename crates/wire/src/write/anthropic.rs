@@ -1,7 +1,7 @@
 //! Writes tools, messages and tool results for the Anthropic Messages API.
 
 use serde_json::{Value, json};
-use tool::{Image, Item, ToolCall, ToolOutput, ToolSpec};
+use tool::{OutputImage, OutputItem, ToolCall, ToolOutput, ToolSpec};
 
 use super::{Declared, base64_of, call, images_of, pieces_of, text_of, words_of};
 use crate::said::{Piece, What};
@@ -14,7 +14,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures).map(text_block);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(picture)).collect();
     json!({ "role": "user", "content": content })
@@ -78,10 +78,10 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
     result
 }
 
-fn block(item: &Item) -> Value {
+fn block(item: &OutputItem) -> Value {
     match item {
-        Item::Text(text) => text_block(text),
-        Item::Image(image) => picture(image),
+        OutputItem::Text(text) => text_block(text),
+        OutputItem::Image(image) => picture(image),
     }
 }
 
@@ -89,7 +89,7 @@ fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn picture(image: &Image) -> Value {
+fn picture(image: &OutputImage) -> Value {
     let source = json!({ "type": "base64", "media_type": image.mime, "data": base64_of(image) });
     json!({ "type": "image", "source": source })
 }

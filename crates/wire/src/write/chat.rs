@@ -4,7 +4,7 @@
 //! types do not. Images therefore go into a user message after it, and the tool message says so.
 
 use serde_json::{Value, json};
-use tool::{Image, Strict, ToolCall, ToolOutput, ToolSpec};
+use tool::{OutputImage, StrictMode, ToolCall, ToolOutput, ToolSpec};
 
 use super::{Declared, call, data_url, images_of, text_of, words_of};
 use crate::said::{Piece, What};
@@ -25,7 +25,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
     // Written only if true: many servers that imitate this API do not know the field.
     if let ToolSpec::Function(spec) = spec
-        && spec.strict == Strict::Yes
+        && spec.strict == StrictMode::Yes
     {
         function["strict"] = json!(true);
     }
@@ -33,7 +33,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures);
     if pictures.is_empty() {
         return json!({ "role": "user", "content": words });
@@ -100,6 +100,6 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Vec<Value> {
     vec![message(text.trim_start().to_owned()), json!({ "role": "user", "content": parts })]
 }
 
-fn image(image: &Image) -> Value {
+fn image(image: &OutputImage) -> Value {
     json!({ "type": "image_url", "image_url": { "url": data_url(image) } })
 }

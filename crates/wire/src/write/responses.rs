@@ -7,7 +7,7 @@
 mod said;
 
 use serde_json::{Value, json};
-use tool::{Image, Item, Strict, ToolCall, ToolOutput, ToolPayload, ToolSpec};
+use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayload, ToolSpec};
 
 use super::{Declared, data_url, images_of, pieces_of, text_of, words_of};
 use crate::{FreeformAs, Style};
@@ -24,7 +24,7 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
             json!({ "type": "web_search", "external_web_access": access })
         }
         ToolSpec::Freeform(spec) => match style.freeform {
-            FreeformAs::Function => function(Declared::wrapped(spec), Strict::No),
+            FreeformAs::Function => function(Declared::wrapped(spec), StrictMode::No),
             FreeformAs::Custom => {
                 let (syntax, definition) = (spec.grammar.syntax, spec.grammar.definition);
                 let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
@@ -34,14 +34,14 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
     }
 }
 
-fn function(declared: Declared, strict: Strict) -> Value {
+fn function(declared: Declared, strict: StrictMode) -> Value {
     let Declared { name, description, parameters } = declared;
-    let strict = strict == Strict::Yes;
+    let strict = strict == StrictMode::Yes;
     json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
 }
 
 /// Writes a user message.
-pub(crate) fn user(text: &str, pictures: &[Image]) -> Value {
+pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
     let words = words_of(text, pictures).map(input_text);
     let content: Vec<Value> = words.into_iter().chain(pictures.iter().map(input_image)).collect();
     json!({ "type": "message", "role": "user", "content": content })
@@ -63,10 +63,10 @@ pub(crate) fn answer(call: &ToolCall, output: &ToolOutput) -> Value {
     json!({ "type": kind, "call_id": call.id.as_str(), "output": content })
 }
 
-fn piece(item: &Item) -> Value {
+fn piece(item: &OutputItem) -> Value {
     match item {
-        Item::Text(text) => input_text(text),
-        Item::Image(image) => input_image(image),
+        OutputItem::Text(text) => input_text(text),
+        OutputItem::Image(image) => input_image(image),
     }
 }
 
@@ -74,6 +74,6 @@ fn input_text(text: &str) -> Value {
     json!({ "type": "input_text", "text": text })
 }
 
-fn input_image(image: &Image) -> Value {
+fn input_image(image: &OutputImage) -> Value {
     json!({ "type": "input_image", "image_url": data_url(image), "detail": "auto" })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tool::{
-    FreeformSpec, FunctionSpec, Grammar, Image, Item, JsonSchema, LocalShell, Strict, ToolCall, ToolOutput,
+    FreeformSpec, FunctionSpec, TextGrammar, OutputImage, OutputItem, JsonSchema, LocalShellCall, StrictMode, ToolCall, ToolOutput,
     ToolPayload, ToolSpec,
 };
 
@@ -26,14 +26,14 @@ fn specs() -> [ToolSpec; 5] {
         let (name, description) = (name.to_owned(), format!("Does {name}."));
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     };
-    let grammar = Grammar { syntax: "lark", definition: "start: \"x\"" };
+    let grammar = TextGrammar { syntax: "lark", definition: "start: \"x\"" };
     let patch = FreeformSpec { name: "patch".into(), description: "Patches.".into(), grammar };
     [
         ToolSpec::WebSearch { external_web_access: Some(false) },
-        named("read", parameters, Strict::Yes),
+        named("read", parameters, StrictMode::Yes),
         ToolSpec::LocalShell,
         ToolSpec::Freeform(patch),
-        named("now", schema(json!({"type": "object"})), Strict::No),
+        named("now", schema(json!({"type": "object"})), StrictMode::No),
     ]
 }
 
@@ -114,9 +114,9 @@ fn the_order_of_the_specs_does_not_matter() {
 }
 
 fn outputs() -> [ToolOutput; 6] {
-    let image = Item::Image(Image { mime: "image/png", bytes: vec![0, 1, 254] });
-    let of = |items: Vec<Item>| ToolOutput { items, ..ToolOutput::text("") };
-    let text = |text: &str| Item::Text(text.to_owned());
+    let image = OutputItem::Image(OutputImage { mime: "image/png", bytes: vec![0, 1, 254] });
+    let of = |items: Vec<OutputItem>| ToolOutput { items, ..ToolOutput::text("") };
+    let text = |text: &str| OutputItem::Text(text.to_owned());
     [
         ToolOutput::text("done"),
         of(vec![text("one"), text("two")]),
@@ -172,7 +172,7 @@ fn the_payload_decides_the_item_type() {
         Dialect::Responses.answer(&call, &ToolOutput::text("x"))[0]["type"].clone()
     };
     assert_eq!(kind(ToolPayload::Custom { input: String::new() }), "custom_tool_call_output");
-    assert_eq!(kind(ToolPayload::LocalShell(LocalShell::default())), "function_call_output");
+    assert_eq!(kind(ToolPayload::LocalShell(LocalShellCall::default())), "function_call_output");
     let (server, tool, arguments) = (String::new(), String::new(), String::new());
     assert_eq!(kind(ToolPayload::Mcp { server, tool, arguments }), "function_call_output");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tool::{
-    FreeformSpec, FunctionSpec, Grammar, Image, Item, JsonSchema, LocalShell, Strict, ToolCall, ToolOutput,
+    FreeformSpec, FunctionSpec, TextGrammar, OutputImage, OutputItem, JsonSchema, LocalShellCall, StrictMode, ToolCall, ToolOutput,
     ToolPayload, ToolSpec,
 };
 
@@ -22,10 +22,10 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         let (name, description, parameters) = (name.to_owned(), "Reads.".to_owned(), parameters.clone());
         ToolSpec::Function(Box::new(FunctionSpec { name, description, parameters, strict }))
     };
-    let grammar = Grammar { syntax: "lark", definition: "start: /.+/" };
+    let grammar = TextGrammar { syntax: "lark", definition: "start: /.+/" };
     vec![
-        function("read", Strict::No),
-        function("read_strictly", Strict::Yes),
+        function("read", StrictMode::No),
+        function("read_strictly", StrictMode::Yes),
         ToolSpec::Freeform(FreeformSpec {
             name: "patch".to_owned(),
             description: "Patches.".to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
 /// Returns one call of every form.
 pub(crate) fn calls() -> Vec<ToolCall> {
     let custom = ToolPayload::Custom { input: "x".to_owned() };
-    let shell = ToolPayload::LocalShell(LocalShell::default());
+    let shell = ToolPayload::LocalShell(LocalShellCall::default());
     vec![
         ToolCall::function("call_1", "read", "{}"),
         ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload: custom },
@@ -50,11 +50,11 @@ pub(crate) fn calls() -> Vec<ToolCall> {
 
 /// Returns one output of every form.
 pub(crate) fn outputs() -> Vec<ToolOutput> {
-    let image = Image { mime: "image/png", bytes: b"\x89PNG".to_vec() };
+    let image = OutputImage { mime: "image/png", bytes: b"\x89PNG".to_vec() };
     let mut failed = ToolOutput::image("no", image.clone());
     failed.success = false;
     let mut only = ToolOutput::text("");
-    only.items = vec![Item::Image(image.clone())];
+    only.items = vec![OutputItem::Image(image.clone())];
     vec![
         ToolOutput::text("done"),
         ToolOutput::text(""),

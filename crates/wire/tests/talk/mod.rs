@@ -1,7 +1,7 @@
 //! A sample conversation as a request in every dialect, for tests against real clients.
 
 use serde_json::{Value, json};
-use tool::{Image, ToolOutput, ToolSpec};
+use tool::{OutputImage, ToolOutput, ToolSpec};
 use toolgate_wire::{Dialect, Entry, Reasoning, Request, Said, Style};
 
 use crate::samples::specs;
@@ -55,7 +55,7 @@ fn anthropic() -> Value {
 
 /// Returns a request in this dialect, after one turn of every dialect.
 pub(crate) fn request(dialect: Dialect) -> Value {
-    let picture = Image { mime: "image/png", bytes: b"\x89PNG".to_vec() };
+    let picture = OutputImage { mime: "image/png", bytes: b"\x89PNG".to_vec() };
     let mut items = vec![dialect.user("Read.", &[])];
     for said in Dialect::ALL.map(said) {
         let output = ToolOutput::image("see", picture.clone());

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use toolgate::patch::{self, EditAction, ParsedPatch};
-use toolgate::{Item, Place, ToolCall, ToolOutput, ToolPayload};
+use toolgate::{OutputItem, WorkingDir, ToolCall, ToolOutput, ToolPayload};
 
 use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, fenced};
 use crate::commands::run::title::about;
@@ -37,8 +37,8 @@ pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
 pub(super) fn ended(id: String, output: &ToolOutput) -> ToolCallUpdate {
     let content = output.items.iter().map(|item| ToolCallContent::Content {
         content: match item {
-            Item::Text(text) => fenced("", text),
-            Item::Image(image) => {
+            OutputItem::Text(text) => fenced("", text),
+            OutputItem::Image(image) => {
                 ContentBlock::Image { data: STANDARD.encode(&image.bytes), mime_type: image.mime.to_owned() }
             }
         },
@@ -106,7 +106,7 @@ fn input(call: &ToolCall) -> Value {
 
 /// Returns the files that the arguments of the call name.
 fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
-    let place = Place { cwd: cwd.to_owned() };
+    let place = WorkingDir { cwd: cwd.to_owned() };
     let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };
     let changed = match kind(call) {
         ToolCallKind::Edit | ToolCallKind::Delete => patch::parse(&call.payload.arguments()).ok(),

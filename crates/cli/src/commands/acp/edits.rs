@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use toolgate::fs::{ConfinedFs, FsError, FileKind};
 use toolgate::patch::{self, FileChange, FileContent, MemoryTree, PatchPlan};
-use toolgate::{Gate, Intent, Place, PlannedCall, Verdict};
+use toolgate::{Gate, Intent, WorkingDir, PlannedCall, Verdict};
 
 use super::protocol::EditorFileDiff;
 
@@ -51,11 +51,11 @@ impl PatchPreview {
     }
 }
 
-fn located(place: &Place, path: &str) -> Option<PathBuf> {
+fn located(place: &WorkingDir, path: &str) -> Option<PathBuf> {
     place.path("input", path).ok()
 }
 
-fn diff(change: &FileChange, place: &Place) -> Option<EditorFileDiff> {
+fn diff(change: &FileChange, place: &WorkingDir) -> Option<EditorFileDiff> {
     let text = |content: &FileContent| String::from_utf8(content.bytes.to_vec()).ok();
     let old_text = change.before.as_ref().map(text).map_or(Some(None), |text| text.map(Some))?;
     let new_text = change.after.as_ref().map_or_else(|| Some(String::new()), text)?;

@@ -8,7 +8,7 @@ use agent::{TurnEnd, SessionHandle, JournalRecorder, AgentSession};
 use rpc::{RpcErrorCode, RpcFault};
 use serde_json::Value;
 use toolgate::mcp::McpServers;
-use toolgate::{CancellationToken, Image, Toolgate};
+use toolgate::{CancellationToken, OutputImage, Toolgate};
 
 use super::modes::SessionModeHook;
 use super::protocol::StopReason;
@@ -76,7 +76,7 @@ impl EditorSession {
     pub(super) async fn prompt(
         &self,
         text: &str,
-        images: Vec<Image>,
+        images: Vec<OutputImage>,
         taken_back: CancellationToken,
     ) -> Result<StopReason, RpcFault> {
         let stop = self.stop().clone();

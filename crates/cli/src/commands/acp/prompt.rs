@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use toolgate::Image;
+use toolgate::OutputImage;
 
 use super::protocol::{ContentBlock, EmbeddedResource};
 use crate::commands::serve::content::picture;
 
 /// Returns the text and the images of a prompt, or an error message.
-pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Image>), String> {
+pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<OutputImage>), String> {
     // Mentions stay where the user typed them. The contents of mentioned resources follow after the typed
     // text.
     let (mut typed, mut attached, mut images) = (String::new(), String::new(), Vec::new());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{SessionEvent, SessionObserver};
 use rpc::Peer;
 use serde_json::Value;
-use toolgate::{BoxFuture, CallId, CallEvent, Hook, HookResponse, Notice, CallObserver, PlannedCall, ToolCall, ToolOutput};
+use toolgate::{BoxFuture, CallId, CallEvent, Hook, HookResponse, ToolNotice, CallObserver, PlannedCall, ToolCall, ToolOutput};
 
 use super::calls;
 use super::edits::PatchPreview;
@@ -163,14 +163,14 @@ impl CallObserver for EditorUpdates {
                 let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
                 self.line.tell(&SessionUpdate::Changed(view));
             }
-            CallEvent::Notice(Notice::Output { text, .. }) => self.writes(call, text),
-            CallEvent::Notice(Notice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
-            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => {
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => self.writes(call, text),
+            CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
+            CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
                 let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
                 self.line.tell(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
-            CallEvent::Notice(Notice::Weaker { text, .. }) => self.remark(text),
-            CallEvent::Notice(Notice::FileChanged { .. } | Notice::Warning { .. })
+            CallEvent::Notice(ToolNotice::Weaker { text, .. }) => self.remark(text),
+            CallEvent::Notice(ToolNotice::FileChanged { .. } | ToolNotice::Warning { .. })
             | CallEvent::Attempted { .. }
             | CallEvent::Queued { .. }
             | CallEvent::Started

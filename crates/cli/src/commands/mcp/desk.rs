@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolgate::{Approver, BoxFuture, CallId, CallEvent, Notice, CallObserver, ApprovalQuestion, ReviewDecision};
+use toolgate::{Approver, BoxFuture, CallId, CallEvent, ToolNotice, CallObserver, ApprovalQuestion, ReviewDecision};
 
 use super::board::PendingQuestions;
 use super::form::ApprovalForm;
@@ -84,12 +84,12 @@ impl CallObserver for ApprovalRouter {
     fn saw(&self, call: &CallId, event: &CallEvent) {
         let text = match event {
             CallEvent::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
-            CallEvent::Notice(Notice::Output { text, .. }) => text.clone(),
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => text.clone(),
             CallEvent::Notice(
-                Notice::Progress { text, .. } | Notice::Warning { text } | Notice::Weaker { text, .. },
+                ToolNotice::Progress { text, .. } | ToolNotice::Warning { text } | ToolNotice::Weaker { text, .. },
             ) => format!("{text}\n"),
-            CallEvent::Notice(Notice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
-            CallEvent::Notice(Notice::PlanUpdated { .. })
+            CallEvent::Notice(ToolNotice::FileChanged { kind, path }) => format!("{kind} {path}\n"),
+            CallEvent::Notice(ToolNotice::PlanUpdated { .. })
             | CallEvent::Queued { .. }
             | CallEvent::Started
             | CallEvent::Judged { .. }

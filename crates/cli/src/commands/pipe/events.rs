@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
-use toolgate::{BoxFuture, CallId, CallEvent, Notice, CallObserver};
+use toolgate::{BoxFuture, CallId, CallEvent, ToolNotice, CallObserver};
 
 use crate::commands::call::{ms, usage};
 
@@ -68,7 +68,7 @@ pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
         CallEvent::Decided { decision } => json!({ "event": "decided", "decision": decision }),
         CallEvent::Notice(notice) => notified(notice),
         CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
-            let error = error.map(toolgate::ErrorKind::as_str);
+            let error = error.map(toolgate::ToolErrorKind::as_str);
             let (elapsed, waited) = (ms(*elapsed), ms(*waited));
             let mut line = json!({
                 "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed, "waited_ms": waited,
@@ -92,7 +92,7 @@ impl CallObserver for EventSender {
         let Some(mut line) = event_line(call, event) else { return };
         line["type"] = json!("toolgate.event");
         let text = match event {
-            CallEvent::Notice(Notice::Output { text, .. }) => text.len(),
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => text.len(),
             _ => 0,
         };
         self.queued.lines.fetch_add(1, Ordering::AcqRel);
@@ -105,9 +105,9 @@ impl CallObserver for EventSender {
     }
 }
 
-fn notified(notice: &Notice) -> Value {
+fn notified(notice: &ToolNotice) -> Value {
     match notice {
-        Notice::PlanUpdated { steps, explanation } => {
+        ToolNotice::PlanUpdated { steps, explanation } => {
             let steps: Vec<Value> = steps
                 .iter()
                 .map(|step| {
@@ -117,12 +117,12 @@ fn notified(notice: &Notice) -> Value {
                 .collect();
             json!({ "event": "plan_updated", "steps": steps, "explanation": explanation })
         }
-        Notice::FileChanged { kind, path } => json!({ "event": "file_changed", "kind": kind, "path": path }),
-        Notice::Progress { text, percent } => {
+        ToolNotice::FileChanged { kind, path } => json!({ "event": "file_changed", "kind": kind, "path": path }),
+        ToolNotice::Progress { text, percent } => {
             json!({ "event": "progress", "text": text, "percent": percent })
         }
-        Notice::Warning { text } | Notice::Weaker { text, .. } => json!({ "event": "warning", "text": text }),
-        Notice::Output { stream, text } => {
+        ToolNotice::Warning { text } | ToolNotice::Weaker { text, .. } => json!({ "event": "warning", "text": text }),
+        ToolNotice::Output { stream, text } => {
             json!({ "event": "output", "stream": stream.as_str(), "text": text })
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::{CallReader, Dialect, Reading};
-use toolgate::{AnsweredCall, CallId, ErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
+use toolgate::{AnsweredCall, CallId, ToolErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
 use super::asking::{PipedQuestion, INPUT_ENDED, NO_ROOM, UnansweredQuestions};
 use super::eliciting::{UnansweredElicitations, PipedElicitation};
@@ -280,7 +280,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                 if line["role"] == "user" { self.after.push(line) } else { (self.write)(&line)? }
             }
             // A user who stops a call stops the whole turn. Later calls are a new turn.
-            if output.facts.error == Some(ErrorKind::Stopped) {
+            if output.facts.error == Some(ToolErrorKind::Stopped) {
                 self.start_all_as_cancelled();
             }
         }

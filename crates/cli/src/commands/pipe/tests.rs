@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate::wire::Dialect;
 use toolgate::{
-    CallId, Cx, CallEvent, Facts, Notice, CallObserver, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
-    Toolgate, Usage,
+    CallId, Cx, CallEvent, OutputFacts, ToolNotice, CallObserver, OutputStream, Permit, ToolError, ToolHandler, ToolOutput,
+    Toolgate, ProcessUsage,
 };
 
 use super::events;
@@ -36,7 +36,7 @@ impl ToolHandler for EndlessTool {
     async fn run(&self, _: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let writing = async {
             loop {
-                cx.stream(Notice::Output { stream: OutputStream::Stdout, text: PIECE.to_owned() }).await;
+                cx.stream(ToolNotice::Output { stream: OutputStream::Stdout, text: PIECE.to_owned() }).await;
                 self.0.fetch_add(1, Ordering::SeqCst);
                 tokio::task::consume_budget().await;
             }
@@ -45,7 +45,7 @@ impl ToolHandler for EndlessTool {
             () = writing => {}
             _ = cx.halted() => {}
         }
-        let facts = Facts { usage: Some(Usage::default()), ..Facts::default() };
+        let facts = OutputFacts { usage: Some(ProcessUsage::default()), ..OutputFacts::default() };
         Ok(ToolOutput { facts, ..ToolOutput::text("so far") })
     }
 }
@@ -124,7 +124,7 @@ async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");
     assert!(events.room().is_none());
-    events.saw(&call, &CallEvent::Notice(Notice::Output { stream: OutputStream::Stderr, text }));
+    events.saw(&call, &CallEvent::Notice(ToolNotice::Output { stream: OutputStream::Stderr, text }));
     let mut room = events.room().unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
     assert_eq!(happened.next().await.unwrap()["stream"], "stderr");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use exec::machine::not_trusted;
 use serde_json::{Value, json};
-use toolgate::{CommandAnalysis, Gate, Intent, CommandRisk, ClassifiedCommand, Place, ToolCall, Toolgate, Verdict};
+use toolgate::{CommandAnalysis, Gate, Intent, CommandRisk, ClassifiedCommand, WorkingDir, ToolCall, Toolgate, Verdict};
 
 use crate::args::{OutputFormat, PolicyExplainArgs};
 use crate::compose::compose;
@@ -62,7 +62,7 @@ fn stated(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(
     };
     let wrong = |error: toolgate::ToolError| CliFault::usage(error.to_string());
     let tool = toolgate.router().registry().find(name).map_err(wrong)?;
-    let place = Place { cwd: cwd.to_owned() };
+    let place = WorkingDir { cwd: cwd.to_owned() };
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), &place).map_err(wrong)?;
     Ok((tool.spec().name().to_owned(), attempt.intent().clone()))
 }

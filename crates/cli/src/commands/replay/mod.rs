@@ -13,7 +13,7 @@ use agent::recorded_call;
 use journal::{JournalEntry, JournalRecord};
 use serde_json::{Value, json};
 use toolgate::{
-    Approver, BoxFuture, CallId, CancellationToken, ErrorKind, ApprovalQuestion, ReviewDecision, ToolCall,
+    Approver, BoxFuture, CallId, CancellationToken, ToolErrorKind, ApprovalQuestion, ReviewDecision, ToolCall,
     ToolPayload, Toolgate,
 };
 
@@ -188,7 +188,7 @@ impl RecordedCall {
             return ReplayOutcome::Left("it is a server's");
         }
         let known = toolgate.router().registry().find(&self.call.name).is_ok();
-        let was_unknown = self.error.as_deref() == Some(ErrorKind::UnknownTool.as_str());
+        let was_unknown = self.error.as_deref() == Some(ToolErrorKind::UnknownTool.as_str());
         if !known && !was_unknown {
             return ReplayOutcome::Left("it needs the session");
         }
@@ -203,7 +203,7 @@ impl RecordedCall {
         }
         let output = toolgate.router().dispatch(call, CancellationToken::new()).await;
         // The answer lists the available tools, and a replay lacks the tools that need a session.
-        if was_unknown && output.facts.error == Some(ErrorKind::UnknownTool) {
+        if was_unknown && output.facts.error == Some(ToolErrorKind::UnknownTool) {
             return ReplayOutcome::Same;
         }
         let is = output.joined_text().replace(&copy, &cwd);

@@ -2,7 +2,7 @@
 
 use agent::{TurnEnd, SessionEvent, SessionObserver};
 use serde_json::{Value, json};
-use toolgate::{CallId, CallEvent, Item, Notice, CallObserver, ToolCall, ToolOutput, ToolPayload};
+use toolgate::{CallId, CallEvent, OutputItem, ToolNotice, CallObserver, ToolCall, ToolOutput, ToolPayload};
 
 use super::SessionView;
 use crate::commands::call::ms;
@@ -66,10 +66,10 @@ fn called(call: &ToolCall) -> Value {
 }
 
 fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
-    let pictures = output.items.iter().filter(|item| matches!(item, Item::Image(_))).count();
+    let pictures = output.items.iter().filter(|item| matches!(item, OutputItem::Image(_))).count();
     let mut line = json!({
         "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
-        "error": output.facts.error.map(toolgate::ErrorKind::as_str),
+        "error": output.facts.error.map(toolgate::ToolErrorKind::as_str),
         "elapsed_ms": output.facts.duration.map(ms), "text": output.joined_text(), "pictures": pictures,
     });
     if let Some(enforcement) = &output.facts.enforcement {
@@ -82,7 +82,7 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
 impl CallObserver for JsonLines {
     fn saw(&self, call: &CallId, event: &CallEvent) {
         // Queued calls and output are left out: calls and answers have lines of their own.
-        let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(Notice::Output { .. }));
+        let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| told) {
             line["type"] = json!("event");
             Self::line(&line);

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use agent::{TurnEnd, UserPrompter, SessionObserver};
 use toolgate::mcp::McpClientDeps;
-use toolgate::{Approver, Image, CallObserver};
+use toolgate::{Approver, OutputImage, CallObserver};
 
 use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
@@ -175,15 +175,15 @@ fn prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
     }
 }
 
-fn pictures(args: &RunArgs) -> Result<Vec<Image>, CliFault> {
+fn pictures(args: &RunArgs) -> Result<Vec<OutputImage>, CliFault> {
     args.image.iter().map(|file| picture(file)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user named this file, not a model")]
-fn picture(file: &Path) -> Result<Image, CliFault> {
+fn picture(file: &Path) -> Result<OutputImage, CliFault> {
     let wrong = |why: &str| CliFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
     let mime = kind_of(&bytes)
         .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;
-    Ok(Image { mime, bytes })
+    Ok(OutputImage { mime, bytes })
 }

@@ -11,7 +11,7 @@ use agent::{TurnEnd, SessionEvent, SessionObserver};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use toolgate::{CallId, CallEvent, Notice, CallObserver, PlanStep, StepStatus, ToolCall, ToolOutput};
+use toolgate::{CallId, CallEvent, ToolNotice, CallObserver, PlanStep, StepStatus, ToolCall, ToolOutput};
 use unicode_width::UnicodeWidthStr;
 
 use super::SessionView;
@@ -338,17 +338,17 @@ impl SessionObserver for TerminalView {
 impl CallObserver for TerminalView {
     fn saw(&self, call: &CallId, event: &CallEvent) {
         match event {
-            CallEvent::Notice(Notice::Output { text, .. }) => {
+            CallEvent::Notice(ToolNotice::Output { text, .. }) => {
                 if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
                     run.wrote(text);
                 }
             }
-            CallEvent::Notice(Notice::PlanUpdated { steps, .. }) => self.plan(steps),
-            CallEvent::Notice(Notice::Warning { text }) => {
+            CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => self.plan(steps),
+            CallEvent::Notice(ToolNotice::Warning { text }) => {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
-            CallEvent::Notice(Notice::Weaker { text, refused: true }) => crate::loud::say(text),
+            CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => crate::loud::say(text),
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
                 let mut state = self.state();

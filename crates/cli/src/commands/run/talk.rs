@@ -8,7 +8,7 @@ use agent::{TurnEnd, SessionHandle, AgentSession};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use toolgate::{Image, Toolgate};
+use toolgate::{OutputImage, Toolgate};
 
 use super::SessionView;
 use super::commands::SlashCommands;
@@ -48,7 +48,7 @@ impl ReplSession<'_> {
     pub(super) async fn turns(
         &mut self,
         prompt: Option<String>,
-        mut images: Vec<Image>,
+        mut images: Vec<OutputImage>,
     ) -> Result<ExitCode, CliFault> {
         if let Some(prompt) = prompt {
             return self.turn(&prompt, images).await.map(|ended| code(&ended));
@@ -78,7 +78,7 @@ impl ReplSession<'_> {
         }
     }
 
-    async fn turn(&mut self, prompt: &str, images: Vec<Image>) -> Result<TurnEnd, CliFault> {
+    async fn turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
         let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
         let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
         let asks = move || person.as_ref().is_some_and(|person| person.asks());

@@ -11,7 +11,7 @@ use rpc::{RpcErrorCode, Peer, RpcFault};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
-use toolgate::{CancellationToken, ErrorKind, ToolCall, ToolOutput, ToolPayload, ToolRouter};
+use toolgate::{CancellationToken, ToolErrorKind, ToolCall, ToolOutput, ToolPayload, ToolRouter};
 
 use super::content::{content, text};
 use super::deltas::millis;
@@ -319,8 +319,8 @@ fn is_keyed(id: &str) -> bool {
 /// Converts a failed answer into a fault.
 pub(super) fn refused(answer: &p::ToolCallResult) -> RpcFault {
     let code = match answer.error.as_deref() {
-        Some(kind) if kind == ErrorKind::BadArguments.as_str() => RpcErrorCode::Params,
-        Some(kind) if kind == ErrorKind::Cancelled.as_str() => RpcErrorCode::Cancelled,
+        Some(kind) if kind == ToolErrorKind::BadArguments.as_str() => RpcErrorCode::Params,
+        Some(kind) if kind == ToolErrorKind::Cancelled.as_str() => RpcErrorCode::Cancelled,
         _ => RpcErrorCode::Refused,
     };
     code.fault(text(&answer.content_items)).with(serde_json::json!(answer))

@@ -3,37 +3,37 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rpc::protocol::ContentItem;
-use toolgate::{Image, Item};
+use toolgate::{OutputImage, OutputItem};
 
 /// The MIME types of pictures that models read.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Converts a client's content into items for the model.
-pub(super) fn items(content: Vec<ContentItem>) -> Result<Vec<Item>, String> {
+pub(super) fn items(content: Vec<ContentItem>) -> Result<Vec<OutputItem>, String> {
     content.into_iter().map(item).collect()
 }
 
-fn item(content: ContentItem) -> Result<Item, String> {
+fn item(content: ContentItem) -> Result<OutputItem, String> {
     match content {
-        ContentItem::Text { text } => Ok(Item::Text(text)),
-        ContentItem::Image { mime_type, data } => picture(&mime_type, &data).map(Item::Image),
+        ContentItem::Text { text } => Ok(OutputItem::Text(text)),
+        ContentItem::Image { mime_type, data } => picture(&mime_type, &data).map(OutputItem::Image),
         ContentItem::InputImage { image_url } => {
             let parts = image_url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
             let (kind, data) =
                 parts.ok_or("an `image_url` begins with `data:` and holds the picture in base64")?;
-            picture(kind, data).map(Item::Image)
+            picture(kind, data).map(OutputItem::Image)
         }
     }
 }
 
 /// Decodes a picture of a client, and checks that its bytes match its MIME type.
-pub(crate) fn picture(kind: &str, data: &str) -> Result<Image, String> {
+pub(crate) fn picture(kind: &str, data: &str) -> Result<OutputImage, String> {
     let mime = KINDS.into_iter().find(|known| *known == kind);
     let mime = mime.ok_or_else(|| format!("a picture is one of {}", KINDS.join(", ")))?;
     let bytes = STANDARD.decode(data).map_err(|error| format!("a picture is in base64: {error}"))?;
     // A provider rejects an invalid picture, and with it every later request of the conversation.
     match kind_of(&bytes) == Some(mime) {
-        true => Ok(Image { mime, bytes }),
+        true => Ok(OutputImage { mime, bytes }),
         false => Err(format!("the bytes of a picture do not begin as those of {mime} do")),
     }
 }
@@ -50,10 +50,10 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Converts the pictures of a prompt.
-pub(super) fn images(content: Vec<ContentItem>) -> Result<Vec<Image>, String> {
-    let image = |item: Item| match item {
-        Item::Image(image) => Ok(image),
-        Item::Text(_) => Err("only pictures go with a prompt".to_owned()),
+pub(super) fn images(content: Vec<ContentItem>) -> Result<Vec<OutputImage>, String> {
+    let image = |item: OutputItem| match item {
+        OutputItem::Image(image) => Ok(image),
+        OutputItem::Text(_) => Err("only pictures go with a prompt".to_owned()),
     };
     items(content)?.into_iter().map(image).collect()
 }
@@ -68,10 +68,10 @@ pub(super) fn text(content: &[ContentItem]) -> String {
 }
 
 /// Converts items for the model into content for a client.
-pub(super) fn content(items: &[Item]) -> Vec<ContentItem> {
-    let one = |item: &Item| match item {
-        Item::Text(text) => ContentItem::Text { text: text.clone() },
-        Item::Image(image) => {
+pub(super) fn content(items: &[OutputItem]) -> Vec<ContentItem> {
+    let one = |item: &OutputItem| match item {
+        OutputItem::Text(text) => ContentItem::Text { text: text.clone() },
+        OutputItem::Image(image) => {
             ContentItem::Image { mime_type: image.mime.to_owned(), data: STANDARD.encode(&image.bytes) }
         }
     };

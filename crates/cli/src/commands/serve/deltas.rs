@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::{SessionEvent, SessionObserver};
 use rpc::protocol::{SessionDeltaParams, SessionProgress};
 use serde_json::json;
-use toolgate::{CallId, CallEvent, Notice, CallObserver, OutputStream};
+use toolgate::{CallId, CallEvent, ToolNotice, CallObserver, OutputStream};
 
 use super::company::Subscribers;
 use crate::session::words::LastMessage;
@@ -68,7 +68,7 @@ impl CallObserver for DeltaSender {
         let call_id = || call.as_str().to_owned();
         match event {
             CallEvent::Started => self.tell(SessionProgress::Running { call_id: call_id() }),
-            CallEvent::Notice(Notice::Output { stream, text }) => {
+            CallEvent::Notice(ToolNotice::Output { stream, text }) => {
                 let stream = match stream {
                     OutputStream::Stdout => "stdout",
                     OutputStream::Stderr => "stderr",

@@ -8,7 +8,7 @@ use agent::SessionHandle;
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, Peer, RpcFault, method};
 use serde_json::Value;
-use toolgate::{Answering, Answers, AnyTool, Cx, Foreign, Lane, ToolError, ToolOutput, ToolSource};
+use toolgate::{ToolOutputFuture, ForeignBackend, AnyTool, Cx, ForeignToolSpec, Lane, ToolError, ToolOutput, ToolSource};
 
 use super::content;
 
@@ -95,7 +95,7 @@ impl ClientTools {
     }
 
     fn made(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
-        let foreign = Foreign {
+        let foreign = ForeignToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
@@ -198,12 +198,12 @@ impl ClientToolHandler {
     }
 }
 
-impl Answers for ClientToolHandler {
+impl ForeignBackend for ClientToolHandler {
     fn lane(&self) -> Lane {
         self.lane
     }
 
-    fn answer(&self, arguments: Value, cx: Cx) -> Answering<'_> {
+    fn answer(&self, arguments: Value, cx: Cx) -> ToolOutputFuture<'_> {
         Box::pin(async move { self.asked(arguments, &cx).await })
     }
 }

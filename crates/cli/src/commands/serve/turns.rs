@@ -6,7 +6,7 @@ use agent::{SessionHandle, AgentSession};
 use rpc::protocol as p;
 use rpc::{RpcErrorCode, RpcFault};
 use tokio::sync::{Notify, mpsc, oneshot};
-use toolgate::{Image, Toolgate};
+use toolgate::{OutputImage, Toolgate};
 
 use super::deltas::DeltaSender;
 
@@ -47,7 +47,7 @@ impl TurnStatus {
 /// A prompt on its way to the driver.
 struct QueuedPrompt {
     text: String,
-    images: Vec<Image>,
+    images: Vec<OutputImage>,
     answer: Option<oneshot::Sender<p::SessionPromptResult>>,
 }
 
@@ -89,7 +89,7 @@ impl TurnRunner {
     }
 
     /// Starts a turn and waits for its end, or steers the running one.
-    pub(super) async fn prompt(&self, text: String, images: Vec<Image>) -> Result<p::SessionPromptResult, RpcFault> {
+    pub(super) async fn prompt(&self, text: String, images: Vec<OutputImage>) -> Result<p::SessionPromptResult, RpcFault> {
         let closed = || RpcErrorCode::NoSession.fault("the session is closed");
         let answered = {
             let mut now = self.busy.lock();
@@ -148,7 +148,7 @@ impl TurnDriver {
         }
     }
 
-    async fn turn(&mut self, text: &str, images: Vec<Image>) -> p::SessionPromptResult {
+    async fn turn(&mut self, text: &str, images: Vec<OutputImage>) -> p::SessionPromptResult {
         let ended = self.session.prompt(text, images).await;
         self.toolgate.end_turn();
         let (word, detail) = match &ended {

@@ -47,7 +47,7 @@ fn a_cut_output_says_where_the_whole_is() {
     line 199
     line 200
     ");
-    assert_eq!(cut, Cut { bytes: 1653, lines: 195 });
+    assert_eq!(cut, OmittedSize { bytes: 1653, lines: 195 });
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_output_that_memory_dropped_counts_bytes_alone() {
     of a line
     the end
     ");
-    assert_eq!(cut, Cut { bytes: (1 << 30) + 88, lines: 11 });
+    assert_eq!(cut, OmittedSize { bytes: (1 << 30) + 88, lines: 11 });
     let nowhere = KeptOutput::Nowhere("the disk is nearly full".to_owned());
     assert_snapshot!(ends(1 << 30).shorten(160, &whereabouts(&nowhere)).0, @r"
     line 1
@@ -108,7 +108,7 @@ fn characters_that_memory_cut_are_left_out() {
     let shown = fit(&mut captured(text.as_bytes()), false, 4 << 20);
     assert!(!shown.text.contains("\\x"));
     let shown_euros = shown.text.matches('€').count() * 3;
-    assert_eq!(shown.cut, Some(Cut { bytes: text.len() - shown_euros, lines: 0 }));
+    assert_eq!(shown.cut, Some(OmittedSize { bytes: text.len() - shown_euros, lines: 0 }));
 }
 
 #[test]
