@@ -22,7 +22,7 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningSe
 use tokio::net::unix::pipe;
 use tokio::runtime::Runtime;
 use toolgate::mcp::{CallApproval, McpClientDeps, McpServerConfig, McpServers, ServerTransport};
-use toolgate::{Program, ToolSource, Toolgate, json};
+use toolgate::{ConfinedServerProgram, ToolSource, Toolgate, json};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_toolgate");
 const ROUNDS: usize = 2_000;
@@ -120,7 +120,7 @@ fn plan() -> toolgate::Value {
 
 fn server(name: &str, argv: &[&str]) -> McpServerConfig {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    let transport = ServerTransport::Program(Arc::new(Program::new(argv, env!("CARGO_MANIFEST_DIR"))));
+    let transport = ServerTransport::Program(Arc::new(ConfinedServerProgram::new(argv, env!("CARGO_MANIFEST_DIR"))));
     McpServerConfig { approval: CallApproval::Allow, ..McpServerConfig::new(name, transport) }
 }
 

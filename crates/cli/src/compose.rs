@@ -10,7 +10,7 @@ use toolgate::mcp::{self, McpClientDeps, McpServers};
 use toolgate::rules::{RuleLayer, NewRule, RuleSet, RulePath, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
-    ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, Builder, CommandLimits, Confinement,
+    ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, ToolgateBuilder, CommandLimits, Confinement,
     EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, Pictures, RegistryFault, Rulebook,
     SandboxPolicy, InstalledShell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
 };
@@ -39,7 +39,7 @@ pub(crate) enum ToolFormApi {
 /// The configured tools and their builder: all that a command needs to answer calls.
 pub(crate) struct ComposedTools {
     config: Config,
-    builder: Builder,
+    builder: ToolgateBuilder,
     /// The tools that the model gets, and their forms.
     tools: ToolsConfig,
     /// The forms that the configuration chooses.
@@ -126,7 +126,7 @@ fn named(name: &str) -> String {
 }
 
 /// Passes the readable and the denied paths to the builder.
-fn with_reading(mut builder: Builder, config: &Config, dirs: &UserDirs) -> Result<Builder, CliFault> {
+fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
     if !config.files.deny_read_defaults.value {
         builder = builder.deny_read_only(Vec::new());
     }
@@ -153,7 +153,7 @@ fn with_reading(mut builder: Builder, config: &Config, dirs: &UserDirs) -> Resul
 }
 
 /// Passes the approval policy, the hooks and the rules for work in `cwd` to the builder.
-fn with_asking(builder: Builder, config: &Config, cwd: &Path, dirs: &UserDirs) -> Result<Builder, CliFault> {
+fn with_asking(builder: ToolgateBuilder, config: &Config, cwd: &Path, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
     let mut rules = rules.map_err(|fault| CliFault::usage(fault.to_string()))?;
     rules.extend(search::rule(config));
@@ -249,7 +249,7 @@ fn confinement(config: &config::ConfinementSettings) -> Confinement {
 }
 
 /// Passes the environment, the session limit and the shell of commands to the builder.
-fn with_commands(builder: Builder, commands: &config::CommandSettings) -> Result<Builder, CliFault> {
+fn with_commands(builder: ToolgateBuilder, commands: &config::CommandSettings) -> Result<ToolgateBuilder, CliFault> {
     let environment = EnvironmentPolicy {
         inherit: match commands.inherit.value {
             config::EnvInheritance::All => InheritScope::All,
@@ -416,7 +416,7 @@ impl ComposedTools {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub(crate) fn sandbox(self) -> Result<toolgate::Sandbox, CliFault> {
+    pub(crate) fn sandbox(self) -> Result<toolgate::CommandSandbox, CliFault> {
         self.warn_of_home();
         self.builder.sandbox_alone().map_err(|fault| match fault {
             BuildFault::Scratch(_) => CliFault::unconfined(fault.to_string()),

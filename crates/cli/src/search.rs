@@ -12,7 +12,7 @@ use exec::session::ProcessExit;
 use serde_json::{Map, Value, json};
 use toolgate::rules::{RuleDecision, RuleLayer, RuleSubject, PolicyRule};
 use toolgate::{
-    AnyTool, BoxFuture, Builder, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxPolicy, ToolCall,
+    AnyTool, BoxFuture, ToolgateBuilder, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SandboxPolicy, ToolCall,
     ToolError, ToolHandler, ToolSource, Toolgate, mcp,
 };
 
@@ -24,11 +24,11 @@ const PRINTED: u64 = 4 << 20;
 
 /// Adds the configured search, or a source that reports its absence.
 pub(crate) fn with_search(
-    builder: Builder,
+    builder: ToolgateBuilder,
     config: &Config,
     cwd: &Path,
     bounds: &Confinement,
-) -> Result<Builder, CliFault> {
+) -> Result<ToolgateBuilder, CliFault> {
     let Some(SourcedValue { value: table, source }) = &config.tools.search else {
         let hosted = config.tools.web_search.value != HostedSearchMode::Off;
         return Ok(builder.source(Arc::new(MissingSearch { hosted })));

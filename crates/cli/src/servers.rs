@@ -12,7 +12,7 @@ use toolgate::mcp::{
     TokenStore, ServerTransport, ServerObserver,
 };
 use toolgate::rules::RulePath;
-use toolgate::{BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SharedProcesses, Program, SandboxPolicy};
+use toolgate::{BoxFuture, Confinement, EnvironmentPolicy, HostRules, NetworkPolicy, SharedProcesses, ConfinedServerProgram, SandboxPolicy};
 
 use crate::compose;
 use crate::config::{self, Config, UserDirs, ServerApproval, ServerSetting, ServerTable, SourcedValue};
@@ -86,7 +86,7 @@ pub(crate) fn described(
         (Some(command), _) => {
             let bounds = compose::confined(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
-            let program = Program { processes, queue, ..program(command, table, cwd, bounds) };
+            let program = ConfinedServerProgram { processes, queue, ..program(command, table, cwd, bounds) };
             ServerTransport::Program(Arc::new(kept_out(program, config, dirs)))
         }
         (None, Some(url)) => ServerTransport::Http(http(url, table, dirs)?),
@@ -115,7 +115,7 @@ pub(crate) fn described(
 
 /// Describes a server program. It has the confinement of commands, except for the network and the writable paths,
 /// which are its own.
-fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> Program {
+fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) -> ConfinedServerProgram {
     let argv = std::iter::once(command.to_owned()).chain(table.args.iter().cloned()).collect();
     let directory = table.cwd.as_ref().map_or(cwd.to_owned(), PathBuf::from);
     let network = match table.network {
@@ -135,7 +135,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
         set: table.env.clone().into_iter().collect(),
         ..EnvironmentPolicy::default()
     };
-    Program {
+    ConfinedServerProgram {
         environment,
         sandbox,
         confinement: Confinement {
@@ -145,13 +145,13 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
             sockets: Vec::new(),
             ..bounds
         },
-        ..Program::new(argv, directory)
+        ..ConfinedServerProgram::new(argv, directory)
     }
 }
 
 /// Denies the program reads of the tokens, the approval sockets, the configuration and the configured `deny_read`
 /// paths.
-fn kept_out(mut program: Program, config: &Config, dirs: &UserDirs) -> Program {
+fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
     // The configuration may hold credentials of other servers.
     let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
     program.deny_read = secret.map(|path| RulePath::At(path.components().collect()).pattern()).collect();

@@ -7,21 +7,21 @@ use engine::{Approver, Hook, Rulebook, ToolRouter};
 use policy::rules::{PathAccess, RuleDecision, RuleSubject, PolicyRule, RuleSet};
 use policy::{ApprovalPolicy, Gate, HostPattern, ClosedPath};
 
-use crate::Builder;
+use crate::ToolgateBuilder;
 
 /// Decides which calls need approval, and by whom.
 #[derive(Clone, Default)]
-pub(crate) struct Asking {
+pub(crate) struct ApprovalSetup {
     approval: ApprovalPolicy,
     rules: RuleSet,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
-    hooks: Vec<Listed>,
+    hooks: Vec<ConfiguredHook>,
 }
 
 /// A hook, in configuration order.
 #[derive(Clone)]
-enum Listed {
+enum ConfiguredHook {
     Ready(Arc<dyn Hook>),
     /// Its program has not been looked up yet.
     #[cfg(feature = "tools")]
@@ -30,21 +30,21 @@ enum Listed {
 
 /// The confinement that path and host rules require. It is enforced like the configured confinement.
 #[derive(Debug, Default)]
-pub(crate) struct Ruled {
+pub(crate) struct RuleConfinement {
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) read_only: Vec<ClosedPath>,
     pub(crate) hosts: Vec<HostPattern>,
     pub(crate) closed_hosts: Vec<HostPattern>,
 }
 
-impl Ruled {
+impl RuleConfinement {
     fn closes(&mut self, rule: &PolicyRule, paths: impl Iterator<Item = PathBuf>, how: &str) {
         let said = format!("the rule at {}:{} {how}", rule.file.display(), rule.line);
         self.read_only.extend(paths.map(|path| ClosedPath { path, said: said.clone() }));
     }
 }
 
-impl Asking {
+impl ApprovalSetup {
     /// Returns the approval policy.
     pub(crate) fn approval(&self) -> ApprovalPolicy {
         self.approval
@@ -73,8 +73,8 @@ impl Asking {
         prepare: impl Fn(crate::hooks::CommandHook) -> Result<Arc<dyn Hook>, crate::BuildFault>,
     ) -> Result<Vec<Arc<dyn Hook>>, crate::BuildFault> {
         let made = self.hooks.iter().map(|hook| match hook {
-            Listed::Ready(hook) => Ok(Arc::clone(hook)),
-            Listed::Command(hook) => prepare(hook.clone()),
+            ConfiguredHook::Ready(hook) => Ok(Arc::clone(hook)),
+            ConfiguredHook::Command(hook) => prepare(hook.clone()),
         });
         made.collect()
     }
@@ -82,15 +82,15 @@ impl Asking {
     /// Returns the hooks in order.
     #[cfg(not(feature = "tools"))]
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        self.hooks.iter().map(|Listed::Ready(hook)| Arc::clone(hook)).collect()
+        self.hooks.iter().map(|ConfiguredHook::Ready(hook)| Arc::clone(hook)).collect()
     }
 
     /// Returns the files that hooks consist of.
     #[cfg(feature = "tools")]
     pub(crate) fn hook_files(&self, cwd: &Path) -> impl Iterator<Item = PathBuf> {
         self.hooks.iter().flat_map(move |hook| match hook {
-            Listed::Command(hook) => hook.files(cwd),
-            Listed::Ready(_) => Vec::new(),
+            ConfiguredHook::Command(hook) => hook.files(cwd),
+            ConfiguredHook::Ready(_) => Vec::new(),
         })
     }
 
@@ -106,8 +106,8 @@ impl Asking {
 
     /// Returns the confinement that the rules require, for a user with this home. A closing rule wins over an opening
     /// one.
-    pub(crate) fn grounds(&self, home: Option<&Path>) -> Ruled {
-        let mut ruled = Ruled::default();
+    pub(crate) fn grounds(&self, home: Option<&Path>) -> RuleConfinement {
+        let mut ruled = RuleConfinement::default();
         for rule in self.rules.iter() {
             let PolicyRule { on, decision, .. } = rule;
             match on {
@@ -133,7 +133,7 @@ impl Asking {
     }
 }
 
-impl Builder {
+impl ToolgateBuilder {
     /// Sets the approval policy; the default is "on request".
     #[must_use]
     pub fn approval(mut self, approval: ApprovalPolicy) -> Self {
@@ -179,7 +179,7 @@ impl Builder {
     /// Adds a hook, which sees every call before its verdict and after its answer.
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
-        self.asking.hooks.push(Listed::Ready(hook));
+        self.asking.hooks.push(ConfiguredHook::Ready(hook));
         self
     }
 
@@ -187,7 +187,7 @@ impl Builder {
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn command_hook(mut self, hook: crate::hooks::CommandHook) -> Self {
-        self.asking.hooks.push(Listed::Command(hook));
+        self.asking.hooks.push(ConfiguredHook::Command(hook));
         self
     }
 }

@@ -17,7 +17,7 @@ use tool::{AnyTool, WorkingDir, StrictFault, ToolHandler, ToolSource};
 use crate::Toolgate;
 
 /// Builds a [`Toolgate`].
-pub struct Builder {
+pub struct ToolgateBuilder {
     directory: PathBuf,
     read_roots: Vec<PathBuf>,
     kept_in: Vec<PathBuf>,
@@ -31,15 +31,15 @@ pub struct Builder {
     #[cfg(feature = "tools")]
     shipped: Option<tools::Pictures>,
     #[cfg(feature = "tools")]
-    pub(crate) means: crate::commands::Means,
+    pub(crate) means: crate::commands::CommandToolSetup,
     limits: CallLimits,
-    watchers: Watchers,
+    watchers: BuilderObservers,
     inherits: Option<Gate>,
-    pub(crate) asking: crate::asking::Asking,
+    pub(crate) asking: crate::asking::ApprovalSetup,
 }
 
 #[derive(Default)]
-struct Watchers {
+struct BuilderObservers {
     observers: Vec<Arc<dyn CallObserver>>,
     keep: Option<Arc<dyn OverflowStore>>,
 }
@@ -101,7 +101,7 @@ pub enum BuildFault {
     Strict(#[from] StrictFault),
 }
 
-impl Builder {
+impl ToolgateBuilder {
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -117,11 +117,11 @@ impl Builder {
             #[cfg(feature = "tools")]
             shipped: None,
             #[cfg(feature = "tools")]
-            means: crate::commands::Means::default(),
+            means: crate::commands::CommandToolSetup::default(),
             limits: CallLimits::default(),
-            watchers: Watchers::default(),
+            watchers: BuilderObservers::default(),
             inherits: None,
-            asking: crate::asking::Asking::default(),
+            asking: crate::asking::ApprovalSetup::default(),
         }
     }
 
@@ -281,7 +281,7 @@ impl Builder {
             }
             None => None,
         };
-        let Grounds { gate, place, scratch } = self.grounds()?;
+        let ResolvedPolicy { gate, place, scratch } = self.grounds()?;
         #[cfg(feature = "tools")]
         if let (Some(commands), Some(scratch)) = (&commands, &scratch) {
             commands.sessions.spawner().lend(scratch);
@@ -316,7 +316,7 @@ impl Builder {
 }
 
 /// The resolved policy: gate, working directory and scratch directory.
-pub(crate) struct Grounds {
+pub(crate) struct ResolvedPolicy {
     pub(crate) gate: Gate,
     pub(crate) place: WorkingDir,
     /// The private directory of confined commands.
@@ -332,14 +332,14 @@ fn private_roots(scratch: &Scratch, home: Option<&Path>) -> [ReadRoot; 2] {
     })
 }
 
-impl Builder {
+impl ToolgateBuilder {
     /// Resolves the paths that the policy names, and builds the gate.
-    pub(crate) fn grounds(&self) -> Result<Grounds, BuildFault> {
+    pub(crate) fn grounds(&self) -> Result<ResolvedPolicy, BuildFault> {
         let own = root(&self.directory)?;
         let place = WorkingDir { cwd: own.path().to_owned() };
         if let Some(parent) = &self.inherits {
             let gate = parent.inherited(self.sandbox, self.asking.approval());
-            return Ok(Grounds { gate, place, scratch: None });
+            return Ok(ResolvedPolicy { gate, place, scratch: None });
         }
         let mut roots = vec![own];
         for directory in &self.read_roots {
@@ -390,7 +390,7 @@ impl Builder {
             .confined_to(confinement)
             .on(Arc::new(ThisMachine::new(path, changeable).at_home(home.map(Path::to_owned))));
         let gate = self.asking.gate(gate);
-        Ok(Grounds { gate, place, scratch })
+        Ok(ResolvedPolicy { gate, place, scratch })
     }
 
     fn writable(&self, cwd: &Path) -> Result<Vec<PathBuf>, BuildFault> {

@@ -9,13 +9,13 @@ use exec::spill::Spill;
 use policy::EnvironmentPolicy;
 use tools::{Commands, DEFAULT_SESSIONS};
 
-use crate::{Builder, Toolgate};
+use crate::{ToolgateBuilder, Toolgate};
 
 /// Time limit for ending all sessions.
 const CLOSE: Duration = Duration::from_secs(5);
 
 /// The settings that the command tools are built from.
-pub(crate) struct Means {
+pub(crate) struct CommandToolSetup {
     environment: EnvironmentPolicy,
     shell: Option<InstalledShell>,
     sessions: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Means {
     spill: Option<Arc<Spill>>,
 }
 
-impl Default for Means {
+impl Default for CommandToolSetup {
     fn default() -> Self {
         Self {
             environment: EnvironmentPolicy::default(),
@@ -35,7 +35,7 @@ impl Default for Means {
     }
 }
 
-impl Means {
+impl CommandToolSetup {
     pub(crate) fn spawner(&self) -> exec::process::Spawner {
         self.processes.spawner().clone()
     }
@@ -49,7 +49,7 @@ impl Means {
     }
 }
 
-impl Builder {
+impl ToolgateBuilder {
     /// Sets the environment variables of commands.
     #[must_use]
     pub fn environment(mut self, environment: EnvironmentPolicy) -> Self {

@@ -27,7 +27,7 @@ mod sandbox;
 #[cfg(feature = "tools")]
 mod turn;
 
-pub use build::{BuildFault, Builder};
+pub use build::{BuildFault, ToolgateBuilder};
 pub use engine::{
     AnsweredCall, ApplyPatchToolType, Approver, DuplicateCall, CallEvent, ModelFamily, Hook, HookResponse, HookDecision, OverflowStore,
     CallLimits, ToolMetrics, CallObserver, PlannedCall, RegistryFault, Rulebook, ShellType, ToolCallRuntime, ToolRegistry,
@@ -40,12 +40,12 @@ pub use exec::process::init;
 #[cfg(feature = "tools")]
 pub use exec::{session::SharedProcesses, shell::InstalledShell, spill::Spill};
 #[cfg(feature = "tools")]
-pub use hooks::{CommandHook, Moment, OnFailure};
+pub use hooks::{CommandHook, HookMoment, HookFailurePolicy};
 /// MCP client and server.
 #[cfg(feature = "mcp")]
 pub use mcp;
 #[cfg(feature = "tools")]
-pub use own::Own;
+pub use own::InternalCommand;
 /// The edit engine: applies patches as models write them, all or nothing.
 #[cfg(feature = "tools")]
 pub use patch;
@@ -57,9 +57,9 @@ pub use policy::{
     is_in_configuration, is_secret_name, rules, shell,
 };
 #[cfg(feature = "mcp")]
-pub use program::Program;
+pub use program::ConfinedServerProgram;
 #[cfg(feature = "tools")]
-pub use sandbox::{Confined, Sandbox, SandboxFault};
+pub use sandbox::{ConfinedCommand, CommandSandbox, SandboxFault};
 pub use serde_json::{Value, json};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
@@ -91,8 +91,8 @@ pub struct Toolgate {
 
 impl Toolgate {
     /// Starts a builder for a tool system that works in `directory` and can read below it.
-    pub fn at(directory: impl Into<std::path::PathBuf>) -> Builder {
-        Builder::new(directory.into())
+    pub fn at(directory: impl Into<std::path::PathBuf>) -> ToolgateBuilder {
+        ToolgateBuilder::new(directory.into())
     }
 
     /// Starts tracking the file changes of turns below the working directory.

@@ -11,7 +11,7 @@ use policy::{EnvironmentPolicy, Gate, Intent, Permit, ReviewDecision, ReviewOutc
 use crate::hooks::permit;
 
 /// A command of our own and its working directory.
-pub struct Own<'a> {
+pub struct InternalCommand<'a> {
     /// The program and its arguments.
     pub argv: &'a [&'a str],
     /// Environment variables in addition to those of commands.
@@ -26,7 +26,7 @@ pub struct Own<'a> {
     pub but_from: &'a [PathBuf],
 }
 
-impl Own<'_> {
+impl InternalCommand<'_> {
     /// Runs it to its end, confined like the commands that `gate` permits.
     ///
     /// # Errors

@@ -12,11 +12,11 @@ use policy::{Confinement, Enforcement, EnvironmentPolicy, EnforcementGap, Networ
 use tokio::sync::OwnedRwLockReadGuard;
 use tool::BoxFuture;
 
-use crate::{Sandbox, SandboxFault, Toolgate};
+use crate::{CommandSandbox, SandboxFault, Toolgate};
 
 /// A server program of the user and its confinement. By default it can write below its directory and use the network.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ConfinedServerProgram {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Its working directory.
@@ -37,7 +37,7 @@ pub struct Program {
     pub alive: Arc<tokio::sync::RwLock<()>>,
 }
 
-impl Program {
+impl ConfinedServerProgram {
     /// Creates a program that runs `argv` in `directory`.
     pub fn new(argv: Vec<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -93,13 +93,13 @@ impl Program {
             Enforcement::Partial(gaps) if !gaps.contains(&EnforcementGap::PrivateTmp) => self.unseen(&sandbox),
             Enforcement::Partial(_) | Enforcement::None { .. } => None,
         };
-        let live = Live { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
-        Ok(Box::new(Started { session, live: Some(live), unseen }))
+        let live = ServerResources { pump, _sandbox: sandbox, _alive: Arc::clone(&self.alive).read_owned().await };
+        Ok(Box::new(RunningServerProgram { session, live: Some(live), unseen }))
     }
 
     /// Returns the reason why the program, or a file among its arguments, is missing inside. Such a file is in the
     /// host's `/tmp`, and the program has a private `/tmp`.
-    fn unseen(&self, sandbox: &Sandbox) -> Option<String> {
+    fn unseen(&self, sandbox: &CommandSandbox) -> Option<String> {
         let program = self.argv.first().and_then(|name| find(name, std::env::var_os("PATH").as_deref()));
         let words = self.argv.iter().skip(1).map(|word| self.directory.join(word));
         let named = program.into_iter().chain(words).map(|path| policy::normal(&path));
@@ -115,7 +115,7 @@ impl Program {
     }
 }
 
-impl ServerLauncher for Program {
+impl ServerLauncher for ConfinedServerProgram {
     fn launch(&self, stdio: [OwnedFd; 3]) -> BoxFuture<'_, Result<Box<dyn LaunchedServer>, LaunchFault>> {
         Box::pin(self.started(stdio))
     }
@@ -133,24 +133,24 @@ fn lasting(why: &str) -> LaunchFault {
 }
 
 /// A running program.
-struct Started {
+struct RunningServerProgram {
     session: Arc<ProcessSession>,
-    live: Option<Live>,
+    live: Option<ServerResources>,
     /// The reason why a host file is missing inside.
     unseen: Option<String>,
 }
 
 /// Resources that live as long as the program.
-struct Live {
+struct ServerResources {
     pump: Pump,
-    _sandbox: Sandbox,
+    _sandbox: CommandSandbox,
     _alive: OwnedRwLockReadGuard<()>,
 }
 
 /// Time for a program to end after it was told to.
 const GRACE: Duration = Duration::from_millis(200);
 
-impl Drop for Started {
+impl Drop for RunningServerProgram {
     /// Ends the program and keeps its resources until it is gone. A program that has just started may still be
     /// setting up its confinement, which creates directories on the host.
     fn drop(&mut self) {
@@ -162,7 +162,7 @@ impl Drop for Started {
         }
         self.session.end(GRACE);
         runtime.spawn(async move {
-            let Live { pump, _sandbox, _alive } = live;
+            let ServerResources { pump, _sandbox, _alive } = live;
             pump.await;
         });
     }
@@ -171,7 +171,7 @@ impl Drop for Started {
 /// Gaps in the confinement that make a server's own claims untrustworthy.
 const GRAVE: &[EnforcementGap] = &[EnforcementGap::Writes, EnforcementGap::Protected, EnforcementGap::DenyRead];
 
-impl LaunchedServer for Started {
+impl LaunchedServer for RunningServerProgram {
     fn gaps(&self) -> Vec<&'static str> {
         match self.session.enforcement() {
             Enforcement::Partial(gaps) => {

@@ -16,10 +16,10 @@ use exec::session::{SessionOrigin, Lifetime, Pump, ProcessSession, SessionTable}
 use exec::shell::ShellCommands;
 use policy::{Denial, Gate, Intent, Permit, ReviewDecision, ReviewOutcome, Verdict};
 
-use crate::{BuildFault, Builder};
+use crate::{BuildFault, ToolgateBuilder};
 
 /// A sandbox for commands. Dropping it ends them.
-pub struct Sandbox {
+pub struct CommandSandbox {
     gate: Gate,
     directory: PathBuf,
     sessions: SessionTable,
@@ -28,7 +28,7 @@ pub struct Sandbox {
 }
 
 /// A running command, and the pump that drives it.
-pub type Confined = (Arc<ProcessSession>, Pump);
+pub type ConfinedCommand = (Arc<ProcessSession>, Pump);
 
 /// The reason why a command was not run.
 #[derive(Debug, thiserror::Error)]
@@ -47,22 +47,22 @@ pub enum SandboxFault {
     Errand(#[from] OneShotFault),
 }
 
-impl Builder {
+impl ToolgateBuilder {
     /// Builds the sandbox alone, without tools.
-    pub fn sandbox_alone(mut self) -> Result<Sandbox, BuildFault> {
+    pub fn sandbox_alone(mut self) -> Result<CommandSandbox, BuildFault> {
         let commands = std::mem::take(&mut self.means).build();
         // Rules are for models; here the caller chooses the commands.
-        self.asking = crate::asking::Asking::default();
-        let crate::build::Grounds { gate, place, scratch } = self.grounds()?;
+        self.asking = crate::asking::ApprovalSetup::default();
+        let crate::build::ResolvedPolicy { gate, place, scratch } = self.grounds()?;
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend(scratch);
         }
         let tools::Commands { sessions, shells } = commands;
-        Ok(Sandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
+        Ok(CommandSandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
     }
 }
 
-impl Sandbox {
+impl CommandSandbox {
     /// Returns the directory, e.g. `/tmp`, that commands have a private version of, if `path` lies in it.
     pub(crate) fn own_place(&self, path: &Path) -> Option<&Path> {
         self.gate.reach().own_place(path)
@@ -81,7 +81,7 @@ impl Sandbox {
     }
 
     /// Runs `argv` with the given standard input, output and error.
-    pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<Confined, SandboxFault> {
+    pub async fn run(&self, argv: Vec<String>, stdio: [OwnedFd; 3]) -> Result<ConfinedCommand, SandboxFault> {
         self.start(argv, Stdio::Given(Arc::new(stdio))).await
     }
 
@@ -91,11 +91,11 @@ impl Sandbox {
         argv: Vec<String>,
         rows: u16,
         cols: u16,
-    ) -> Result<Confined, SandboxFault> {
+    ) -> Result<ConfinedCommand, SandboxFault> {
         self.start(argv, Stdio::Terminal(PtySize { rows, cols })).await
     }
 
-    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<Confined, SandboxFault> {
+    async fn start(&self, argv: Vec<String>, stdio: Stdio) -> Result<ConfinedCommand, SandboxFault> {
         let permit = self.permit(&argv)?;
         let directory = ConfinedFs::new(&permit).look(&self.directory)?;
         let about = SessionOrigin {

@@ -35,7 +35,7 @@ trials![
     typing_into_what_left_the_sandbox_is_asked_about,
 ];
 
-struct Bench {
+struct ApprovalBench {
     toolgate: Toolgate,
     /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
@@ -43,7 +43,7 @@ struct Bench {
     runtime: Runtime,
 }
 
-impl Bench {
+impl ApprovalBench {
     fn new(answer: impl Fn(&ApprovalQuestion) -> ReviewDecision + Send + Sync + 'static) -> Self {
         Self::with(ApprovalPolicy::OnRequest, "", answer)
     }
@@ -122,7 +122,7 @@ fn writes(path: PathBuf) -> Grants {
 }
 
 fn what_was_refused_is_asked_for_and_just_that_is_given() {
-    let bench = Bench::new(yes);
+    let bench = ApprovalBench::new(yes);
     let (a, b) = (bench.outside("there/a"), bench.outside("b"));
     fs::write(&a, "").unwrap();
     fs::write(&b, "").unwrap();
@@ -139,7 +139,7 @@ fn what_was_refused_is_asked_for_and_just_that_is_given() {
 }
 
 fn a_no_leaves_it_refused() {
-    let bench = Bench::new(no);
+    let bench = ApprovalBench::new(no);
     let a = bench.outside("a");
     fs::write(&a, "old").unwrap();
     let answer = bench.sh(&format!("echo new > {}", a.display()));
@@ -152,7 +152,7 @@ fn a_no_leaves_it_refused() {
 }
 
 fn what_is_not_there_yet_is_made_in_the_directory_that_is() {
-    let bench = Bench::new(yes);
+    let bench = ApprovalBench::new(yes);
     let there = bench.outside("there");
     let answer = bench.sh(&format!("touch {}/new", there.display()));
     assert!(answer.success && there.join("new").exists(), "{}", answer.joined_text());
@@ -161,7 +161,7 @@ fn what_is_not_there_yet_is_made_in_the_directory_that_is() {
 
 fn a_new_file_at_home_needs_more_than_a_path() {
     // Its directory holds the workspace, so granting that would grant everything.
-    let bench = Bench::new(no);
+    let bench = ApprovalBench::new(no);
     let new = fs::canonicalize(bench.top.path()).unwrap().join("new");
     let answer = bench.sh(&format!("touch {}", new.display()));
     assert!(!answer.success && !new.exists());
@@ -169,7 +169,7 @@ fn a_new_file_at_home_needs_more_than_a_path() {
 }
 
 fn a_host_is_asked_for_by_name() {
-    let bench = Bench::new(yes);
+    let bench = ApprovalBench::new(yes);
     let script = "import socket; socket.create_connection(('registry.example.org', 443), 5)";
     bench.call("shell", json!({ "command": ["python3", "-c", script] }));
     let asked = bench.asked();
@@ -177,7 +177,7 @@ fn a_host_is_asked_for_by_name() {
 }
 
 fn leaving_the_sandbox_is_asked_for() {
-    let bench = Bench::new(|question| {
+    let bench = ApprovalBench::new(|question| {
         assert_eq!(question.intent.justification.as_deref(), Some("it needs the device"));
         assert!(question.confinement.is_none() && !question.again);
         ReviewDecision::Approved
@@ -190,14 +190,14 @@ fn leaving_the_sandbox_is_asked_for() {
     assert_eq!(answer.facts.enforcement.unwrap().as_str(), "none");
     // A denied request has no effect.
     fs::remove_file(&new).unwrap();
-    let bench = Bench::new(no);
+    let bench = ApprovalBench::new(no);
     let answer = bench.plead(&script);
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
     assert!(!new.exists());
 }
 
 fn tried_inside_first_if_the_policy_says_so() {
-    let bench = Bench::with(ApprovalPolicy::OnFailure, "", yes);
+    let bench = ApprovalBench::with(ApprovalPolicy::OnFailure, "", yes);
     let answer = bench.plead("echo inside");
     assert!(answer.success && bench.asked().is_empty(), "{}", answer.joined_text());
     assert_ne!(answer.facts.enforcement.unwrap().as_str(), "none");
@@ -209,7 +209,7 @@ fn tried_inside_first_if_the_policy_says_so() {
 }
 
 fn never_means_never() {
-    let bench = Bench::with(ApprovalPolicy::Never, "", yes);
+    let bench = ApprovalBench::with(ApprovalPolicy::Never, "", yes);
     let new = bench.outside("new");
     assert!(bench.sh("echo x > in && cat in").success);
     assert!(!bench.sh(&format!("touch {}", new.display())).success);
@@ -220,7 +220,7 @@ fn never_means_never() {
 
 fn a_rule_lets_a_command_leave() {
     let rule = "[[rule]]\npattern = [\"touch\"]\ndecision = \"allow\"\nunsandboxed = true\n";
-    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, no);
+    let bench = ApprovalBench::with(ApprovalPolicy::OnRequest, rule, no);
     let new = bench.outside("new");
     let answer = bench.sh(&format!("touch {} && echo done", new.display()));
     assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
@@ -236,13 +236,13 @@ fn a_rule_lets_a_command_leave() {
 
 fn a_path_that_a_rule_closes_stays_closed() {
     let rule = "[[rule]]\npath = \"OUTSIDE/there\"\ndecision = \"forbid\"\n";
-    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, yes);
+    let bench = ApprovalBench::with(ApprovalPolicy::OnRequest, rule, yes);
     let new = bench.outside("there/new");
     assert!(!bench.sh(&format!("touch {}", new.display())).success);
     assert!(bench.asked().is_empty() && !new.exists());
     // A path that a rule allows is writable.
     let rule = "[[rule]]\npath = \"OUTSIDE/there\"\ndecision = \"allow\"\n";
-    let bench = Bench::with(ApprovalPolicy::OnRequest, rule, no);
+    let bench = ApprovalBench::with(ApprovalPolicy::OnRequest, rule, no);
     let new = bench.outside("there/new");
     let answer = bench.sh(&format!("touch {}", new.display()));
     assert!(answer.success && new.exists() && bench.asked().is_empty(), "{}", answer.joined_text());
@@ -251,7 +251,7 @@ fn a_path_that_a_rule_closes_stays_closed() {
 fn a_path_that_a_rule_asks_about_is_asked_about() {
     let rule = "[[rule]]\npath = \"OUTSIDE/../w/migrations\"\ndecision = \"ask\"\n";
     for (answer, written) in [(yes as fn(&ApprovalQuestion) -> ReviewDecision, true), (no, false)] {
-        let bench = Bench::with(ApprovalPolicy::OnRequest, rule, answer);
+        let bench = ApprovalBench::with(ApprovalPolicy::OnRequest, rule, answer);
         let migrations = bench.top.path().join("w/migrations");
         fs::create_dir_all(&migrations).unwrap();
         // The directory is created after the gate, which must not matter.
@@ -268,7 +268,7 @@ fn a_workspace_below_tmp_is_asked_about_like_any_other() {
         for (answer, written) in [(yes as fn(&ApprovalQuestion) -> ReviewDecision, true), (no, false)] {
             let at = |sandbox, rule| {
                 let top = tempfile::tempdir_in(place).unwrap();
-                let bench = Bench::at(top, sandbox, ApprovalPolicy::OnRequest, rule, answer);
+                let bench = ApprovalBench::at(top, sandbox, ApprovalPolicy::OnRequest, rule, answer);
                 let w = fs::canonicalize(bench.top.path()).unwrap().join("w");
                 (bench, w)
             };
@@ -314,7 +314,7 @@ fn who_works_in_tmp_itself_sees_it() {
 }
 
 fn danger_is_asked_about_and_stays_confined() {
-    let bench = Bench::new(|question| match question.grants.is_empty() {
+    let bench = ApprovalBench::new(|question| match question.grants.is_empty() {
         true => ReviewDecision::Approved,
         false => ReviewDecision::Denied { note: None },
     });
@@ -326,7 +326,7 @@ fn danger_is_asked_about_and_stays_confined() {
 }
 
 fn what_a_session_was_told_it_remembers() {
-    let bench = Bench::new(|_| ReviewDecision::ApprovedForSession);
+    let bench = ApprovalBench::new(|_| ReviewDecision::ApprovedForSession);
     for round in 0..3 {
         assert!(bench.sh("rm -rf x").success);
         assert_eq!(bench.asked().len(), usize::from(round == 0));
@@ -340,7 +340,7 @@ fn what_a_session_was_told_it_remembers() {
 }
 
 fn typing_into_what_left_the_sandbox_is_asked_about() {
-    let bench = Bench::new(yes);
+    let bench = ApprovalBench::new(yes);
     let start = |escalated: bool| {
         let mut arguments = json!({ "cmd": "cat", "stdin": true, "login": false, "yield_time_ms": 250 });
         if escalated {

@@ -39,13 +39,13 @@ trials![
 ];
 
 /// A tool system over a directory that is not below `/tmp`.
-struct Bench {
+struct ConfinedBench {
     toolgate: Toolgate,
     directory: tempfile::TempDir,
     runtime: Runtime,
 }
 
-impl Bench {
+impl ConfinedBench {
     fn new() -> Self {
         Self::with(Confinement::default())
     }
@@ -113,7 +113,7 @@ impl Bench {
 }
 
 fn a_command_is_confined_and_says_so() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let outside = bench.directory.path().parent().unwrap().join(format!("outside-{}", std::process::id()));
     let script = format!("echo in > in; echo out > {}", outside.display());
     let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
@@ -127,7 +127,7 @@ fn a_command_is_confined_and_says_so() {
 }
 
 fn file_tools_find_what_commands_wrote_to_their_tmp() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let name = format!("toolgate-{}", std::process::id());
     bench.sh(&format!(
         "echo hello > /tmp/{name}; echo there > /var/tmp/{name}; mkdir /tmp/d; echo $TMPDIR > /tmp/d/t"
@@ -148,7 +148,7 @@ fn file_tools_find_what_commands_wrote_to_their_tmp() {
 }
 
 fn what_git_does_lands_and_what_it_must_not_does_not() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     let config = fs::read_to_string(bench.path(".git/config")).unwrap();
     bench.sh("echo 2 >> f; git commit -qam two; git branch side; git stash list; echo 3 >> f; git stash -q; git tag v1");
@@ -175,7 +175,7 @@ fn what_git_does_lands_and_what_it_must_not_does_not() {
 }
 
 fn a_rebase_goes_on_in_the_next_call() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     bench.git("checkout -q -b topic");
     fs::write(bench.path("f"), "topic\n").unwrap();
@@ -192,7 +192,7 @@ fn a_rebase_goes_on_in_the_next_call() {
 }
 
 fn the_user_s_own_commits_are_seen_between_calls() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     for round in 0..4 {
         assert_eq!(bench.sh("git log --format=%s | wc -l").trim(), (2 * round + 1).to_string());
@@ -224,7 +224,7 @@ fn the_user_s_own_commits_are_seen_between_calls() {
 }
 
 fn a_commit_in_a_session_lands_when_it_yields() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     let begun =
         bench.call("exec_command", json!({ "cmd": "bash --norc", "tty": true, "yield_time_ms": 500 }));
@@ -247,7 +247,7 @@ fn a_commit_in_a_session_lands_when_it_yields() {
 }
 
 fn a_server_of_one_call_is_reached_by_the_next() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let script = "import http.server, functools\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\nopen('port','w').write(str(s.server_port))\ns.serve_forever()";
     fs::write(bench.path("serve.py"), script).unwrap();
     let begun = bench.call("exec_command", json!({ "cmd": "python3 serve.py", "yield_time_ms": 250 }));
@@ -259,7 +259,7 @@ fn a_server_of_one_call_is_reached_by_the_next() {
 }
 
 fn a_connection_that_is_refused_has_a_name() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let script = "import socket; socket.create_connection(('192.0.2.7', 443), 5)";
     let answer = bench.call("shell", json!({ "command": ["python3", "-c", script] }));
     assert!(!answer.success);
@@ -295,22 +295,22 @@ fn a_host_is_reached_by_who_was_given_it() {
         allow: vec!["127.0.0.1".parse().unwrap()],
         forbid: vec![format!("127.0.0.1:{second}").parse().unwrap()],
     };
-    let ask = |bench: &Bench, port: u16| {
+    let ask = |bench: &ConfinedBench, port: u16| {
         let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3");
         bench.call("shell", json!({ "command": ["bash", "-c", script] }))
     };
-    let given = Bench::with(Confinement { hosts: hosts.clone(), ..Confinement::default() });
+    let given = ConfinedBench::with(Confinement { hosts: hosts.clone(), ..Confinement::default() });
     let off =
-        Bench::with(Confinement { hosts: hosts.clone(), network: NetworkPolicy::Off, ..Confinement::default() });
+        ConfinedBench::with(Confinement { hosts: hosts.clone(), network: NetworkPolicy::Off, ..Confinement::default() });
     for bench in [&given, &off] {
         assert!(ask(bench, first).joined_text().contains("hello"));
         assert!(!ask(bench, second).joined_text().contains("hello"), "it is forbidden");
     }
     let denial = Denial::MayNotConnect { target: format!("127.0.0.1:{second}"), network: NetworkPolicy::Off };
     assert_eq!(ask(&off, second).facts.denials, [denial]);
-    assert!(!ask(&Bench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
+    assert!(!ask(&ConfinedBench::new(), first).joined_text().contains("hello"), "nobody gave it that host");
     // With the network on, single hosts cannot be blocked, and the gap is reported.
-    let on = Bench::with(Confinement { hosts, network: NetworkPolicy::On, ..Confinement::default() });
+    let on = ConfinedBench::with(Confinement { hosts, network: NetworkPolicy::On, ..Confinement::default() });
     let answer = ask(&on, second);
     assert!(answer.joined_text().contains("hello"));
     assert_eq!(answer.facts.enforcement, Some(Enforcement::Partial(vec![EnforcementGap::Forbidden])));
@@ -322,7 +322,7 @@ fn a_socket_is_reached_by_name_only() {
     let (named, unnamed) = (outside.path().join("n"), outside.path().join("u"));
     let listeners = [&named, &unnamed].map(|path| std::os::unix::net::UnixListener::bind(path).unwrap());
     let sockets = vec![named.to_string_lossy().into_owned()];
-    let bench = Bench::with(Confinement { sockets, writable: vec![], ..Confinement::default() });
+    let bench = ConfinedBench::with(Confinement { sockets, writable: vec![], ..Confinement::default() });
     let connect = |path: &Path| {
         let script =
             format!("import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}')", path.display());
@@ -336,7 +336,7 @@ fn a_socket_is_reached_by_name_only() {
 }
 
 fn secrets_are_hidden_from_commands_too() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     fs::write(bench.path(".env"), "TOKEN=1\n").unwrap();
     fs::create_dir_all(bench.path("sub")).unwrap();
     fs::write(bench.path("sub/.env.local"), "TOKEN=2\n").unwrap();
@@ -355,7 +355,7 @@ fn secrets_are_hidden_from_commands_too() {
 }
 
 fn what_the_host_replaces_stays_closed() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     for (path, text) in [(".env", "old"), (".claude/settings", "{}"), ("conf/id_rsa", "key")] {
         fs::create_dir_all(bench.path(path).parent().unwrap()).unwrap();
@@ -388,14 +388,14 @@ fn what_the_host_replaces_stays_closed() {
     assert!(!fs::read_to_string(bench.path(".git/config")).unwrap().contains("fsmonitor"));
     bench.sh("echo 2 >> f; git commit -qam two");
     assert_eq!(bench.git("log --format=%s"), "two\none\n");
-    let Bench { directory, toolgate, runtime } = bench;
+    let ConfinedBench { directory, toolgate, runtime } = bench;
     runtime.block_on(toolgate.close());
     drop((toolgate, runtime));
     assert!(!directory.path().join(".codex").exists(), "what held a place is gone with the session");
 }
 
 fn a_root_does_not_become_a_repository_of_the_command() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let script = "mkdir objects refs; echo ref: refs/heads/main > HEAD; printf '[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch pwned; false\n' > config";
     let answer = bench.call("shell", json!({ "command": ["sh", "-c", script] }));
     assert!(answer.joined_text().contains("was renamed"), "{}", answer.joined_text());
@@ -405,7 +405,7 @@ fn a_root_does_not_become_a_repository_of_the_command() {
 }
 
 fn a_submodule_does_not_become_a_repository_of_the_command() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     // The gitlink in one command; a repository in its place in the next.
     bench.sh("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub");
@@ -416,7 +416,7 @@ fn a_submodule_does_not_become_a_repository_of_the_command() {
 }
 
 fn a_terminal_has_a_name_in_there() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let answer = bench.call(
         "exec_command",
         json!({ "cmd": "tty; stty size; echo x > /dev/tty", "tty": true, "rows": 30, "cols": 90 }),
@@ -426,7 +426,7 @@ fn a_terminal_has_a_name_in_there() {
 }
 
 fn many_at_a_time() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.repository();
     let answers = bench.runtime.block_on(async {
         let call = |n: usize| {
@@ -456,7 +456,7 @@ fn limits_hold() {
         memory: Some(256 << 20),
         ..ResourceLimits::default()
     };
-    let bench = Bench::with(Confinement { limits, ..Confinement::default() });
+    let bench = ConfinedBench::with(Confinement { limits, ..Confinement::default() });
     let fails = |script: &str| {
         let answer = bench.call("shell", json!({ "command": ["bash", "-c", script], "timeout_ms": 30_000 }));
         assert!(!answer.success, "{script}: {}", answer.joined_text());
@@ -480,13 +480,13 @@ fn limits_hold() {
 }
 
 fn nothing_is_left_in_the_workspace() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     bench.sh(
         "ls -a | grep -q '^.codex$'; ! mkdir .codex/x; ! touch .agents/x; ! mv .claude y; ! rmdir .toolgate",
     );
     let directory = bench.directory.path().to_owned();
     assert!(directory.join(".codex").exists());
-    let Bench { toolgate, directory: held, runtime } = bench;
+    let ConfinedBench { toolgate, directory: held, runtime } = bench;
     runtime.block_on(toolgate.close());
     drop(toolgate);
     drop(runtime);
@@ -501,7 +501,7 @@ fn what_cannot_be_enforced_is_refused() {
         at_least: policy::MinimumTier(policy::Tier::Namespaces),
         ..Confinement::default()
     };
-    let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
+    let answer = ConfinedBench::with(confinement).call("shell", json!({ "command": ["true"] }));
     assert!(!answer.success);
     let text = answer.joined_text();
     assert!(text.contains("nothing is run: the policy demands at least namespaces"), "{text}");
@@ -511,12 +511,12 @@ fn what_cannot_be_enforced_is_refused() {
         at_least: policy::MinimumTier(policy::Tier::Nothing),
         ..Confinement::default()
     };
-    let answer = Bench::with(confinement).call("shell", json!({ "command": ["true"] }));
+    let answer = ConfinedBench::with(confinement).call("shell", json!({ "command": ["true"] }));
     assert_eq!(answer.facts.enforcement, Some(Enforcement::None { why: policy::UnenforcedReason::Unable }));
 }
 
 fn an_escalation_changes_nothing() {
-    let bench = Bench::new();
+    let bench = ConfinedBench::new();
     let answer = bench.call(
         "shell",
         json!({ "command": ["touch", "/etc/toolgate-was-here"], "sandbox_permissions": "require_escalated", "justification": "please" }),

@@ -25,7 +25,7 @@ trials![
     what_commands_may_not_write_patches_may_not_either,
 ];
 
-struct Bench {
+struct EditBench {
     toolgate: Toolgate,
     /// Holds the workspace and the directories beside it.
     top: tempfile::TempDir,
@@ -33,7 +33,7 @@ struct Bench {
     runtime: Runtime,
 }
 
-impl Bench {
+impl EditBench {
     fn new(approval: ApprovalPolicy, answer: ReviewDecision) -> Self {
         Self::with(testkit::seen_tempdir(), approval, answer)
     }
@@ -93,7 +93,7 @@ fn envelope(lines: &str) -> String {
 const ADD: &str = "*** Add File: new.txt\n+it costs $HOME `date`\n";
 
 fn a_patch_in_tmp_is_where_commands_find_it() {
-    let bench = Bench::quiet();
+    let bench = EditBench::quiet();
     let name = format!("toolgate-edited-{}", std::process::id());
     let answer =
         bench.patch(&format!("*** Add File: /tmp/{name}/a.txt\n+one\n*** Add File: /var/tmp/{name}\n+two\n"));
@@ -111,7 +111,7 @@ fn a_patch_in_tmp_is_where_commands_find_it() {
 
 fn a_patch_in_tmp_says_that_it_does_not_last() {
     for place in ["/tmp", "/var/tmp"] {
-        let bench = Bench::at(tempfile::tempdir_in(place).unwrap());
+        let bench = EditBench::at(tempfile::tempdir_in(place).unwrap());
         let beside = bench.path("evil");
         let answer = bench.patch("*** Add File: ../evil\n+one\n*** Add File: in.txt\n+two\n");
         let told = format!(
@@ -144,7 +144,7 @@ fn a_shell_that_applies_a_patch_is_this_tool() {
         ("exec_command", json!({ "cmd": heredoc })),
         ("exec_command", json!({ "cmd": heredoc.replace("cd src && ", ""), "workdir": "src" })),
     ] {
-        let bench = Bench::quiet();
+        let bench = EditBench::quiet();
         let answer = bench.call(tool, arguments.clone());
         assert!(answer.success, "{arguments}: {}", answer.joined_text());
         assert_eq!(answer.joined_text(), "Applied:\nA new.txt", "{arguments}");
@@ -155,7 +155,7 @@ fn a_shell_that_applies_a_patch_is_this_tool() {
 fn a_shell_that_does_more_is_a_shell() {
     let heredoc = format!("apply_patch <<'EOF'\n{}EOF\n", envelope(ADD));
     for script in [format!("true; {heredoc}"), format!("{heredoc}true\n"), heredoc.replace("'EOF'", "EOF")] {
-        let bench = Bench::quiet();
+        let bench = EditBench::quiet();
         let answer = bench.sh(&script);
         assert!(!answer.joined_text().starts_with("Applied"), "{script}: {}", answer.joined_text());
     }
@@ -163,13 +163,13 @@ fn a_shell_that_does_more_is_a_shell() {
 
 fn a_patch_by_shell_is_asked_about_like_any_other() {
     let heredoc = format!("cd src && apply_patch <<'EOF'\n{}EOF\n", envelope(ADD));
-    let bench = Bench::new(ApprovalPolicy::Untrusted, ReviewDecision::Approved);
+    let bench = EditBench::new(ApprovalPolicy::Untrusted, ReviewDecision::Approved);
     assert!(bench.sh(&heredoc).success);
     let question = bench.approver.asked().remove(0);
     assert_eq!(question.tool, "apply_patch");
     assert!(question.intent.diff.unwrap().contains("+it costs $HOME `date`\n"));
     // A patch outside the workspace needs a grant.
-    let bench = Bench::quiet();
+    let bench = EditBench::quiet();
     let answer = bench.sh(&heredoc.replace("cd src", "cd ../outside"));
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Denied), "{}", answer.joined_text());
     assert_eq!(bench.approver.asked().remove(0).grants, Grants::from([Grant::Write(bench.path("outside"))]));
@@ -177,7 +177,7 @@ fn a_patch_by_shell_is_asked_about_like_any_other() {
 }
 
 fn a_patch_sees_what_a_command_changed() {
-    let bench = Bench::quiet();
+    let bench = EditBench::quiet();
     fs::write(bench.path("w/a.txt"), "one\ntwo\n").unwrap();
     assert!(bench.call("read_file", json!({ "path": "a.txt" })).success);
     assert!(bench.sh("sed -i s/one/eins/ a.txt").success);
@@ -187,7 +187,7 @@ fn a_patch_sees_what_a_command_changed() {
 }
 
 fn what_commands_may_not_write_patches_may_not_either() {
-    let bench = Bench::quiet();
+    let bench = EditBench::quiet();
     for repository in ["w", "w/sub"] {
         fs::create_dir_all(bench.path(repository).join(".git/hooks")).unwrap();
         fs::write(bench.path(repository).join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();

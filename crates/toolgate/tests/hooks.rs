@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use testkit::{TestWorkspace, trials};
 use tokio::runtime::Runtime;
 use toolgate::{
-    BuildFault, Builder, CallId, CancellationToken, CommandHook, ToolErrorKind, CallEvent, Moment, ToolNotice, CallObserver,
-    OnFailure, SandboxPolicy, ToolCall, ToolOutput, ToolPayload, Toolgate,
+    BuildFault, ToolgateBuilder, CallId, CancellationToken, CommandHook, ToolErrorKind, CallEvent, HookMoment, ToolNotice, CallObserver,
+    HookFailurePolicy, SandboxPolicy, ToolCall, ToolOutput, ToolPayload, Toolgate,
 };
 
 trials![
@@ -40,15 +40,15 @@ trials![
     whatever_a_hook_prints_it_loosens_nothing,
 ];
 
-struct Bench {
+struct CommandHookBench {
     workspace: TestWorkspace,
     runtime: Runtime,
 }
 
 #[derive(Default)]
-struct Warnings(Mutex<Vec<String>>);
+struct WarningLog(Mutex<Vec<String>>);
 
-impl CallObserver for Warnings {
+impl CallObserver for WarningLog {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
@@ -56,7 +56,7 @@ impl CallObserver for Warnings {
     }
 }
 
-impl Bench {
+impl CommandHookBench {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
         workspace.file("a.txt", "one\n");
@@ -75,14 +75,14 @@ impl Bench {
     }
 
     fn before(&self, text: &str) -> CommandHook {
-        CommandHook { on: vec![Moment::Before], ..self.script("before.sh", text) }
+        CommandHook { on: vec![HookMoment::Before], ..self.script("before.sh", text) }
     }
 
     fn after(&self, text: &str) -> CommandHook {
-        CommandHook { on: vec![Moment::After], ..self.script("after.sh", text) }
+        CommandHook { on: vec![HookMoment::After], ..self.script("after.sh", text) }
     }
 
-    fn builder(&self) -> Builder {
+    fn builder(&self) -> ToolgateBuilder {
         Toolgate::at(self.workspace.path()).with_tools()
     }
 
@@ -105,7 +105,7 @@ impl Bench {
 }
 
 fn a_hook_that_says_nothing_changes_nothing() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     for text in ["exit 0", "cat > /dev/null", "echo noise >&2", "echo '{}'", "echo"] {
         let output = bench.read(bench.script("hook.sh", text));
         assert_eq!((output.joined_text().as_str(), output.success), ("1| one", true), "{text}");
@@ -113,7 +113,7 @@ fn a_hook_that_says_nothing_changes_nothing() {
 }
 
 fn a_hook_denies_asks_and_annotates() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     insta::assert_snapshot!(bench.said(r#"echo '{"decision": "deny", "reason": "not now"}'"#), @"forbidden by policy: the hook `guard` forbids it: not now");
     insta::assert_snapshot!(bench.said("echo 'no, thanks' >&2; exit 2"), @"forbidden by policy: the hook `guard` forbids it: no, thanks");
     insta::assert_snapshot!(bench.said(r#"echo '{"decision": "ask", "reason": "look at it"}'"#), @"forbidden by policy: this needs approval: the hook `guard` asks: look at it; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
@@ -150,7 +150,7 @@ fn failures() -> Vec<(&'static str, &'static str)> {
 }
 
 fn a_failure_is_a_no() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     for (text, why) in failures() {
         let quick = |hook| CommandHook { timeout: patience(why), ..hook };
         for hook in [quick(bench.before(text)), quick(bench.after(text))] {
@@ -178,11 +178,11 @@ fn patience(why: &str) -> Duration {
 }
 
 fn a_failure_can_be_ignored_with_a_warning() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     for (text, why) in failures() {
         let hook =
-            CommandHook { on_failure: OnFailure::Ignore, timeout: patience(why), ..bench.before(text) };
-        let warnings = Arc::new(Warnings::default());
+            CommandHook { on_failure: HookFailurePolicy::Ignore, timeout: patience(why), ..bench.before(text) };
+        let warnings = Arc::new(WarningLog::default());
         let toolgate =
             bench.builder().observer(Arc::clone(&warnings) as Arc<_>).command_hook(hook).build().unwrap();
         let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": "a.txt" })));
@@ -191,12 +191,12 @@ fn a_failure_can_be_ignored_with_a_warning() {
         assert!(warned.starts_with("the hook `guard` was ignored: ") && warned.contains(why), "{warned}");
     }
     // A denial is no failure.
-    let hook = CommandHook { on_failure: OnFailure::Ignore, ..bench.before("exit 2") };
+    let hook = CommandHook { on_failure: HookFailurePolicy::Ignore, ..bench.before("exit 2") };
     assert_eq!(bench.read(hook).facts.error, Some(ToolErrorKind::Forbidden));
 }
 
 fn a_hook_reads_the_call_and_the_answer() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let heard = bench.workspace.outside().join("heard");
     let hook = bench.script("hook.sh", &format!("cat >> {0}; echo >> {0}", heard.display()));
     bench.read(hook);
@@ -232,7 +232,7 @@ fn mark(number: u32) -> String {
 }
 
 fn a_hook_that_hangs_goes_with_all_that_it_started() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let mark = mark(1);
     let text =
         format!("setsid sleep {mark} & (sleep {mark} &) ; trap '' TERM HUP; sleep {mark}; sleep {mark}");
@@ -243,7 +243,7 @@ fn a_hook_that_hangs_goes_with_all_that_it_started() {
 }
 
 fn what_a_hook_leaves_running_is_ended() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let mark = mark(2);
     let text = format!("setsid -f sleep {mark}; echo '{{\"note\": \"done\"}}'");
     let output = bench.read(bench.before(&text));
@@ -252,8 +252,8 @@ fn what_a_hook_leaves_running_is_ended() {
 }
 
 fn cancelling_a_call_ends_its_hook() {
-    let bench = Bench::new();
-    for (number, moment) in [(3, Moment::Before), (4, Moment::After)] {
+    let bench = CommandHookBench::new();
+    for (number, moment) in [(3, HookMoment::Before), (4, HookMoment::After)] {
         let mark = mark(number);
         let hook =
             CommandHook { on: vec![moment], ..bench.script("hook.sh", &format!("sleep {mark}; exit 0")) };
@@ -274,7 +274,7 @@ fn cancelling_a_call_ends_its_hook() {
 }
 
 fn a_hook_need_not_read() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let toolgate = bench.toolgate(bench.script("hook.sh", r#"echo '{"note": "unread"}'"#));
     let path = "x".repeat(5 << 20);
     let output = bench.runtime.block_on(toolgate.call("read_file", json!({ "path": path })));
@@ -288,7 +288,7 @@ fn a_hook_need_not_read() {
 }
 
 fn strange_letters_arrive_as_they_are() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let strange = "\0 \u{1} \" \\ ' $(x) \u{2028} \u{202e} \u{fffd} \u{1f600} ünï\r\n";
     let heard = bench.workspace.outside().join("heard");
     let toolgate = bench.toolgate(bench.before(&format!("cat > {}", heard.display())));
@@ -302,7 +302,7 @@ fn strange_letters_arrive_as_they_are() {
 }
 
 fn a_hook_is_run_for_its_tools_and_moments() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let no = || bench.script("hook.sh", "exit 2");
     let tools = |tools: &[&str]| tools.iter().map(|&tool| tool.to_owned()).collect();
     for (patterns, denied) in [
@@ -320,7 +320,7 @@ fn a_hook_is_run_for_its_tools_and_moments() {
 }
 
 fn an_alias_does_not_get_past_a_hook() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let hook = CommandHook { tools: vec!["shell".to_owned()], ..bench.before("exit 2") };
     let toolgate = bench.toolgate(hook);
     let alias = "container.exec";
@@ -331,12 +331,12 @@ fn an_alias_does_not_get_past_a_hook() {
 }
 
 fn hooks_run_in_their_order() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let heard = bench.workspace.outside().join("heard");
     let hook =
         |name: &str, then: &str| bench.script(name, &format!("echo {name} >> {}; {then}", heard.display()));
     let builder = bench.builder().command_hook(hook("one", "")).command_hook(hook("two", ""));
-    let both = builder.command_hook(CommandHook { on: vec![Moment::After], ..hook("three", "exit 2") });
+    let both = builder.command_hook(CommandHook { on: vec![HookMoment::After], ..hook("three", "exit 2") });
     let last = both.command_hook(hook("four", "")).build().unwrap();
     let output = bench.runtime.block_on(last.call("read_file", json!({ "path": "a.txt" })));
     assert_eq!(output.facts.error, Some(ToolErrorKind::Forbidden));
@@ -344,7 +344,7 @@ fn hooks_run_in_their_order() {
 }
 
 fn a_hook_gets_no_credentials_but_those_it_names() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let heard = bench.workspace.outside().join("heard");
     let hook = bench.before(&format!("env > {}", heard.display()));
     bench.read(hook.clone());
@@ -359,7 +359,7 @@ fn a_hook_gets_no_credentials_but_those_it_names() {
 }
 
 fn a_hook_that_cannot_be_run_is_known_before_any_call() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let fault = |hook: CommandHook| {
         let fault: BuildFault = bench.builder().command_hook(hook).build().err().unwrap();
         bench.workspace.normal(&fault.to_string())
@@ -382,7 +382,7 @@ fn a_command_cannot_change_the_hook() {
     let script = directory.path().join("hooks/guard.sh");
     fs::create_dir(script.parent().unwrap()).unwrap();
     fs::write(&script, "exit 0\n").unwrap();
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let script = script.to_str().unwrap();
     for word in [script, "hooks/guard.sh"] {
         let hook = CommandHook::new("guard", vec!["sh".to_owned(), word.to_owned()]);
@@ -404,7 +404,7 @@ fn a_command_cannot_change_the_hook() {
 
 /// Random output of a hook never permits a call that is refused without it.
 fn whatever_a_hook_prints_it_loosens_nothing() {
-    let bench = Bench::new();
+    let bench = CommandHookBench::new();
     let printed = bench.workspace.outside().join("printed");
     let hook = bench.script("hook.sh", &format!("cat {}; exit $(cat {0}.code)", printed.display()));
     let toolgate = bench.toolgate(hook);

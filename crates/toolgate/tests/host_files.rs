@@ -39,14 +39,14 @@ trials![
     configuration_that_is_moved_or_behind_a_link_is_named,
 ];
 
-struct Desk {
+struct HostFileBench {
     toolgate: Toolgate,
     top: tempfile::TempDir,
     approver: Arc<TestApprover>,
     runtime: Runtime,
 }
 
-impl Desk {
+impl HostFileBench {
     fn new(
         sandbox: SandboxPolicy,
         approval: ApprovalPolicy,
@@ -139,7 +139,7 @@ const CONFIGURATION: &[&str] = &[
 fn a_patch_of_configuration_is_asked_about_under_every_policy() {
     for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess, SandboxPolicy::ReadOnly] {
         for approval in [ApprovalPolicy::OnRequest, ApprovalPolicy::OnFailure, ApprovalPolicy::Untrusted] {
-            let desk = Desk::new(sandbox, approval, "", no);
+            let desk = HostFileBench::new(sandbox, approval, "", no);
             for path in CONFIGURATION {
                 let answer = desk.add(path);
                 assert!(!answer.success, "{path} under {sandbox:?}, {approval}: {}", answer.joined_text());
@@ -148,7 +148,7 @@ fn a_patch_of_configuration_is_asked_about_under_every_policy() {
             }
         }
     }
-    let desk = Desk::writing(yes);
+    let desk = HostFileBench::writing(yes);
     for path in CONFIGURATION {
         let answer = desk.add(path);
         assert!(answer.success && desk.path(path).exists(), "{path}: {}", answer.joined_text());
@@ -158,7 +158,7 @@ fn a_patch_of_configuration_is_asked_about_under_every_policy() {
 
 fn nobody_to_ask_means_no() {
     for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::FullAccess] {
-        let desk = Desk::new(sandbox, ApprovalPolicy::Never, "", yes);
+        let desk = HostFileBench::new(sandbox, ApprovalPolicy::Never, "", yes);
         let answer = desk.add(".vscode/tasks.json");
         assert!(!answer.success && !desk.path(".vscode/tasks.json").exists());
         let text = answer.joined_text();
@@ -173,13 +173,13 @@ fn nobody_to_ask_means_no() {
 
 fn a_rule_that_allows_the_path_is_word_enough() {
     let rule = "[[rule]]\npath = [\"WORKSPACE/AGENTS.md\"]\ndecision = \"allow\"\n";
-    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, no);
+    let desk = HostFileBench::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, no);
     assert!(desk.add("AGENTS.md").success && desk.questions() == 0);
     assert!(!desk.add("CLAUDE.md").success && desk.questions() == 1);
 }
 
 fn hooks_and_included_configuration_are_known_to_patches() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     desk.git(&["init", "-q"]);
     desk.git(&["config", "core.hooksPath", "githooks"]);
     desk.git(&["config", "include.path", "../more.conf"]);
@@ -198,7 +198,7 @@ fn hooks_and_included_configuration_are_known_to_patches() {
 }
 
 fn a_command_is_refused_asked_about_and_tried_again() {
-    let desk = Desk::writing(yes);
+    let desk = HostFileBench::writing(yes);
     fs::write(desk.path("AGENTS.md"), "mine\n").unwrap();
     let answer = desk.sh("echo more >> AGENTS.md");
     assert_eq!((desk.questions(), answer.success), (1, true), "{}", answer.joined_text());
@@ -209,7 +209,7 @@ fn a_command_is_refused_asked_about_and_tried_again() {
 }
 
 fn code_that_runs_on_the_machine_is_named() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     desk.git(&["init", "-q"]);
     fs::write(desk.path(".git/hooks/pre-commit"), "#!/bin/sh\nexec \"$top/scripts/lint.sh\"\n").unwrap();
     fs::create_dir(desk.path("scripts")).unwrap();
@@ -233,7 +233,7 @@ fn code_that_runs_on_the_machine_is_named() {
 }
 
 fn a_turn_names_what_takes_effect() {
-    let desk = Desk::writing(yes);
+    let desk = HostFileBench::writing(yes);
     let mut tracker = desk.toolgate.track();
     assert!(desk.sh("mkdir sub; echo '{}' > sub/package.json; echo x > plain").success);
     assert!(desk.add("AGENTS.md").success);
@@ -250,7 +250,7 @@ fn a_turn_names_what_takes_effect() {
 }
 
 fn configuration_that_the_user_makes_stays() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     assert!(desk.sh("true").success);
     fs::write(desk.path("CLAUDE.md"), "mine\n").unwrap();
     let text = desk.sh("echo evil > .mcp.json; echo ok").joined_text();
@@ -259,7 +259,7 @@ fn configuration_that_the_user_makes_stays() {
 }
 
 fn hooks_that_the_user_sets_up_meanwhile_are_guarded() {
-    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    let desk = HostFileBench::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
     desk.git(&["init", "-q"]);
     fs::create_dir(desk.path("h")).unwrap();
     assert!(desk.sh("echo x > h/a").success);
@@ -269,7 +269,7 @@ fn hooks_that_the_user_sets_up_meanwhile_are_guarded() {
 }
 
 fn a_file_that_a_running_command_makes_is_not_taken_for_the_users() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     let first = desk.begin("while :; do echo evil > .mcp.json; done");
     let second = desk.begin("sleep 2; echo evil > .mcp.json; sleep 0.2");
     desk.runtime.block_on(desk.toolgate.call("kill_session", json!({ "session_id": first })));
@@ -280,7 +280,7 @@ fn a_file_that_a_running_command_makes_is_not_taken_for_the_users() {
 }
 
 fn new_files_that_take_effect_are_named() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     for (name, text) in
         [("sub/.claude/settings.json", "{}"), (".cargo/config.toml", ""), ("sub/AGENTS.md", "a")]
     {
@@ -309,7 +309,7 @@ fn new_files_that_take_effect_are_named() {
 }
 
 fn files_that_git_could_not_change_are_told() {
-    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    let desk = HostFileBench::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
     desk.git(&["init", "-q", "-b", "one"]);
     let commit = |text: &str| {
         fs::write(desk.path("AGENTS.md"), text).unwrap();
@@ -328,7 +328,7 @@ fn files_that_git_could_not_change_are_told() {
 }
 
 fn a_link_with_the_name_of_a_secret_does_not_show_it() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     fs::create_dir(desk.path("conf")).unwrap();
     fs::write(desk.path("conf/prod.txt"), "SECRET").unwrap();
     std::os::unix::fs::symlink("conf/prod.txt", desk.path(".env")).unwrap();
@@ -341,7 +341,7 @@ fn a_link_with_the_name_of_a_secret_does_not_show_it() {
 
 fn a_directory_that_cannot_be_listed_stays_closed() {
     use std::os::unix::fs::PermissionsExt;
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     fs::create_dir_all(desk.path("app/conf")).unwrap();
     fs::write(desk.path("app/conf/.env"), "SECRET").unwrap();
     fs::set_permissions(desk.path("app"), fs::Permissions::from_mode(0o000)).unwrap();
@@ -352,7 +352,7 @@ fn a_directory_that_cannot_be_listed_stays_closed() {
 }
 
 fn targets_of_links_in_configuration_are_configuration() {
-    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    let desk = HostFileBench::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
     let links = [
         ("conf/vs.json", ".vscode/settings.json", "../conf/vs.json"),
         ("prompts/a.md", ".claude/commands", "../prompts"),
@@ -379,7 +379,7 @@ fn targets_of_links_in_configuration_are_configuration() {
 }
 
 fn links_that_the_user_makes_meanwhile_are_guarded() {
-    let desk = Desk::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
+    let desk = HostFileBench::new(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Never, "", no);
     fs::create_dir(desk.path(".vscode")).unwrap();
     assert!(desk.sh("echo old > x.json").success);
     std::os::unix::fs::symlink("../x.json", desk.path(".vscode/tasks.json")).unwrap();
@@ -388,7 +388,7 @@ fn links_that_the_user_makes_meanwhile_are_guarded() {
 }
 
 fn scripts_that_configuration_names_are_named() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     fs::create_dir_all(desk.path("s")).unwrap();
     fs::create_dir(desk.path(".claude")).unwrap();
     for name in ["mcp.sh", "hook.sh", "npm.sh", "later.sh", "other.sh"] {
@@ -416,7 +416,7 @@ fn scripts_that_configuration_names_are_named() {
 }
 
 fn configuration_is_named_first_wherever_it_is_made() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     for directory in ["a/b/c/d/e", "vendor/z"] {
         fs::create_dir_all(desk.path(directory)).unwrap();
     }
@@ -435,7 +435,7 @@ fn configuration_is_named_first_wherever_it_is_made() {
 }
 
 fn configuration_that_is_moved_or_behind_a_link_is_named() {
-    let desk = Desk::writing(no);
+    let desk = HostFileBench::writing(no);
     for (name, text) in
         [("d1/x/.claude/settings.json", "{}"), ("conf/x.md", "old"), ("pkg/y", ""), ("d2/y", "")]
     {

@@ -15,9 +15,9 @@ struct Args {
     path: String,
 }
 
-struct Size;
+struct FileSizeTool;
 
-impl ToolHandler for Size {
+impl ToolHandler for FileSizeTool {
     type Args = Args;
     const NAME: &'static str = "size";
     const ABOUT: &'static str = "Says how large a file is.";
@@ -37,7 +37,7 @@ impl ToolHandler for Size {
 async fn a_tool_of_your_own_opens_what_it_stated() {
     let w = TestWorkspace::new();
     w.file("a", "12345").link("out", w.outside());
-    let toolgate = Toolgate::at(w.path()).tool(Size).build().unwrap();
+    let toolgate = Toolgate::at(w.path()).tool(FileSizeTool).build().unwrap();
     let size = async |path: &str| toolgate.call("size", json!({ "path": path })).await.joined_text();
     assert_eq!(size("a").await, "5");
     assert!(size("out/secret.txt").await.contains("leads outside"));

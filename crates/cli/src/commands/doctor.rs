@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use exec::sandbox::Scratch;
 use serde_json::json;
-use toolgate::{BuildFault, EnforcementGap, Sandbox};
+use toolgate::{BuildFault, EnforcementGap, CommandSandbox};
 
 use crate::args::DoctorArgs;
 use crate::fault::CliFault;
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
     // Checked first and reported separately: without a scratch directory nothing can be started.
     let scratch =
         Scratch::new().map_err(|fault| CliFault::unconfined(BuildFault::Scratch(fault).to_string()))?;
-    let (able, fix) = super::block_on(async { Ok(Sandbox::probe().await?) })?;
+    let (able, fix) = super::block_on(async { Ok(CommandSandbox::probe().await?) })?;
     let full = able.first().is_some_and(|best| best.outcome.as_ref().is_ok_and(Vec::is_empty));
     let code = if full { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if args.json {

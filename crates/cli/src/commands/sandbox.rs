@@ -10,7 +10,7 @@ use exec::process::{ConfinementReport, PtySize, SpawnFault, LaunchStep};
 use exec::session::{Pump, ProcessSession, SessionStage, OutputStreaming};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate::{Denial, Sandbox, SandboxFault};
+use toolgate::{Denial, CommandSandbox, SandboxFault};
 
 use crate::args::SandboxArgs;
 use crate::compose::compose_with;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         for note in session.land() {
             screen::hint(&note);
         }
-        drop::<Sandbox>(sandbox);
+        drop::<CommandSandbox>(sandbox);
         Ok(code)
     })
 }

@@ -163,16 +163,16 @@ impl SourcedValue<HookSetting> {
     pub(crate) fn command_hook(&self) -> CommandHook {
         let HookSetting { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
         let moment = |on: &HookTiming| match on {
-            HookTiming::Before => toolgate::Moment::Before,
-            HookTiming::After => toolgate::Moment::After,
+            HookTiming::Before => toolgate::HookMoment::Before,
+            HookTiming::After => toolgate::HookMoment::After,
         };
         CommandHook {
             on: on.iter().map(moment).collect(),
             tools,
             timeout: std::time::Duration::from_millis(timeout_ms),
             on_failure: match on_failure {
-                HookFailureAction::Deny => toolgate::OnFailure::Deny,
-                HookFailureAction::Ignore => toolgate::OnFailure::Ignore,
+                HookFailureAction::Deny => toolgate::HookFailurePolicy::Deny,
+                HookFailureAction::Ignore => toolgate::HookFailurePolicy::Ignore,
             },
             pass,
             from: self.source.to_string(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::WorktreeDiff;
 use exec::errand::OneShotOutput;
-use toolgate::{Gate, Intent, Own, SharedProcesses, SandboxPolicy, Spill, Verdict};
+use toolgate::{Gate, Intent, InternalCommand, SharedProcesses, SandboxPolicy, Spill, Verdict};
 
 use super::claim::WorktreeLock;
 
@@ -223,8 +223,8 @@ pub(super) struct GitRunner {
 }
 
 impl GitRunner {
-    fn own<'a>(&'a self, argv: &'a [&'a str], env: &'a [(String, String)], directory: &'a Path) -> Own<'a> {
-        Own { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
+    fn own<'a>(&'a self, argv: &'a [&'a str], env: &'a [(String, String)], directory: &'a Path) -> InternalCommand<'a> {
+        InternalCommand { argv, env, directory, at_most: TIME, output: MOST, but_from: &self.but_from }
     }
 
     /// Runs git unconfined, and returns its output without the final newline. No argument may depend on content that

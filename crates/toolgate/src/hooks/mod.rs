@@ -40,13 +40,13 @@ pub struct CommandHook {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The moments at which it runs.
-    pub on: Vec<Moment>,
+    pub on: Vec<HookMoment>,
     /// Tool names it applies to, where `*` matches any characters; all tools if empty.
     pub tools: Vec<String>,
     /// Its time limit.
     pub timeout: Duration,
     /// The effect of its failure.
-    pub on_failure: OnFailure,
+    pub on_failure: HookFailurePolicy,
     /// Full names of variables that it receives although they look like credentials. It receives all other variables.
     pub pass: Vec<String>,
     /// Its place in the configuration, e.g. file and line, for error messages.
@@ -55,7 +55,7 @@ pub struct CommandHook {
 
 /// The moment at which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum HookMoment {
     /// Before the verdict on the call.
     Before,
     /// After the answer, before anyone reads it.
@@ -64,7 +64,7 @@ pub enum Moment {
 
 /// The effect of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
+pub enum HookFailurePolicy {
     /// The call is denied.
     #[default]
     Deny,
@@ -78,10 +78,10 @@ impl CommandHook {
         Self {
             name: name.into(),
             command,
-            on: vec![Moment::Before, Moment::After],
+            on: vec![HookMoment::Before, HookMoment::After],
             tools: Vec::new(),
             timeout: TIMEOUT,
-            on_failure: OnFailure::default(),
+            on_failure: HookFailurePolicy::default(),
             pass: Vec::new(),
             from: String::new(),
         }
@@ -121,7 +121,7 @@ impl CommandHook {
         let mut env = environment.build(std::env::vars_os());
         env.insert("PWD".into(), cwd.into());
         env.insert("TOOLGATE".into(), "1".into());
-        Ok(Arc::new(Prepared { hook: self, argv, env, permit, spawner: spawner.clone() }))
+        Ok(Arc::new(PreparedHook { hook: self, argv, env, permit, spawner: spawner.clone() }))
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn permit(argv: &[String], cwd: &Path) -> Result<Permit, String> {
 }
 
 /// A hook with its resolved program.
-struct Prepared {
+struct PreparedHook {
     hook: CommandHook,
     argv: Vec<String>,
     env: BTreeMap<OsString, OsString>,
@@ -157,8 +157,8 @@ struct Prepared {
     spawner: Spawner,
 }
 
-impl Prepared {
-    fn is_for(&self, moment: Moment, call: PlannedCall<'_>) -> bool {
+impl PreparedHook {
+    fn is_for(&self, moment: HookMoment, call: PlannedCall<'_>) -> bool {
         let tools = &self.hook.tools;
         // A server's tool can also be named `server/tool`.
         let paths = call.intent.effects.iter().filter_map(|effect| match effect {
@@ -189,23 +189,23 @@ impl Prepared {
         let from = &self.hook.from;
         let from = if from.is_empty() { String::new() } else { format!(" ({from})") };
         match self.hook.on_failure {
-            OnFailure::Deny => HookResponse {
+            HookFailurePolicy::Deny => HookResponse {
                 wants: HookDecision::Deny(format!("it failed, which counts as a no: {why}{from}")),
                 ..HookResponse::default()
             },
-            OnFailure::Ignore => HookResponse { warning: Some(format!("{why}{from}")), ..HookResponse::default() },
+            HookFailurePolicy::Ignore => HookResponse { warning: Some(format!("{why}{from}")), ..HookResponse::default() },
         }
     }
 }
 
-impl Hook for Prepared {
+impl Hook for PreparedHook {
     fn name(&self) -> &str {
         &self.hook.name
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
-            match self.is_for(Moment::Before, call) {
+            match self.is_for(HookMoment::Before, call) {
                 true => self.ask(call, &event::before(call)).await,
                 false => HookResponse::default(),
             }
@@ -214,7 +214,7 @@ impl Hook for Prepared {
 
     fn after<'a>(&'a self, call: PlannedCall<'a>, output: &'a ToolOutput) -> BoxFuture<'a, HookResponse> {
         Box::pin(async move {
-            match self.is_for(Moment::After, call) {
+            match self.is_for(HookMoment::After, call) {
                 true => self.ask(call, &event::after(call, output)).await,
                 false => HookResponse::default(),
             }

@@ -17,7 +17,7 @@ const NOTE_TOKENS: usize = 1000;
 
 /// The JSON that a hook prints. Other fields are reserved for later versions.
 #[derive(Deserialize)]
-struct Printed {
+struct PrintedDecision {
     decision: Option<String>,
     reason: Option<String>,
     note: Option<String>,
@@ -46,7 +46,7 @@ fn printed(stdout: &[u8]) -> Result<HookResponse, String> {
     if !text.starts_with('{') {
         return Err(wrong("it is no JSON object"));
     }
-    let Printed { decision, reason, note } =
+    let PrintedDecision { decision, reason, note } =
         serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     let reason = reasoned(reason.as_deref());
     let wants = match decision.as_deref() {

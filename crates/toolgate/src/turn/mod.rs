@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use exec::fs::ConfinedFs;
 use policy::{Gate, Intent, Verdict};
 
-use self::seen::{Changed, Seen};
+use self::seen::{ChangedFile, FileSnapshot};
 
 /// Maximum number of lines about host files.
 const MAX_SENTENCES: usize = 20;
@@ -19,7 +19,7 @@ const MAX_SENTENCES: usize = 20;
 pub struct TurnDiffTracker {
     gate: Gate,
     root: PathBuf,
-    seen: Seen,
+    seen: FileSnapshot,
 }
 
 /// The changes of a turn.
@@ -36,7 +36,7 @@ pub struct TurnDiff {
 impl TurnDiffTracker {
     /// Records the files below `root` that `gate` permits to read.
     pub(crate) fn begin(gate: &Gate, root: &Path) -> Self {
-        let mut tracker = Self { gate: gate.clone(), root: root.to_owned(), seen: Seen::default() };
+        let mut tracker = Self { gate: gate.clone(), root: root.to_owned(), seen: FileSnapshot::default() };
         tracker.look();
         tracker
     }
@@ -53,15 +53,15 @@ impl TurnDiffTracker {
     }
 
     /// Returns a diff comment for each changed file that takes effect on the user's machine by itself.
-    fn taking_effect(&self, changed: &[Changed]) -> String {
-        let sentence = |changed: &Changed| {
+    fn taking_effect(&self, changed: &[ChangedFile]) -> String {
+        let sentence = |changed: &ChangedFile| {
             let file = self.gate.host_file(&self.root.join(changed.path()))?;
             changed.differs().then(|| format!("# {}\n", file.sentence(&changed.path().to_string_lossy())))
         };
         changed.iter().filter_map(sentence).take(MAX_SENTENCES).collect()
     }
 
-    fn look(&mut self) -> Vec<Changed> {
+    fn look(&mut self) -> Vec<ChangedFile> {
         let Verdict::Allow(permit) = self.gate.decide("turn_diff", &Intent::read(&self.root)) else {
             return self.seen.nothing();
         };

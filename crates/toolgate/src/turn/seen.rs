@@ -26,17 +26,17 @@ const LOOKING: Duration = Duration::from_secs(1);
 
 /// Files as of the last scan.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct FileSnapshot {
     /// Keyed by path bytes: comparing paths by component, as `Path` does, took half of the scan time.
-    files: HashMap<OsString, Known>,
+    files: HashMap<OsString, SnapshotEntry>,
     /// Number of scans.
     looks: u32,
-    pub(super) reach: Reach,
+    pub(super) reach: ScanCoverage,
 }
 
 /// Coverage of the last scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Reach {
+pub(super) enum ScanCoverage {
     #[default]
     Everything,
     /// A time or size limit was reached.
@@ -44,15 +44,15 @@ pub(super) enum Reach {
 }
 
 #[derive(Debug)]
-struct Known {
-    file: File,
+struct SnapshotEntry {
+    file: SnapshotFile,
     /// The last scan that found it. An unchanged file costs a scan nothing but this store.
     met: AtomicU32,
 }
 
 /// A file or a symlink.
 #[derive(Debug, Clone)]
-pub(super) struct File {
+pub(super) struct SnapshotFile {
     pub(super) stat: FileStat,
     /// Its content, unless it is too long or unreadable; the target of a symlink.
     pub(super) bytes: Option<Arc<[u8]>>,
@@ -60,13 +60,13 @@ pub(super) struct File {
 
 /// A file that may have changed since the last scan.
 #[derive(Debug, Clone)]
-pub(super) struct Changed {
+pub(super) struct ChangedFile {
     pub(super) path: OsString,
-    pub(super) before: Option<File>,
-    pub(super) after: Option<File>,
+    pub(super) before: Option<SnapshotFile>,
+    pub(super) after: Option<SnapshotFile>,
 }
 
-impl Changed {
+impl ChangedFile {
     pub(super) fn path(&self) -> &Path {
         Path::new(&self.path)
     }
@@ -81,7 +81,7 @@ impl Changed {
     }
 }
 
-impl File {
+impl SnapshotFile {
     pub(super) fn is_link(&self) -> bool {
         self.stat.kind == FileKind::Symlink
     }
@@ -99,11 +99,11 @@ impl File {
     }
 }
 
-impl Seen {
+impl FileSnapshot {
     /// Scans everything below `start`. Returns the changed files, sorted by path.
-    pub(super) fn look(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<Changed> {
+    pub(super) fn look(&mut self, door: &ConfinedFs, start: &FileHandle) -> Vec<ChangedFile> {
         self.looks += 1;
-        let look = Look {
+        let look = SnapshotScan {
             seen: self,
             began: Instant::now(),
             files: AtomicUsize::new(0),
@@ -113,57 +113,57 @@ impl Seen {
         let options = WalkOptions { ignore: IgnoreFiles::Respect, max_depth: None, threads: THREADS };
         let stop = || look.began.elapsed() > LOOKING;
         let walked = door.walk(start, &options, &stop, || {
-            let mut mine = Mine { look: &look, found: Vec::new() };
+            let mut mine = ScanWorker { look: &look, found: Vec::new() };
             move |entry: &WalkEntry<'_>| mine.visit(entry)
         });
         let found = look.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_whole = walked.is_ok_and(|walked| !walked.stopped);
-        self.reach = if is_whole { Reach::Everything } else { Reach::Part };
+        self.reach = if is_whole { ScanCoverage::Everything } else { ScanCoverage::Part };
         self.renew(found.into_iter().flatten())
     }
 
     /// Clears the snapshot, because the directory cannot be scanned.
-    pub(super) fn nothing(&mut self) -> Vec<Changed> {
-        *self = Self { reach: Reach::Part, looks: self.looks + 1, files: HashMap::new() };
+    pub(super) fn nothing(&mut self) -> Vec<ChangedFile> {
+        *self = Self { reach: ScanCoverage::Part, looks: self.looks + 1, files: HashMap::new() };
         Vec::new()
     }
 
-    fn renew(&mut self, found: impl Iterator<Item = (OsString, File)>) -> Vec<Changed> {
+    fn renew(&mut self, found: impl Iterator<Item = (OsString, SnapshotFile)>) -> Vec<ChangedFile> {
         let (look, mut changed) = (self.looks, Vec::new());
         for (path, file) in found {
-            let known = Known { file: file.clone(), met: AtomicU32::new(look) };
+            let known = SnapshotEntry { file: file.clone(), met: AtomicU32::new(look) };
             // The first scan only records files.
             if look == 1 {
                 self.files.insert(path, known);
                 continue;
             }
             let before = self.files.insert(path.clone(), known).map(|known| known.file);
-            changed.push(Changed { path, before, after: Some(file) });
+            changed.push(ChangedFile { path, before, after: Some(file) });
         }
         let gone = self.files.extract_if(|_, known| *known.met.get_mut() != look);
-        changed.extend(gone.map(|(path, known)| Changed { path, before: Some(known.file), after: None }));
+        changed.extend(gone.map(|(path, known)| ChangedFile { path, before: Some(known.file), after: None }));
         changed.sort_by(|one, other| one.path().cmp(other.path()));
         changed
     }
 }
 
 /// State that all threads of one scan share.
-struct Look<'s> {
-    seen: &'s Seen,
+struct SnapshotScan<'s> {
+    seen: &'s FileSnapshot,
     began: Instant,
     files: AtomicUsize,
     bytes: AtomicUsize,
     /// New or changed files of each thread.
-    found: Mutex<Vec<Vec<(OsString, File)>>>,
+    found: Mutex<Vec<Vec<(OsString, SnapshotFile)>>>,
 }
 
 /// The findings of one thread. A lock for every file would make the threads wait for each other.
-struct Mine<'l, 's> {
-    look: &'l Look<'s>,
-    found: Vec<(OsString, File)>,
+struct ScanWorker<'l, 's> {
+    look: &'l SnapshotScan<'s>,
+    found: Vec<(OsString, SnapshotFile)>,
 }
 
-impl Mine<'_, '_> {
+impl ScanWorker<'_, '_> {
     fn visit(&mut self, entry: &WalkEntry<'_>) -> WalkControl {
         if !matches!(entry.kind(), FileKind::File | FileKind::Symlink) {
             return WalkControl::Continue;
@@ -181,14 +181,14 @@ impl Mine<'_, '_> {
     }
 }
 
-impl Drop for Mine<'_, '_> {
+impl Drop for ScanWorker<'_, '_> {
     fn drop(&mut self) {
         let mut found = self.look.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.push(std::mem::take(&mut self.found));
     }
 }
 
-impl Look<'_> {
+impl SnapshotScan<'_> {
     /// Returns whether the file is known and unchanged.
     fn knows(&self, path: &OsStr, stat: &FileStat) -> bool {
         let known = self.seen.files.get(path).filter(|known| known.file.stat == *stat);
@@ -196,18 +196,18 @@ impl Look<'_> {
     }
 
     /// Reads a file. Returns only its metadata if it comes too late, is too long or cannot be read.
-    fn read(&self, entry: &WalkEntry<'_>, stat: FileStat) -> File {
+    fn read(&self, entry: &WalkEntry<'_>, stat: FileStat) -> SnapshotFile {
         let is_late = self.seen.looks == 1 && self.began.elapsed() > READING;
         let read = match stat.kind {
             FileKind::Symlink => entry.link_target().map(|target| (stat, target.as_os_str().as_bytes().into())),
             _ if is_late || stat.size > LONGEST => None,
             _ => content(entry),
         };
-        let Some((stat, bytes)) = read else { return File { stat, bytes: None } };
-        let file = File { stat, bytes: Some(bytes) };
+        let Some((stat, bytes)) = read else { return SnapshotFile { stat, bytes: None } };
+        let file = SnapshotFile { stat, bytes: Some(bytes) };
         if self.bytes.fetch_add(file.size(), Relaxed) + file.size() > MOST_BYTES {
             self.bytes.fetch_sub(file.size(), Relaxed);
-            return File { bytes: None, ..file };
+            return SnapshotFile { bytes: None, ..file };
         }
         file
     }

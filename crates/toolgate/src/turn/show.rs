@@ -7,17 +7,17 @@ use std::path::Path;
 use patch::{FileContent, diff};
 
 use super::TurnDiff;
-use super::seen::{Changed, File, Reach};
+use super::seen::{ChangedFile, SnapshotFile, ScanCoverage};
 
 /// Returns the diff of `changed` (sorted by path); `before` and `after` are the coverage of the two scans.
-pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnDiff {
-    let partial = [before, after].contains(&Reach::Part);
+pub(super) fn between(changed: &[ChangedFile], before: ScanCoverage, after: ScanCoverage) -> TurnDiff {
+    let partial = [before, after].contains(&ScanCoverage::Part);
     let mut out = TurnDiff { partial, ..TurnDiff::default() };
-    let (there, gone): (Vec<&Changed>, Vec<&Changed>) = changed.iter().partition(|one| one.after.is_some());
-    let identity = |file: &File| (file.stat.identity, file.stat.kind);
-    let known = |one: &Changed| one.before.as_ref().map(identity);
+    let (there, gone): (Vec<&ChangedFile>, Vec<&ChangedFile>) = changed.iter().partition(|one| one.after.is_some());
+    let identity = |file: &SnapshotFile| (file.stat.identity, file.stat.kind);
+    let known = |one: &ChangedFile| one.before.as_ref().map(identity);
     // A moved file has the same identity.
-    let mut by_identity: HashMap<_, &Changed> =
+    let mut by_identity: HashMap<_, &ChangedFile> =
         gone.iter().filter_map(|one| Some((known(one)?, *one))).collect();
     let mut moved = HashSet::new();
     for one in there {
@@ -26,17 +26,17 @@ pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnD
             (Some(was), Some(is)) if was.is_as(is) => {}
             (Some(was), Some(is)) => out.show(one.path(), None, Some(was), Some(is)),
             // The earlier scan was incomplete, so the file may have existed before.
-            (None, Some(_)) if before == Reach::Part => {}
+            (None, Some(_)) if before == ScanCoverage::Part => {}
             (None, Some(is)) => {
                 let from = by_identity.remove(&identity(is));
-                moved.extend(from.map(Changed::path));
+                moved.extend(from.map(ChangedFile::path));
                 let was = from.and_then(|from| from.before.as_ref()).map(|was| read_since(was, is));
-                out.show(one.path(), from.map(Changed::path), was.as_ref(), Some(is));
+                out.show(one.path(), from.map(ChangedFile::path), was.as_ref(), Some(is));
             }
         }
     }
     // If the later scan was incomplete, a missing file may still exist.
-    let gone = gone.iter().filter(|_| after == Reach::Everything);
+    let gone = gone.iter().filter(|_| after == ScanCoverage::Everything);
     for one in gone.filter(|one| !moved.contains(one.path())) {
         out.show(one.path(), None, one.before.as_ref(), None);
     }
@@ -44,12 +44,12 @@ pub(super) fn between(changed: &[Changed], before: Reach, after: Reach) -> TurnD
 }
 
 /// Returns the moved file as it was. If it was never read, its current content is used: its metadata is unchanged.
-fn read_since(was: &File, is: &File) -> File {
+fn read_since(was: &SnapshotFile, is: &SnapshotFile) -> SnapshotFile {
     let bytes = was.bytes.clone().or_else(|| is.bytes.clone().filter(|_| was.stat == is.stat));
-    File { stat: was.stat, bytes }
+    SnapshotFile { stat: was.stat, bytes }
 }
 
-impl File {
+impl SnapshotFile {
     fn content(&self) -> Option<FileContent> {
         let executable = self.stat.executable && !self.is_link();
         Some(FileContent { bytes: self.bytes.as_ref()?.to_vec().into(), executable })
@@ -57,7 +57,7 @@ impl File {
 }
 
 impl TurnDiff {
-    fn show(&mut self, path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&File>) {
+    fn show(&mut self, path: &Path, from: Option<&Path>, before: Option<&SnapshotFile>, after: Option<&SnapshotFile>) {
         self.files += 1;
         if let (Some(was), Some(is)) = (before, after)
             && was.is_link() != is.is_link()
@@ -72,12 +72,12 @@ impl TurnDiff {
 }
 
 /// Returns the diff of one file.
-fn one(path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&File>) -> String {
+fn one(path: &Path, from: Option<&Path>, before: Option<&SnapshotFile>, after: Option<&SnapshotFile>) -> String {
     let name = path.to_string_lossy();
     let from = from.map(Path::to_string_lossy);
-    match (before.map(File::content), after.map(File::content)) {
+    match (before.map(SnapshotFile::content), after.map(SnapshotFile::content)) {
         (Some(None), _) | (_, Some(None)) => {
-            let size = |file: Option<&File>| file.map_or(0, |file| file.stat.size);
+            let size = |file: Option<&SnapshotFile>| file.map_or(0, |file| file.stat.size);
             let (was, is) = (size(before), size(after));
             let mut text = String::new();
             let _ = writeln!(text, "diff --git a/{name} b/{name}\nNot shown: {was} bytes before, {is} after");
@@ -86,7 +86,7 @@ fn one(path: &Path, from: Option<&Path>, before: Option<&File>, after: Option<&F
         (was, is) => {
             let (was, is) = (was.flatten(), is.flatten());
             let text = diff(&name, from.as_deref(), was.as_ref(), is.as_ref());
-            if before.or(after).is_some_and(File::is_link) { as_link(&text) } else { text }
+            if before.or(after).is_some_and(SnapshotFile::is_link) { as_link(&text) } else { text }
         }
     }
 }
@@ -109,18 +109,18 @@ mod tests {
 
     use super::*;
 
-    fn file(kind: FileKind, id: u64, text: &str) -> File {
+    fn file(kind: FileKind, id: u64, text: &str) -> SnapshotFile {
         let (size, identity) = (text.len() as u64, (1, id));
         let stat = FileStat { kind, size, modified: None, identity, executable: kind == FileKind::Symlink };
-        File { stat, bytes: Some(text.as_bytes().into()) }
+        SnapshotFile { stat, bytes: Some(text.as_bytes().into()) }
     }
 
-    fn changed(path: &str, before: Option<File>, after: Option<File>) -> Changed {
-        Changed { path: path.into(), before, after }
+    fn changed(path: &str, before: Option<SnapshotFile>, after: Option<SnapshotFile>) -> ChangedFile {
+        ChangedFile { path: path.into(), before, after }
     }
 
-    fn told(changes: &[Changed]) -> String {
-        between(changes, Reach::Everything, Reach::Everything).text
+    fn told(changes: &[ChangedFile]) -> String {
+        between(changes, ScanCoverage::Everything, ScanCoverage::Everything).text
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
             changed("e", None, plain(5, "new\n")),
             changed("same", plain(4, "same\n"), plain(6, "same\n")),
         ];
-        let TurnDiff { text, files, partial } = between(&changes, Reach::Everything, Reach::Everything);
+        let TurnDiff { text, files, partial } = between(&changes, ScanCoverage::Everything, ScanCoverage::Everything);
         assert_eq!((files, partial), (5, false));
         insta::assert_snapshot!(text, @"
         diff --git a/a b/a
@@ -166,7 +166,7 @@ mod tests {
         @@ -1 +0,0 @@
         -three
         ");
-        let unsure = between(&changes, Reach::Part, Reach::Part);
+        let unsure = between(&changes, ScanCoverage::Part, ScanCoverage::Part);
         assert_eq!((unsure.files, unsure.partial), (1, true));
     }
 
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn what_was_moved_unread_is_known_by_what_it_is() {
         let now = file(FileKind::File, 1, "text\n");
-        let was = File { stat: now.stat, bytes: None };
+        let was = SnapshotFile { stat: now.stat, bytes: None };
         let moved = [changed("a", Some(was), None), changed("b", None, Some(now))];
         assert_eq!(told(&moved), "diff --git a/a b/b\nrename from a\nrename to b\n");
     }

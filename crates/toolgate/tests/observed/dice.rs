@@ -1,9 +1,9 @@
 //! A seeded pseudo-random number generator.
 
 /// A splitmix64 generator.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct ScriptRng(pub(crate) u64);
 
-impl Dice {
+impl ScriptRng {
     /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

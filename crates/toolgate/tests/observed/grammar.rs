@@ -1,20 +1,20 @@
 //! Generates random scripts from the shell grammar.
 
-use crate::dice::Dice;
+use crate::dice::ScriptRng;
 use crate::heredoc::here;
 use crate::seeds::SEEDS;
 use crate::words::{disguise, quote, redirect, word};
 
 /// The style of generated words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum WordStyle {
     Ordinary,
     /// Words that look like something else.
     Hostile,
 }
 
 /// Generates a list of commands.
-pub(crate) fn list(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+pub(crate) fn list(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     let mut out = step(dice, depth, mood);
     for _ in 0..dice.below(3) {
         let join = if out.ends_with('\n') {
@@ -39,7 +39,7 @@ pub(crate) fn list(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     out
 }
 
-fn step(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+fn step(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     let first = command(dice, depth, mood);
     if dice.chance(20) && !first.ends_with('\n') {
         let pipe = dice.pick(&[" | ", " | ", "|", " |\n", " |& "]);
@@ -53,7 +53,7 @@ fn step(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     }
 }
 
-fn command(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+fn command(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     if depth == 0 || dice.chance(45) {
         return simple(dice, depth, mood);
     }
@@ -64,10 +64,10 @@ fn command(dice: &mut Dice, depth: usize, mood: Mood) -> String {
     }
 }
 
-fn compound(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+fn compound(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     // A function is named after its depth, so that none calls itself.
-    let inner = |dice: &mut Dice| list(dice, depth - 1, mood);
-    let any = |dice: &mut Dice| word(dice, depth - 1, mood);
+    let inner = |dice: &mut ScriptRng| list(dice, depth - 1, mood);
+    let any = |dice: &mut ScriptRng| word(dice, depth - 1, mood);
     match dice.below(20) {
         0 => format!("if {}; then {}\nfi{}", condition(dice, depth), inner(dice), redirect(dice)),
         1 => format!("if {}\nthen\n{}\nelse\n{}\nfi", condition(dice, depth), inner(dice), inner(dice)),
@@ -106,12 +106,12 @@ fn compound(dice: &mut Dice, depth: usize, mood: Mood) -> String {
             dice.pick(&["", "!"]),
             inner(dice)
         ),
-        _ if mood == Mood::Hostile => dice.pick(SEEDS).to_owned(),
+        _ if mood == WordStyle::Hostile => dice.pick(SEEDS).to_owned(),
         _ => format!("until {}; do {}\nbreak; done", condition(dice, depth), inner(dice)),
     }
 }
 
-fn condition(dice: &mut Dice, depth: usize) -> String {
+fn condition(dice: &mut ScriptRng, depth: usize) -> String {
     match dice.below(12) {
         0 => "[ -f file.txt ]".to_owned(),
         1 => format!("[ \"$x\" = {} ]", dice.pick(&["a", "\"$y\"", "''"])),
@@ -119,18 +119,18 @@ fn condition(dice: &mut Dice, depth: usize) -> String {
         3 => "[[ $x =~ ^[0-9]+$ ]]".to_owned(),
         4 => "! alpha".to_owned(),
         5 => "test -d sub".to_owned(),
-        6 => format!("[[ {} == {} ]]", word(dice, 0, Mood::Hostile), word(dice, 0, Mood::Ordinary)),
+        6 => format!("[[ {} == {} ]]", word(dice, 0, WordStyle::Hostile), word(dice, 0, WordStyle::Ordinary)),
         7 => {
-            format!("[[ -z {} || ! ( -f {} ) ]]", word(dice, 0, Mood::Ordinary), word(dice, 0, Mood::Hostile))
+            format!("[[ -z {} || ! ( -f {} ) ]]", word(dice, 0, WordStyle::Ordinary), word(dice, 0, WordStyle::Hostile))
         }
         8 => "((1 + 1 > 1))".to_owned(),
-        9 => format!("[ {} ]", word(dice, 0, Mood::Hostile)),
-        _ => simple(dice, depth.saturating_sub(1), Mood::Ordinary),
+        9 => format!("[ {} ]", word(dice, 0, WordStyle::Hostile)),
+        _ => simple(dice, depth.saturating_sub(1), WordStyle::Ordinary),
     }
 }
 
 /// Generates a simple command with words and redirections.
-pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
+pub(crate) fn simple(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
     let mut out = String::new();
     if dice.chance(8) {
         let (name, value) =
@@ -154,7 +154,7 @@ pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
         "test -n",
         ":",
     ];
-    let hidden = mood == Mood::Hostile && dice.chance(20);
+    let hidden = mood == WordStyle::Hostile && dice.chance(20);
     out += &if hidden { disguise(dice, "alpha") } else { dice.pick(&names).to_owned() };
     for _ in 0..dice.below(4) {
         out = format!(
@@ -167,8 +167,8 @@ pub(crate) fn simple(dice: &mut Dice, depth: usize, mood: Mood) -> String {
 }
 
 /// Generates a command that starts another one.
-pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
-    let inner = simple(dice, 0, Mood::Ordinary);
+pub(crate) fn wrapper(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+    let inner = simple(dice, 0, WordStyle::Ordinary);
     let text = list(dice, depth.saturating_sub(1), mood);
     let script = quote(dice, &text);
     if dice.chance(45) {
@@ -212,12 +212,12 @@ pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
         17 => format!("setsid -w {plain}"),
         18 => format!(
             "find . -name {} {} -execdir {plain} \\;",
-            word(dice, 0, Mood::Ordinary),
+            word(dice, 0, WordStyle::Ordinary),
             dice.pick(&["-o", "", "!", "-type f"])
         ),
         19 => format!(
             "echo {} | xargs {} {plain}",
-            word(dice, 0, Mood::Ordinary),
+            word(dice, 0, WordStyle::Ordinary),
             dice.pick(&["-0", "-t", "-r", "-n1 -P2", "-d ,", "-L 1", "-i", "-E x"])
         ),
         20 => format!(
@@ -248,7 +248,7 @@ pub(crate) fn wrapper(dice: &mut Dice, depth: usize, mood: Mood) -> String {
 }
 
 /// Generates a command that runs `script`, which is one word.
-pub(crate) fn around_script(dice: &mut Dice, script: &str, inner: &str) -> String {
+pub(crate) fn around_script(dice: &mut ScriptRng, script: &str, inner: &str) -> String {
     match dice.below(18) {
         0 => format!("bash -c {script}"),
         1 => format!("sh -c {script}"),

@@ -1,7 +1,7 @@
 //! Generates random here-documents.
 
-use crate::dice::Dice;
-use crate::grammar::{Mood, list, simple};
+use crate::dice::ScriptRng;
+use crate::grammar::{WordStyle, list, simple};
 use crate::words::{in_backticks, word};
 
 /// Spellings of a delimiter, each with the line that ends the document.
@@ -72,8 +72,8 @@ const LINES: &[&str] = &[
 ];
 
 /// Generates a command with one or two here-documents.
-pub(crate) fn here(dice: &mut Dice, depth: usize, mood: Mood) -> String {
-    let (command, other) = (simple(dice, 0, Mood::Ordinary), simple(dice, 0, Mood::Ordinary));
+pub(crate) fn here(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+    let (command, other) = (simple(dice, 0, WordStyle::Ordinary), simple(dice, 0, WordStyle::Ordinary));
     let (first, body) = document(dice, depth, mood);
     if dice.chance(35) {
         let (second, more) = document(dice, depth, mood);
@@ -105,12 +105,12 @@ pub(crate) fn here(dice: &mut Dice, depth: usize, mood: Mood) -> String {
         12 => format!("cat {first}& {command}\n{body}"),
         13 => format!("if {command}; then cat {first}\n{body}fi"),
         14 => format!("case x in x) cat {first}\n{body};; esac"),
-        _ => format!("cat {first} {}\n{body}", word(dice, 0, Mood::Ordinary).replace('\n', " ")),
+        _ => format!("cat {first} {}\n{body}", word(dice, 0, WordStyle::Ordinary).replace('\n', " ")),
     }
 }
 
 /// Generates the redirection of a here-document, and its text up to the delimiter.
-fn document(dice: &mut Dice, depth: usize, mood: Mood) -> (String, String) {
+fn document(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> (String, String) {
     let (written, end) = ENDS[dice.below(ENDS.len())];
     let tabs = dice.chance(20);
     let mut body = String::new();

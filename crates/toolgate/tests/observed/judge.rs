@@ -2,31 +2,31 @@
 
 use policy::shell::{ScriptAnalysis, ScriptCommand, ScriptWord, analyse, analyse_argv};
 
-use crate::lab::{Case, Lab, Shell};
-use crate::trace::Event;
+use crate::lab::{ScriptCase, TracedRunner, TracedShell};
+use crate::trace::ExecEvent;
 
 /// Returns the analysis of `case`.
-pub(crate) fn foresee(case: &Case) -> ScriptAnalysis {
+pub(crate) fn foresee(case: &ScriptCase) -> ScriptAnalysis {
     match case.shell {
-        Shell::Bash => analyse(&case.script),
-        Shell::Dash | Shell::Posix | Shell::Ash => {
+        TracedShell::Bash => analyse(&case.script),
+        TracedShell::Dash | TracedShell::Posix | TracedShell::Ash => {
             analyse_argv(&[case.shell.name().to_owned(), "-c".to_owned(), case.script.clone()])
         }
     }
 }
 
 /// Returns the first event that the analysis did not foresee, if it left nothing undecided.
-pub(crate) fn surprise(case: &Case, events: &[Event]) -> Option<Event> {
+pub(crate) fn surprise(case: &ScriptCase, events: &[ExecEvent]) -> Option<ExecEvent> {
     let analysis = foresee(case);
     if !analysis.undecided.is_empty() {
         return None;
     }
-    let foreseen = |event: &Event| analysis.commands.iter().any(|command| matches(command, event));
+    let foreseen = |event: &ExecEvent| analysis.commands.iter().any(|command| matches(command, event));
     events.iter().find(|event| !foreseen(event)).cloned()
 }
 
 /// Minimises a script that causes a surprise.
-pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
+pub(crate) fn minimise(lab: &TracedRunner, case: &ScriptCase) -> ScriptCase {
     let mut best = case.clone();
     let mut size = best.script.chars().count() / 2;
     // ends: each round shortens the script or the pieces
@@ -35,10 +35,10 @@ pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
         let without = |at: usize| {
             let end = (at + size).min(letters.len());
             let script = letters[..at].iter().chain(&letters[end..]).collect();
-            Case { script, ..best.clone() }
+            ScriptCase { script, ..best.clone() }
         };
-        let shorter: Vec<Case> = (0..letters.len()).step_by(size.div_ceil(2)).map(without).collect();
-        let shorter: Vec<Case> =
+        let shorter: Vec<ScriptCase> = (0..letters.len()).step_by(size.div_ceil(2)).map(without).collect();
+        let shorter: Vec<ScriptCase> =
             shorter.into_iter().filter(|case| foresee(case).undecided.is_empty()).take(200).collect();
         let seen = lab.run(&shorter);
         let found = shorter.iter().zip(&seen).find(|(case, events)| surprise(case, events).is_some());
@@ -52,7 +52,7 @@ pub(crate) fn minimise(lab: &Lab, case: &Case) -> Case {
 }
 
 /// Returns whether `command` foresees `event`. It compares the name of the file, because argv[0] can be arbitrary.
-fn matches(command: &ScriptCommand, event: &Event) -> bool {
+fn matches(command: &ScriptCommand, event: &ExecEvent) -> bool {
     let ScriptWord::Literal(name) = &command.words[0] else { return false };
     let last = event.path.rsplit('/').next().unwrap_or_default();
     // `exec` makes a path absolute.

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use exec::session::SessionStage;
 use policy::{Confinement, ResourceLimits, SandboxPolicy};
 use tokio::runtime::Runtime;
-use toolgate::{Sandbox, Toolgate};
+use toolgate::{CommandSandbox, Toolgate};
 
-use crate::trace::{self, Event};
+use crate::trace::{self, ExecEvent};
 
 /// Names of programs that do nothing. Some are keywords of only some shells.
 const MARKERS: &str = "
@@ -38,7 +38,7 @@ const PROCESSES: u64 = 400;
 
 /// The shell that runs a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shell {
+pub(crate) enum TracedShell {
     Bash,
     /// `sh` is dash.
     Dash,
@@ -48,7 +48,7 @@ pub(crate) enum Shell {
     Ash,
 }
 
-impl Shell {
+impl TracedShell {
     pub(crate) const ALL: [Self; 4] = [Self::Bash, Self::Dash, Self::Posix, Self::Ash];
 
     /// Returns the program behind `sh`.
@@ -71,27 +71,27 @@ impl Shell {
 
 /// A script and its shell.
 #[derive(Debug, Clone)]
-pub(crate) struct Case {
-    pub(crate) shell: Shell,
+pub(crate) struct ScriptCase {
+    pub(crate) shell: TracedShell,
     pub(crate) script: String,
     /// Initial value of the variables `x`, `y`, `z`, `o`, `a`, `i` and `n`; empty: they are unset.
     pub(crate) value: &'static str,
 }
 
 /// A sandbox that runs scripts under the tracer.
-pub(crate) struct Lab {
-    sandbox: Sandbox,
+pub(crate) struct TracedRunner {
+    sandbox: CommandSandbox,
     root: tempfile::TempDir,
     /// Files that confined processes cannot write.
     kept: tempfile::TempDir,
     runtime: Runtime,
 }
 
-impl Lab {
+impl TracedRunner {
     pub(crate) fn open() -> Self {
         assert!(Path::new(STRACE).exists(), "{NEEDED}");
         let (root, kept) = (testkit::seen_tempdir(), testkit::seen_tempdir());
-        for shell in Shell::ALL {
+        for shell in TracedShell::ALL {
             programs(&kept.path().join(shell.sh()), shell);
         }
         let limits = ResourceLimits { processes: Some(PROCESSES), file_size: Some(1 << 20), ..ResourceLimits::default() };
@@ -106,7 +106,7 @@ impl Lab {
     }
 
     /// Runs all `cases` and returns the events of each.
-    pub(crate) fn run(&self, cases: &[Case]) -> Vec<Vec<Event>> {
+    pub(crate) fn run(&self, cases: &[ScriptCase]) -> Vec<Vec<ExecEvent>> {
         let mut seen = Vec::new();
         let mut tries = 0;
         // ends: each round runs some cases, or counts as a failed attempt
@@ -120,7 +120,7 @@ impl Lab {
     }
 
     /// Runs the first of `cases`, up to one that takes too long.
-    fn watch(&self, cases: &[Case]) -> Vec<Vec<Event>> {
+    fn watch(&self, cases: &[ScriptCase]) -> Vec<Vec<ExecEvent>> {
         for at in 0..cases.len() {
             let home = self.home(at);
             fs::create_dir_all(home.join("sub")).unwrap();
@@ -145,7 +145,7 @@ impl Lab {
         trace.rewind().unwrap();
         trace.read_to_end(&mut text).unwrap();
         let seen = trace::read(&String::from_utf8_lossy(&text));
-        let begun = |(case, events): (&Case, Vec<Event>)| {
+        let begun = |(case, events): (&ScriptCase, Vec<ExecEvent>)| {
             let is_it = events.first().is_some_and(|shell| shell.argv.get(2) == Some(&case.script));
             is_it.then(|| events[1..].to_vec())
         };
@@ -184,9 +184,9 @@ impl Lab {
     }
 
     /// Returns the script that runs the others, one by one.
-    fn driver(&self, cases: &[Case]) -> String {
+    fn driver(&self, cases: &[ScriptCase]) -> String {
         let mut driver = "ulimit -t 1; ulimit -c 0\n".to_owned();
-        for (at, Case { shell, script, value }) in cases.iter().enumerate() {
+        for (at, ScriptCase { shell, script, value }) in cases.iter().enumerate() {
             let bin = self.kept.path().join(shell.sh());
             let (bin, script) = (bin.display(), script.replace('\'', "'\\''"));
             let (home, name) = (self.home(at), shell.name());
@@ -207,7 +207,7 @@ impl Lab {
 }
 
 /// Creates a directory with all programs for scripts.
-fn programs(bin: &Path, shell: Shell) {
+fn programs(bin: &Path, shell: TracedShell) {
     if bin.exists() {
         return;
     }

@@ -27,8 +27,8 @@ mod words;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dice::Dice;
-use lab::{Case, Lab, Shell};
+use dice::ScriptRng;
+use lab::{ScriptCase, TracedRunner, TracedShell};
 use testkit::trials;
 
 trials![
@@ -50,7 +50,7 @@ const TRIES: usize = 100;
 
 /// Counters for one kind of script.
 #[derive(Default)]
-struct Tally {
+struct ScriptTally {
     made: u64,
     decided: u64,
     executed: u64,
@@ -61,15 +61,15 @@ struct Tally {
 fn everything_that_is_executed_was_foreseen() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(ROUNDS);
-    let mut dice = Dice(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
-    let labs: Vec<Lab> = (0..LABS).map(|_| Lab::open()).collect();
+    let mut dice = ScriptRng(number("TOOLGATE_FUZZ_SEED").unwrap_or(SEED).wrapping_mul(0x1_0000_0001));
+    let labs: Vec<TracedRunner> = (0..LABS).map(|_| TracedRunner::open()).collect();
     let (mut ran, mut surprises) = (0, Vec::new());
-    let mut tallies: BTreeMap<mutate::Kind, Tally> = BTreeMap::new();
+    let mut tallies: BTreeMap<mutate::ScriptKind, ScriptTally> = BTreeMap::new();
     // ends: each round runs some scripts
     while ran < rounds {
         let size = usize::try_from(rounds - ran).unwrap().min(BATCH * LABS);
-        let made: Vec<(mutate::Kind, Case)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
-        let cases: Vec<Case> = made.iter().map(|(_, case)| case.clone()).collect();
+        let made: Vec<(mutate::ScriptKind, ScriptCase)> = (0..size).map(|_| decided(&mut dice, &mut tallies)).collect();
+        let cases: Vec<ScriptCase> = made.iter().map(|(_, case)| case.clone()).collect();
         for ((kind, case), events) in made.iter().zip(run(&labs, &cases)) {
             tallies.entry(*kind).or_default().executed += events.len() as u64;
             if let Some(event) = judge::surprise(case, &events) {
@@ -82,7 +82,7 @@ fn everything_that_is_executed_was_foreseen() {
             eprintln!("{ran} scripts, {} surprises", surprises.len());
         }
     }
-    for (kind, Tally { made, decided, executed, reasons }) in &tallies {
+    for (kind, ScriptTally { made, decided, executed, reasons }) in &tallies {
         let mut reasons: Vec<_> = reasons.iter().map(|(why, count)| (count, why)).collect();
         reasons.sort_unstable_by(|a, b| b.cmp(a));
         reasons.truncate(5);
@@ -92,7 +92,7 @@ fn everything_that_is_executed_was_foreseen() {
 }
 
 /// Runs a share of `cases` in each of `labs`, concurrently.
-fn run(labs: &[Lab], cases: &[Case]) -> Vec<Vec<trace::Event>> {
+fn run(labs: &[TracedRunner], cases: &[ScriptCase]) -> Vec<Vec<trace::ExecEvent>> {
     std::thread::scope(|scope| {
         let shares = labs.iter().zip(cases.chunks(BATCH));
         let running: Vec<_> = shares.map(|(lab, cases)| scope.spawn(|| lab.run(cases))).collect();
@@ -101,11 +101,11 @@ fn run(labs: &[Lab], cases: &[Case]) -> Vec<Vec<trace::Event>> {
 }
 
 /// Generates a script that the analysis decides completely.
-fn decided(dice: &mut Dice, tallies: &mut BTreeMap<mutate::Kind, Tally>) -> (mutate::Kind, Case) {
+fn decided(dice: &mut ScriptRng, tallies: &mut BTreeMap<mutate::ScriptKind, ScriptTally>) -> (mutate::ScriptKind, ScriptCase) {
     let (kind, shell, value) = (mutate::kind(dice), mutate::shell(dice), mutate::value(dice));
     let tally = tallies.entry(kind).or_default();
     for _ in 0..TRIES {
-        let case = Case { shell, script: mutate::script(dice, kind), value };
+        let case = ScriptCase { shell, script: mutate::script(dice, kind), value };
         // A NUL cannot be passed as an argument.
         if case.script.contains('\0') {
             continue;
@@ -122,7 +122,7 @@ fn decided(dice: &mut Dice, tallies: &mut BTreeMap<mutate::Kind, Tally>) -> (mut
     decided(dice, tallies)
 }
 
-fn report(lab: &Lab, case: &Case, event: &trace::Event) -> String {
+fn report(lab: &TracedRunner, case: &ScriptCase, event: &trace::ExecEvent) -> String {
     let small = judge::minimise(lab, case);
     let events = lab.run(std::slice::from_ref(&small)).remove(0);
     let Some(event) = judge::surprise(&small, &events) else {
@@ -138,10 +138,10 @@ fn the_corpus_and_the_seeds_hold_no_surprise() {
     let scripts = paths.filter(|path| path.extension().is_some_and(|extension| extension == "sh"));
     let scripts = scripts.map(|path| std::fs::read_to_string(path).unwrap());
     let scripts: Vec<String> = scripts.chain(seeds::SEEDS.iter().map(|seed| (*seed).to_owned())).collect();
-    let lab = Lab::open();
-    for (shell, value) in [(Shell::Bash, ""), (Shell::Bash, "a[$(evil)]"), (Shell::Dash, "")] {
-        let cases = scripts.iter().map(|script| Case { shell, script: script.clone(), value });
-        let cases: Vec<Case> = cases.filter(|case| judge::foresee(case).undecided.is_empty()).collect();
+    let lab = TracedRunner::open();
+    for (shell, value) in [(TracedShell::Bash, ""), (TracedShell::Bash, "a[$(evil)]"), (TracedShell::Dash, "")] {
+        let cases = scripts.iter().map(|script| ScriptCase { shell, script: script.clone(), value });
+        let cases: Vec<ScriptCase> = cases.filter(|case| judge::foresee(case).undecided.is_empty()).collect();
         assert!(cases.len() > 50, "{shell:?}: {}", cases.len());
         for (cases, seen) in cases.chunks(BATCH).map(|cases| (cases, lab.run(cases))) {
             for (case, events) in cases.iter().zip(seen) {
@@ -152,9 +152,9 @@ fn the_corpus_and_the_seeds_hold_no_surprise() {
 }
 
 fn the_tracer_sees_what_runs() {
-    let lab = Lab::open();
-    for shell in Shell::ALL {
-        let case = |script: &str| Case { shell, script: script.to_owned(), value: "" };
+    let lab = TracedRunner::open();
+    for shell in TracedShell::ALL {
+        let case = |script: &str| ScriptCase { shell, script: script.to_owned(), value: "" };
         let cases =
             ["alpha one; bash -c \"beta 'two three'\" | cat; find . -exec gamma ';'", "delta &", "exit 3"];
         let seen = lab.run(&cases.map(case));
@@ -169,8 +169,8 @@ fn the_tracer_sees_what_runs() {
 }
 
 fn what_was_not_foreseen_is_noticed() {
-    let lab = Lab::open();
-    let case = |script: &str| Case { shell: Shell::Bash, script: script.to_owned(), value: "" };
+    let lab = TracedRunner::open();
+    let case = |script: &str| ScriptCase { shell: TracedShell::Bash, script: script.to_owned(), value: "" };
     let seen = lab.run(&[case("alpha one; sh -c 'beta \"$1\"' _ x")]).remove(0);
     assert_eq!(judge::surprise(&case("alpha one; sh -c 'beta \"$1\"' _ x"), &seen), None);
     for wrong in ["alpha one", "alpha; sh -c 'beta \"$1\"' _ x", "alpha one; sh -c 'beta' _ x"] {

@@ -1,16 +1,16 @@
 //! Generates and mutates scripts: inserts and removes characters and pieces, splices scripts, and nests them.
 
-use crate::dice::Dice;
-use crate::grammar::{Mood, around_script, list, wrapper};
+use crate::dice::ScriptRng;
+use crate::grammar::{WordStyle, around_script, list, wrapper};
 use crate::heredoc::here;
-use crate::lab::Shell;
+use crate::lab::TracedShell;
 use crate::own::own;
 use crate::seeds::{NASTY, SEEDS};
 use crate::words::{in_backticks, quote};
 
 /// The way a script is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ScriptKind {
     Ordinary,
     Hostile,
     Here,
@@ -24,17 +24,17 @@ pub(crate) enum Kind {
 }
 
 /// Weights in percent.
-const KINDS: &[(Kind, usize)] = &[
-    (Kind::Ordinary, 9),
-    (Kind::Hostile, 10),
-    (Kind::Here, 12),
-    (Kind::Wrapped, 10),
-    (Kind::Mutated, 13),
-    (Kind::Seed, 9),
-    (Kind::Spliced, 7),
-    (Kind::Nested, 10),
-    (Kind::Soup, 6),
-    (Kind::Own, 14),
+const KINDS: &[(ScriptKind, usize)] = &[
+    (ScriptKind::Ordinary, 9),
+    (ScriptKind::Hostile, 10),
+    (ScriptKind::Here, 12),
+    (ScriptKind::Wrapped, 10),
+    (ScriptKind::Mutated, 13),
+    (ScriptKind::Seed, 9),
+    (ScriptKind::Spliced, 7),
+    (ScriptKind::Nested, 10),
+    (ScriptKind::Soup, 6),
+    (ScriptKind::Own, 14),
 ];
 /// Values of variables: each would run `evil` if it were not treated as plain text.
 const VALUES: &[&str] = &[
@@ -57,12 +57,12 @@ const VALUES: &[&str] = &[
 ];
 
 /// Returns a random initial value of a script's variables.
-pub(crate) fn value(dice: &mut Dice) -> &'static str {
+pub(crate) fn value(dice: &mut ScriptRng) -> &'static str {
     if dice.chance(50) { "" } else { dice.pick(VALUES) }
 }
 
 /// Returns a random kind.
-pub(crate) fn kind(dice: &mut Dice) -> Kind {
+pub(crate) fn kind(dice: &mut ScriptRng) -> ScriptKind {
     let mut left = dice.below(100);
     for (kind, share) in KINDS {
         if left < *share {
@@ -70,46 +70,46 @@ pub(crate) fn kind(dice: &mut Dice) -> Kind {
         }
         left -= share;
     }
-    Kind::Ordinary
+    ScriptKind::Ordinary
 }
 
 /// Returns a random shell.
-pub(crate) fn shell(dice: &mut Dice) -> Shell {
-    if dice.chance(70) { Shell::Bash } else { Shell::ALL[1 + dice.below(Shell::ALL.len() - 1)] }
+pub(crate) fn shell(dice: &mut ScriptRng) -> TracedShell {
+    if dice.chance(70) { TracedShell::Bash } else { TracedShell::ALL[1 + dice.below(TracedShell::ALL.len() - 1)] }
 }
 
 /// Generates a script of this kind.
-pub(crate) fn script(dice: &mut Dice, kind: Kind) -> String {
+pub(crate) fn script(dice: &mut ScriptRng, kind: ScriptKind) -> String {
     match kind {
-        Kind::Ordinary => list(dice, 3, Mood::Ordinary),
-        Kind::Hostile => list(dice, 3, Mood::Hostile),
-        Kind::Here => here(dice, 2, Mood::Hostile),
-        Kind::Wrapped => wrapper(dice, 2, Mood::Hostile),
-        Kind::Mutated => {
+        ScriptKind::Ordinary => list(dice, 3, WordStyle::Ordinary),
+        ScriptKind::Hostile => list(dice, 3, WordStyle::Hostile),
+        ScriptKind::Here => here(dice, 2, WordStyle::Hostile),
+        ScriptKind::Wrapped => wrapper(dice, 2, WordStyle::Hostile),
+        ScriptKind::Mutated => {
             let script = match dice.below(5) {
                 4 => own(dice),
-                0 => here(dice, 1, Mood::Hostile),
-                1 => wrapper(dice, 1, Mood::Ordinary),
-                2 => list(dice, 1, Mood::Ordinary),
-                _ => list(dice, 2, Mood::Hostile),
+                0 => here(dice, 1, WordStyle::Hostile),
+                1 => wrapper(dice, 1, WordStyle::Ordinary),
+                2 => list(dice, 1, WordStyle::Ordinary),
+                _ => list(dice, 2, WordStyle::Hostile),
             };
             mutate(dice, &script)
         }
-        Kind::Seed => {
+        ScriptKind::Seed => {
             let script = dice.pick(SEEDS);
             mutate(dice, script)
         }
-        Kind::Spliced => splice(dice),
-        Kind::Nested => nest(dice),
-        Kind::Soup => soup(dice),
-        Kind::Own => own(dice),
+        ScriptKind::Spliced => splice(dice),
+        ScriptKind::Nested => nest(dice),
+        ScriptKind::Soup => soup(dice),
+        ScriptKind::Own => own(dice),
     }
 }
 
 /// Splices two seeds.
-fn splice(dice: &mut Dice) -> String {
+fn splice(dice: &mut ScriptRng) -> String {
     let (a, b) = (dice.pick(SEEDS), dice.pick(SEEDS));
-    let cut = |dice: &mut Dice, text: &str| {
+    let cut = |dice: &mut ScriptRng, text: &str| {
         let at = dice.below(text.len() + 1);
         (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
     };
@@ -122,7 +122,7 @@ fn splice(dice: &mut Dice) -> String {
     }
 }
 
-fn soup(dice: &mut Dice) -> String {
+fn soup(dice: &mut ScriptRng) -> String {
     let mut out = String::new();
     for _ in 0..2 + dice.below(8) {
         let piece = if dice.chance(15) { dice.pick(SEEDS) } else { dice.pick(NASTY) };
@@ -135,13 +135,13 @@ fn soup(dice: &mut Dice) -> String {
 }
 
 /// Nests a script several times.
-fn nest(dice: &mut Dice) -> String {
+fn nest(dice: &mut ScriptRng) -> String {
     let mut script = match dice.below(5) {
         0 => dice.pick(SEEDS).to_owned(),
-        1 => here(dice, 1, Mood::Hostile),
+        1 => here(dice, 1, WordStyle::Hostile),
         2 => splice(dice),
         3 => own(dice),
-        _ => list(dice, 1, Mood::Hostile),
+        _ => list(dice, 1, WordStyle::Hostile),
     };
     for _ in 0..=dice.below(3) {
         script = put(dice, &script);
@@ -149,7 +149,7 @@ fn nest(dice: &mut Dice) -> String {
     if dice.chance(20) { mutate(dice, &script) } else { script }
 }
 
-fn put(dice: &mut Dice, script: &str) -> String {
+fn put(dice: &mut ScriptRng, script: &str) -> String {
     match dice.below(22) {
         0 => format!("echo $({script}\n)"),
         1 => format!("echo \"$({script}\n)\""),
@@ -178,7 +178,7 @@ fn put(dice: &mut Dice, script: &str) -> String {
 }
 
 /// Applies some random changes to a script.
-fn mutate(dice: &mut Dice, script: &str) -> String {
+fn mutate(dice: &mut ScriptRng, script: &str) -> String {
     let mut letters: Vec<char> = script.chars().collect();
     for _ in 0..1 + dice.below(3) {
         change(dice, &mut letters);
@@ -186,7 +186,7 @@ fn mutate(dice: &mut Dice, script: &str) -> String {
     letters.into_iter().collect()
 }
 
-fn change(dice: &mut Dice, letters: &mut Vec<char>) {
+fn change(dice: &mut ScriptRng, letters: &mut Vec<char>) {
     let at = dice.below(letters.len() + 1);
     match dice.below(9) {
         0 if at < letters.len() => {

@@ -1,7 +1,7 @@
 //! Generates random scripts of shell builtins and variable expansions.
 
-use crate::dice::Dice;
-use crate::grammar::Mood;
+use crate::dice::ScriptRng;
+use crate::grammar::WordStyle;
 use crate::words::word;
 
 /// Templates: `%` is a word, `#` is a name.
@@ -130,7 +130,7 @@ const SHAPES: &[&str] = &[
 ];
 
 /// Generates a script from one or more templates.
-pub(crate) fn own(dice: &mut Dice) -> String {
+pub(crate) fn own(dice: &mut ScriptRng) -> String {
     let mut script = filled(dice);
     for _ in 0..dice.below(3) {
         script = format!("{script}{}{}", dice.pick(&["; ", "\n", " && ", "\n"]), filled(dice));
@@ -138,7 +138,7 @@ pub(crate) fn own(dice: &mut Dice) -> String {
     script
 }
 
-fn filled(dice: &mut Dice) -> String {
+fn filled(dice: &mut ScriptRng) -> String {
     let mut out = String::new();
     // Mostly the same name throughout.
     let name = dice.pick(&["x", "y", "a", "i", "n"]);
@@ -149,7 +149,7 @@ fn filled(dice: &mut Dice) -> String {
             // A literal `%` of `printf` and `${…%…}`.
             '%' if letters.peek().is_some_and(|next| next.is_alphabetic()) => out.push('%'),
             '%' => {
-                let mood = if dice.chance(60) { Mood::Ordinary } else { Mood::Hostile };
+                let mood = if dice.chance(60) { WordStyle::Ordinary } else { WordStyle::Hostile };
                 let word = if dice.chance(35) { format!("\"${name}\"") } else { word(dice, 0, mood) };
                 out.push_str(&word);
             }

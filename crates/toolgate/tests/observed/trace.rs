@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 /// A program that was executed, or was tried to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct ExecEvent {
     pub(crate) path: String,
     pub(crate) argv: Vec<String>,
 }
@@ -16,12 +16,12 @@ const RESUMED: [&str; 4] =
 
 /// Returns the programs executed below each child of the first process, in that order. Leaves out children of a shell
 /// that reads a file or its input, because the analysis claims nothing about them.
-pub(crate) fn read(trace: &str) -> Vec<Vec<Event>> {
+pub(crate) fn read(trace: &str) -> Vec<Vec<ExecEvent>> {
     let lines = || trace.lines().map(line);
     let born: HashSet<&str> = lines().filter_map(|(_, call)| born(call)).collect();
     // The first process has no parent in the trace; while it is alone, its pid is not written.
     let first = lines().map(|(pid, _)| pid).find(|pid| !pid.is_empty() && !born.contains(pid));
-    let mut tree = Tree::default();
+    let mut tree = ProcessTree::default();
     for (pid, call) in lines() {
         let pid = if Some(pid) == first { "" } else { pid };
         if let Some(news) = news(call) {
@@ -33,44 +33,44 @@ pub(crate) fn read(trace: &str) -> Vec<Vec<Event>> {
 
 /// The content of a line.
 #[derive(Debug)]
-enum News<'a> {
+enum TraceNews<'a> {
     Born(&'a str),
-    Executed(Event),
+    Executed(ExecEvent),
     Ended,
 }
 
-fn news(call: &str) -> Option<News<'_>> {
+fn news(call: &str) -> Option<TraceNews<'_>> {
     if call.starts_with("+++ ") {
-        return Some(News::Ended);
+        return Some(TraceNews::Ended);
     }
-    born(call).map(News::Born).or_else(|| executed(call).map(News::Executed))
+    born(call).map(TraceNews::Born).or_else(|| executed(call).map(TraceNews::Executed))
 }
 
 /// The live processes. The first one has no pid.
 #[derive(Default)]
-struct Tree<'a> {
-    seen: Vec<Vec<Event>>,
+struct ProcessTree<'a> {
+    seen: Vec<Vec<ExecEvent>>,
     /// For each process the child of the first one that it descends from, and whether its shell reads other input.
     live: HashMap<&'a str, (usize, bool)>,
     /// Lines of a process before the call that created it returned.
-    early: HashMap<&'a str, Vec<News<'a>>>,
+    early: HashMap<&'a str, Vec<TraceNews<'a>>>,
 }
 
-impl<'a> Tree<'a> {
-    fn take(&mut self, pid: &'a str, news: News<'a>) {
+impl<'a> ProcessTree<'a> {
+    fn take(&mut self, pid: &'a str, news: TraceNews<'a>) {
         let parent = self.live.get(pid).copied();
         match (news, parent) {
-            (News::Born(child), _) if pid.is_empty() => {
+            (TraceNews::Born(child), _) if pid.is_empty() => {
                 self.seen.push(Vec::new());
                 self.born(child, (self.seen.len() - 1, false));
             }
             (_, None) if pid.is_empty() => {}
             (news, None) => self.early.entry(pid).or_default().push(news),
-            (News::Born(child), Some(parent)) => self.born(child, parent),
-            (News::Ended, Some(_)) => {
+            (TraceNews::Born(child), Some(parent)) => self.born(child, parent),
+            (TraceNews::Ended, Some(_)) => {
                 self.live.remove(pid);
             }
-            (News::Executed(event), Some((root, blind))) => {
+            (TraceNews::Executed(event), Some((root, blind))) => {
                 self.live.insert(pid, (root, blind || is_blind_shell(&event)));
                 if !blind {
                     self.seen[root].push(event);
@@ -102,7 +102,7 @@ fn born(call: &str) -> Option<&str> {
 }
 
 /// Returns whether it is a shell that runs anything but one of its arguments.
-fn is_blind_shell(event: &Event) -> bool {
+fn is_blind_shell(event: &ExecEvent) -> bool {
     let name = event.path.rsplit('/').next().unwrap_or_default();
     let mut options = event.argv.iter().skip(1);
     match name {
@@ -120,7 +120,7 @@ fn is_blind_shell(event: &Event) -> bool {
     }
 }
 
-fn executed(call: &str) -> Option<Event> {
+fn executed(call: &str) -> Option<ExecEvent> {
     let text = match call.strip_prefix("execve(") {
         Some(text) => text,
         None => call.strip_prefix("execveat(")?.split_once(", ")?.1,
@@ -135,7 +135,7 @@ fn executed(call: &str) -> Option<Event> {
     }
     // Busybox executes itself for its many programs.
     let own = path == "/proc/self/exe";
-    Some(Event { path: if own { argv.first()?.clone() } else { path }, argv })
+    Some(ExecEvent { path: if own { argv.first()?.clone() } else { path }, argv })
 }
 
 /// Parses a string of `\x..` escapes, and returns the rest.

@@ -1,7 +1,7 @@
 //! Generates random words with every kind of quotes, and redirections.
 
-use crate::dice::Dice;
-use crate::grammar::{Mood, list, simple};
+use crate::dice::ScriptRng;
+use crate::grammar::{WordStyle, list, simple};
 
 const PLAIN: &[&str] = &[
     "foo",
@@ -191,8 +191,8 @@ const SUBSTITUTIONS: &[&str] = &[
 ];
 
 /// Generates a word.
-pub(crate) fn word(dice: &mut Dice, depth: usize, mood: Mood) -> String {
-    if mood == Mood::Hostile && dice.chance(35) {
+pub(crate) fn word(dice: &mut ScriptRng, depth: usize, mood: WordStyle) -> String {
+    if mood == WordStyle::Hostile && dice.chance(35) {
         return match dice.below(6) {
             0 => disguise(dice, "evil"),
             1 => dice.pick(BRACES).to_owned(),
@@ -220,7 +220,7 @@ pub(crate) fn word(dice: &mut Dice, depth: usize, mood: Mood) -> String {
         return match dice.below(5) {
             0 => format!("$({inner}\n)"),
             1 => format!("\"$({inner}\n)\""),
-            2 => format!("`{}`", simple(dice, 0, Mood::Ordinary)),
+            2 => format!("`{}`", simple(dice, 0, WordStyle::Ordinary)),
             3 => format!("`{}`", in_backticks(&inner)),
             _ => format!("<({inner}\n)"),
         };
@@ -234,7 +234,7 @@ pub(crate) fn in_backticks(script: &str) -> String {
 }
 
 /// Quotes `text` as one word, in a random way.
-pub(crate) fn quote(dice: &mut Dice, text: &str) -> String {
+pub(crate) fn quote(dice: &mut ScriptRng, text: &str) -> String {
     let single = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let escaped = |text: &str, what: &str| -> String {
         text.chars().flat_map(|c| what.contains(c).then_some('\\').into_iter().chain([c])).collect()
@@ -254,7 +254,7 @@ pub(crate) fn quote(dice: &mut Dice, text: &str) -> String {
 }
 
 /// Spells a name in a random way that means the same.
-pub(crate) fn disguise(dice: &mut Dice, name: &str) -> String {
+pub(crate) fn disguise(dice: &mut ScriptRng, name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
         match dice.below(14) {
@@ -303,6 +303,6 @@ const REDIRECTIONS: &[&str] = &[
 ];
 
 /// Returns a redirection or an empty text.
-pub(crate) fn redirect(dice: &mut Dice) -> String {
+pub(crate) fn redirect(dice: &mut ScriptRng) -> String {
     if dice.chance(75) { String::new() } else { dice.pick(REDIRECTIONS).to_owned() }
 }
