@@ -11,7 +11,7 @@ use toolgate::rules::{RuleLayer, NewRule, RuleSet, RulePath, concerns_tool};
 use toolgate::wire::{FreeformAs, Integers, Style};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, ToolgateBuilder, CommandLimits, Confinement,
-    EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, Pictures, RegistryFault, Rulebook,
+    EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, ImageSettings, RegistryFault, Rulebook,
     SandboxPolicy, InstalledShell, ShellType, Tier, ToolHandler, ToolSource, Toolgate, ToolsConfig, WebSearchMode,
 };
 
@@ -84,7 +84,7 @@ pub(crate) fn compose_in(
         },
     };
     let mut builder = Toolgate::at(&cwd)
-        .with_tools_for(Pictures { max_side: family.image_side, seen: family.sees_images })
+        .with_tools_for(ImageSettings { max_side: family.image_side, seen: family.sees_images })
         .sandbox(match config.sandbox.value {
             config::SandboxMode::ReadOnly => SandboxPolicy::ReadOnly,
             config::SandboxMode::WorkspaceWrite => SandboxPolicy::WorkspaceWrite,

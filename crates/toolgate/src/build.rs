@@ -29,7 +29,7 @@ pub struct ToolgateBuilder {
     confinement: Confinement,
     tools: ToolRegistryBuilder,
     #[cfg(feature = "tools")]
-    shipped: Option<tools::Pictures>,
+    shipped: Option<tools::ImageSettings>,
     #[cfg(feature = "tools")]
     pub(crate) means: crate::commands::CommandToolSetup,
     limits: CallLimits,
@@ -150,13 +150,13 @@ impl ToolgateBuilder {
     #[cfg(feature = "tools")]
     #[must_use]
     pub fn with_tools(self) -> Self {
-        self.with_tools_for(tools::Pictures::default())
+        self.with_tools_for(tools::ImageSettings::default())
     }
 
     /// Adds the built-in tools, with image settings for the model in use.
     #[cfg(feature = "tools")]
     #[must_use]
-    pub fn with_tools_for(mut self, pictures: tools::Pictures) -> Self {
+    pub fn with_tools_for(mut self, pictures: tools::ImageSettings) -> Self {
         self.shipped = Some(pictures);
         self
     }
@@ -269,7 +269,7 @@ impl ToolgateBuilder {
             Some(pictures) => {
                 let commands = Arc::new(std::mem::take(&mut self.means).build());
                 let home = self.home.as_ref().map(|home| home.join(".local/state/toolgate/edits"));
-                let edits = self.records.take().or(home).map(tools::Edits::recorded_in).unwrap_or_default();
+                let edits = self.records.take().or(home).map(tools::EditTracker::recorded_in).unwrap_or_default();
                 let edits = Arc::new(edits);
                 let all = tools::all(pictures, &commands, &edits)?;
                 let own = tools::for_programs(&commands, &edits)?;

@@ -7,7 +7,7 @@ use exec::session::{SharedProcesses, SessionTable};
 use exec::shell::{InstalledShell, ShellCommands};
 use exec::spill::Spill;
 use policy::EnvironmentPolicy;
-use tools::{Commands, DEFAULT_SESSIONS};
+use tools::{CommandRunner, DEFAULT_SESSIONS};
 
 use crate::{ToolgateBuilder, Toolgate};
 
@@ -40,9 +40,9 @@ impl CommandToolSetup {
         self.processes.spawner().clone()
     }
 
-    pub(crate) fn build(self) -> Commands {
+    pub(crate) fn build(self) -> CommandRunner {
         let shell = self.shell.or_else(|| InstalledShell::of_user(std::env::var_os("SHELL").as_deref()));
-        Commands {
+        CommandRunner {
             sessions: SessionTable::new(self.processes, self.spill, self.sessions),
             shells: ShellCommands::new(shell, self.environment, std::env::vars_os()),
         }

@@ -70,7 +70,7 @@ pub use tool::{
     ToolSpec, ProcessUsage, erase, fit, without_lone_surrogates,
 };
 #[cfg(feature = "tools")]
-pub use tools::{DEFAULT_SESSIONS, Pictures};
+pub use tools::{DEFAULT_SESSIONS, ImageSettings};
 #[cfg(feature = "tools")]
 pub use turn::{TurnDiff, TurnDiffTracker};
 #[cfg(feature = "wire")]
@@ -83,7 +83,7 @@ pub struct Toolgate {
     /// Removed with the last clone.
     _scratch: Option<std::sync::Arc<exec::sandbox::Scratch>>,
     #[cfg(feature = "tools")]
-    commands: Option<std::sync::Arc<tools::Commands>>,
+    commands: Option<std::sync::Arc<tools::CommandRunner>>,
     /// Router of the tools for client programs.
     #[cfg(feature = "tools")]
     programs: Option<ToolRouter>,

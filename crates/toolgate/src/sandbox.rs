@@ -57,7 +57,7 @@ impl ToolgateBuilder {
         if let Some(scratch) = &scratch {
             commands.sessions.spawner().lend(scratch);
         }
-        let tools::Commands { sessions, shells } = commands;
+        let tools::CommandRunner { sessions, shells } = commands;
         Ok(CommandSandbox { gate, directory: place.cwd, sessions, shells, _scratch: scratch })
     }
 }

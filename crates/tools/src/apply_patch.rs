@@ -14,9 +14,9 @@ use tool::{
 };
 
 use crate::door::not_the_hosts;
-use crate::edits::Edits;
+use crate::edits::EditTracker;
 use crate::git_directory::laid_out;
-use crate::own_files::OwnFiles;
+use crate::own_files::PrivateFiles;
 use crate::write_file::{CalledAs, WRITE_FILE};
 
 const ABOUT: &str =
@@ -45,11 +45,11 @@ const GRAMMAR: TextGrammar = TextGrammar { syntax: "lark", definition: patch::GR
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
     spec: ToolSpec,
-    edits: Arc<Edits>,
+    edits: Arc<EditTracker>,
 }
 
 impl ApplyPatch {
-    pub(crate) fn new(edits: Arc<Edits>) -> Self {
+    pub(crate) fn new(edits: Arc<EditTracker>) -> Self {
         let (name, description) = ("apply_patch".to_owned(), ABOUT.to_owned());
         Self { spec: ToolSpec::Freeform(FreeformSpec { name, description, grammar: GRAMMAR }), edits }
     }
@@ -82,7 +82,7 @@ impl AnyTool for ApplyPatch {
             }
         }
         let intent = Intent::of(paths.iter().cloned().map(Effect::Write).collect());
-        Ok(Box::new(Applying {
+        Ok(Box::new(PatchAttempt {
             text: call.payload.arguments().into_owned(),
             patch,
             paths,
@@ -109,19 +109,19 @@ fn argument(payload: &ToolPayload) -> &'static str {
 }
 
 /// A parsed call of `apply_patch`.
-struct Applying {
+struct PatchAttempt {
     /// The patch as the model wrote it.
     text: String,
     patch: ParsedPatch,
     paths: Vec<PathBuf>,
     intent: Intent,
-    edits: Arc<Edits>,
+    edits: Arc<EditTracker>,
     /// The plan that the user was shown when asked.
     shown: OnceLock<PatchPlan>,
     called_as: CalledAs,
 }
 
-impl CallAttempt for Applying {
+impl CallAttempt for PatchAttempt {
     fn intent(&self) -> &Intent {
         &self.intent
     }
@@ -132,7 +132,7 @@ impl CallAttempt for Applying {
             let planned = cx.blocking(move |_| {
                 let reach = Arc::clone(permit.reach());
                 let (disk, denied) = open(&place, move |real| reach.judge(real))?;
-                let (located, spelling) = Spelling::of(&patch, &permit, &place)?;
+                let (located, spelling) = PathSpelling::of(&patch, &permit, &place)?;
                 let plan = PatchPlan::of(&located, &disk).map_err(|failure| failure.to_string());
                 let plan = plan.and_then(|plan| {
                     disk.check(&plan.steps()).map(|()| plan).map_err(|refusal| refusal.what)
@@ -161,7 +161,7 @@ impl CallAttempt for Applying {
             for path in &self.paths {
                 permit.may_write(path).map_err(ToolError::Forbidden)?;
             }
-            let work = Work {
+            let work = PatchWork {
                 patch: self.patch.clone(),
                 permit: permit.clone(),
                 cx: cx.clone(),
@@ -186,21 +186,21 @@ impl CallAttempt for Applying {
 }
 
 /// The data that the worker thread needs.
-struct Work {
+struct PatchWork {
     patch: ParsedPatch,
     permit: Permit,
     cx: Cx,
-    edits: Arc<Edits>,
+    edits: Arc<EditTracker>,
     shown: Option<PatchPlan>,
     called_as: CalledAs,
 }
 
-impl Work {
+impl PatchWork {
     fn apply(self) -> Result<ToolOutput, ToolError> {
         let Self { patch, permit, cx, edits, shown, called_as } = self;
         let refused = |why: &str| ToolOutput::failure(format!("{}\n{why}", called_as.refused()));
         let (disk, denied) = writable(cx.place(), &permit)?;
-        let (patch, spelling) = Spelling::of(&patch, &permit, cx.place())?;
+        let (patch, spelling) = PathSpelling::of(&patch, &permit, cx.place())?;
         let blocked = || denial(&denied).map(ToolError::Blocked);
         let plan = match PatchPlan::of(&patch, &disk) {
             Ok(plan) => plan,
@@ -250,7 +250,7 @@ impl Work {
         });
         let told: Vec<String> = told.collect();
         let left = plan.changes.iter().filter(|change| change.after.is_some());
-        let own = OwnFiles::of(left.map(|change| change.path.as_str()), permit.reach());
+        let own = PrivateFiles::of(left.map(|change| change.path.as_str()), permit.reach());
         let notes: Vec<String> = stale.iter().map(|path| had_changed(path)).chain(own.told()).collect();
         Ok(report(&spelling.plan(&plan), called_as, &notes, &told))
     }
@@ -266,20 +266,20 @@ pub(crate) fn lays_out_git(steps: &[CommitStep], permit: &Permit, cwd: &Path) ->
 }
 
 /// Takes the recorded denial, if there is one.
-pub(crate) fn denial(denied: &Denied) -> Option<Denial> {
+pub(crate) fn denial(denied: &SharedDenial) -> Option<Denial> {
     lock(denied).take()
 }
 
 /// Opens the tree that `permit` allows to change.
-pub(crate) fn writable(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, Denied), ToolError> {
+pub(crate) fn writable(place: &WorkingDir, permit: &Permit) -> Result<(DiskTree, SharedDenial), ToolError> {
     let judge = permit.clone();
     open(place, move |real| may_edit(&judge, real))
 }
 
 /// The first denial of the judge, shared with the tree.
-pub(crate) type Denied = Arc<Mutex<Option<Denial>>>;
+pub(crate) type SharedDenial = Arc<Mutex<Option<Denial>>>;
 
-fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
+fn lock(denied: &SharedDenial) -> std::sync::MutexGuard<'_, Option<Denial>> {
     denied.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -287,8 +287,8 @@ fn lock(denied: &Denied) -> std::sync::MutexGuard<'_, Option<Denial>> {
 fn open(
     place: &WorkingDir,
     judge: impl Fn(&Path) -> Result<(), Denial> + Send + Sync + 'static,
-) -> Result<(DiskTree, Denied), ToolError> {
-    let denied = Denied::default();
+) -> Result<(DiskTree, SharedDenial), ToolError> {
+    let denied = SharedDenial::default();
     let noted = Arc::clone(&denied);
     let disk = DiskTree::at(&place.cwd)
         .map_err(|fault| ToolError::io(format!("`{}` cannot be opened: {fault}", place.cwd.display())))?;
@@ -319,12 +319,12 @@ fn may_edit(permit: &Permit, real: &Path) -> Result<(), Denial> {
 }
 
 /// Maps real paths back to the spelling in the patch: `/tmp` may be a private directory of the session.
-struct Spelling {
+struct PathSpelling {
     /// Pairs of real path and spelling.
     elsewhere: Vec<(String, String)>,
 }
 
-impl Spelling {
+impl PathSpelling {
     /// Returns the patch with every path replaced by its real location, and the mapping back.
     fn of(patch: &ParsedPatch, permit: &Permit, place: &WorkingDir) -> Result<(ParsedPatch, Self), ToolError> {
         let mut patch = patch.clone();
@@ -375,11 +375,11 @@ impl Spelling {
     }
 }
 
-fn is_stale(edits: &Edits, disk: &DiskTree, path: &str) -> bool {
+fn is_stale(edits: &EditTracker, disk: &DiskTree, path: &str) -> bool {
     disk.stamp(path).is_some_and(|(real, stamp)| edits.is_stale(&real, stamp))
 }
 
-fn remember(edits: &Edits, disk: &DiskTree, change: &FileChange) {
+fn remember(edits: &EditTracker, disk: &DiskTree, change: &FileChange) {
     if let Some((real, stamp)) = disk.stamp(&change.path) {
         edits.made(&real, stamp);
     }

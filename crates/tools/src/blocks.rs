@@ -2,27 +2,27 @@
 
 /// Options for choosing the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct BlockOptions {
     /// The number of indentation levels to go out from the line; 0 means to the outermost.
     pub(crate) levels: usize,
     /// Includes or leaves out neighbours at the block's own level.
-    pub(crate) siblings: Siblings,
+    pub(crate) siblings: SiblingLines,
     /// Includes or leaves out comments and attributes right above the block.
-    pub(crate) header: Header,
+    pub(crate) header: HeaderLines,
     /// The most lines to take.
     pub(crate) limit: usize,
 }
 
 /// Includes or leaves out neighbours at the block's own level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Siblings {
+pub(crate) enum SiblingLines {
     Include,
     LeaveOut,
 }
 
 /// Includes or leaves out comments and attributes right above the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Header {
+pub(crate) enum HeaderLines {
     Include,
     LeaveOut,
 }
@@ -31,18 +31,18 @@ pub(crate) enum Header {
 const TAB: usize = 4;
 
 /// Finds the block around `lines[anchor]`, as a range of indices.
-pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::ops::Range<usize> {
+pub(crate) fn around(lines: &[String], anchor: usize, choice: BlockOptions) -> std::ops::Range<usize> {
     let indents = indents(lines);
     let own = indents[anchor];
     let level = indents.iter().copied().filter(|&indent| indent > 0).min().unwrap_or(TAB);
     let floor = if choice.levels == 0 { 0 } else { own.saturating_sub(level.saturating_mul(choice.levels)) };
-    let block = Block { lines, indents: &indents, floor, choice };
+    let block = BlockScan { lines, indents: &indents, floor, choice };
     let (mut first, mut last) = (anchor, anchor);
     // A line at the floor is the head of its block: a line above it at its level is a neighbour. A closing line is not
     // a head: the head is further up.
     let is_head = own == floor && !closes(&lines[anchor]);
     let (mut up, mut down) =
-        (Edge::new(is_head), Edge::new(own == floor && !is_head && !opens(&lines[anchor])));
+        (BlockEdge::new(is_head), BlockEdge::new(own == floor && !is_head && !opens(&lines[anchor])));
     // ends: every round takes a line, or both edges are closed
     while last - first + 1 < choice.limit && (up.open || down.open) {
         if up.open {
@@ -64,36 +64,36 @@ pub(crate) fn around(lines: &[String], anchor: usize, choice: Choice) -> std::op
 }
 
 /// The growth of the block in one direction.
-struct Edge {
+struct BlockEdge {
     open: bool,
     /// True once the line that bounds the block here was taken.
     bounded: bool,
 }
 
-impl Edge {
+impl BlockEdge {
     fn new(bounded: bool) -> Self {
         Self { open: true, bounded }
     }
 }
 
 /// The lines, their indentation and the options of one search.
-struct Block<'a> {
+struct BlockScan<'a> {
     lines: &'a [String],
     indents: &'a [usize],
     floor: usize,
-    choice: Choice,
+    choice: BlockOptions,
 }
 
-impl Block<'_> {
-    fn takes_above(&self, at: usize, edge: &mut Edge) -> bool {
+impl BlockScan<'_> {
+    fn takes_above(&self, at: usize, edge: &mut BlockEdge) -> bool {
         if self.indents[at] < self.floor {
             return false;
         }
-        if self.choice.siblings == Siblings::Include {
+        if self.choice.siblings == SiblingLines::Include {
             return true;
         }
         if edge.bounded {
-            let header = self.choice.header == Header::Include;
+            let header = self.choice.header == HeaderLines::Include;
             return header && self.indents[at] == self.floor && is_header(&self.lines[at]);
         }
         let line = &self.lines[at];
@@ -101,11 +101,11 @@ impl Block<'_> {
         true
     }
 
-    fn takes_below(&self, at: usize, edge: &mut Edge) -> bool {
+    fn takes_below(&self, at: usize, edge: &mut BlockEdge) -> bool {
         if self.indents[at] < self.floor || edge.bounded {
             return false;
         }
-        if self.choice.siblings == Siblings::Include || self.lines[at].trim().is_empty() {
+        if self.choice.siblings == SiblingLines::Include || self.lines[at].trim().is_empty() {
             return true;
         }
         if self.indents[at] == self.floor {
@@ -176,19 +176,19 @@ fn other() {
     two();
 }";
 
-    fn block(text: &str, line: usize, choice: Choice) -> (usize, usize) {
+    fn block(text: &str, line: usize, choice: BlockOptions) -> (usize, usize) {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let range = around(&lines, line - 1, choice);
         (range.start + 1, range.end)
     }
 
-    const PLAIN: Choice =
-        Choice { levels: 0, siblings: Siblings::LeaveOut, header: Header::Include, limit: 100 };
+    const PLAIN: BlockOptions =
+        BlockOptions { levels: 0, siblings: SiblingLines::LeaveOut, header: HeaderLines::Include, limit: 100 };
 
     #[test]
     fn blocks_of_rust() {
-        let no_header = Choice { header: Header::LeaveOut, ..PLAIN };
-        let one = Choice { levels: 1, ..PLAIN };
+        let no_header = BlockOptions { header: HeaderLines::LeaveOut, ..PLAIN };
+        let one = BlockOptions { levels: 1, ..PLAIN };
         for (line, choice, expected) in [
             (7, PLAIN, (3, 12)),
             (7, no_header, (5, 12)),
@@ -197,8 +197,8 @@ fn other() {
             (14, PLAIN, (14, 16)),
             (15, PLAIN, (14, 16)),
             (1, PLAIN, (1, 1)),
-            (7, Choice { limit: 1, ..PLAIN }, (7, 7)),
-            (7, Choice { siblings: Siblings::Include, ..PLAIN }, (1, 16)),
+            (7, BlockOptions { limit: 1, ..PLAIN }, (7, 7)),
+            (7, BlockOptions { siblings: SiblingLines::Include, ..PLAIN }, (1, 16)),
         ] {
             assert_eq!(block(RUST, line, choice), expected, "line {line}, {choice:?}");
         }
@@ -225,14 +225,14 @@ fn other() {
     #[test]
     fn a_level_is_what_the_file_says_it_is() {
         let yaml = "a:\n  b:\n    c:\n      d: 1\n  e: 2";
-        assert_eq!(block(yaml, 4, Choice { levels: 1, ..PLAIN }), (3, 4));
-        assert_eq!(block(yaml, 4, Choice { levels: 2, ..PLAIN }), (2, 4));
+        assert_eq!(block(yaml, 4, BlockOptions { levels: 1, ..PLAIN }), (3, 4));
+        assert_eq!(block(yaml, 4, BlockOptions { levels: 2, ..PLAIN }), (2, 4));
     }
 
     #[test]
     fn no_more_lines_than_asked_for() {
         for limit in 1..12 {
-            let (first, last) = block(RUST, 7, Choice { limit, ..PLAIN });
+            let (first, last) = block(RUST, 7, BlockOptions { limit, ..PLAIN });
             assert!(last - first < limit && first <= 7 && 7 <= last, "{limit}");
         }
     }

@@ -11,11 +11,11 @@ use std::fmt::Write;
 use exec::capture::{Captured, KeptOutput};
 use tool::{BYTES_PER_TOKEN, OmittedSize};
 
-use self::cut::{Known, whereabouts};
+use self::cut::{CapturedText, whereabouts};
 
 /// The device that the bytes were written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Device {
+enum OutputDevice {
     /// Bytes are kept as they are, except in overwritten lines.
     Pipe,
     /// Only text is kept: control sequences take effect within their line and are removed.
@@ -25,12 +25,12 @@ enum Device {
 /// Renders output of a pipe. CRLF becomes LF, a lone CR overwrites the line, and bytes that are not UTF-8 become
 /// `\xNN`. Other control characters and ANSI sequences are kept.
 pub(crate) fn piped(bytes: &[u8]) -> String {
-    shown(bytes, Device::Pipe)
+    shown(bytes, OutputDevice::Pipe)
 }
 
 /// Renders output of a terminal. Beyond [`piped`], control characters and escape sequences are interpreted or removed.
 pub(crate) fn shown_on_terminal(bytes: &[u8]) -> String {
-    shown(bytes, Device::Terminal)
+    shown(bytes, OutputDevice::Terminal)
 }
 
 /// Removes the fragments of a cut character at the end of `head` and at the start of `tail`.
@@ -46,7 +46,7 @@ pub(crate) fn trim_to_chars<'a>(head: &'a [u8], tail: &'a [u8]) -> (&'a [u8], &'
 
 /// An output as the model reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct RenderedOutput {
     pub(crate) text: String,
     /// The size of the omitted part. Lines that memory dropped are not counted.
     pub(crate) cut: Option<OmittedSize>,
@@ -60,21 +60,21 @@ pub(crate) struct Shown {
 
 /// Renders an output in at most `budget` bytes, or in as many as the truncation marker needs. Only truncated output is
 /// kept in a file.
-pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Shown {
+pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> RenderedOutput {
     let shown = if terminal { shown_on_terminal } else { piped };
     let known = if captured.omitted == 0 && captured.tail.is_empty() {
-        Known::Whole(shown(&captured.head))
+        CapturedText::Whole(shown(&captured.head))
     } else if captured.omitted == 0 {
-        Known::Whole(shown(&[&*captured.head, &*captured.tail].concat()))
+        CapturedText::Whole(shown(&[&*captured.head, &*captured.tail].concat()))
     } else {
         let (head, tail) = trim_to_chars(&captured.head, &captured.tail);
         let omitted = captured.bytes() - (head.len() + tail.len()) as u64;
-        Known::Ends { head: shown(head), omitted, tail: shown(tail) }
+        CapturedText::Ends { head: shown(head), omitted, tail: shown(tail) }
     };
     let tokens = captured.bytes().div_ceil(BYTES_PER_TOKEN as u64);
     let lines = captured.lines;
     match known {
-        Known::Whole(text) if text.len() <= budget => Shown { text, cut: None, kept: None, tokens, lines },
+        CapturedText::Whole(text) if text.len() <= budget => RenderedOutput { text, cut: None, kept: None, tokens, lines },
         known => {
             let kept = captured.keep();
             let (text, cut) = known.shorten(budget, &whereabouts(&kept));
@@ -82,12 +82,12 @@ pub(crate) fn fit(captured: &mut Captured, terminal: bool, budget: usize) -> Sho
                 KeptOutput::Whole(path) | KeptOutput::Part { path, .. } => Some(path),
                 KeptOutput::Nowhere(_) => None,
             };
-            Shown { text, cut: Some(cut), kept, tokens, lines }
+            RenderedOutput { text, cut: Some(cut), kept, tokens, lines }
         }
     }
 }
 
-fn shown(bytes: &[u8], device: Device) -> String {
+fn shown(bytes: &[u8], device: OutputDevice) -> String {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !is_steered(bytes, device)
         && memchr::memchr(0, bytes).is_none()
@@ -114,10 +114,10 @@ fn shown(bytes: &[u8], device: Device) -> String {
 }
 
 /// Returns true if the bytes contain anything that moves the cursor or is invisible on the device.
-fn is_steered(bytes: &[u8], device: Device) -> bool {
+fn is_steered(bytes: &[u8], device: OutputDevice) -> bool {
     match device {
-        Device::Pipe => memchr::memchr(b'\r', bytes).is_some(),
-        Device::Terminal => bytes.iter().any(|byte| matches!(byte, 1..=8 | 11..=31 | 127)),
+        OutputDevice::Pipe => memchr::memchr(b'\r', bytes).is_some(),
+        OutputDevice::Terminal => bytes.iter().any(|byte| matches!(byte, 1..=8 | 11..=31 | 127)),
     }
 }
 

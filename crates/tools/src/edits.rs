@@ -13,28 +13,28 @@ const REMEMBERED: usize = 10_000;
 
 /// The file versions that were seen, and the directory for commit records.
 #[derive(Debug)]
-pub struct Edits {
+pub struct EditTracker {
     /// The directory in which a commit records its next steps, so that an interrupted commit can be repaired. Owned by
     /// us.
     pub records: PathBuf,
-    seen: Mutex<HashMap<PathBuf, Seen>>,
+    seen: Mutex<HashMap<PathBuf, SeenVersion>>,
 }
 
 /// The identity of a file version at the time it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct SeenVersion {
     identity: (u64, u64),
     size: u64,
     modified: i128,
 }
 
-impl From<FileVersion> for Seen {
+impl From<FileVersion> for SeenVersion {
     fn from(stamp: FileVersion) -> Self {
         Self { identity: (stamp.dev, stamp.ino), size: stamp.size, modified: stamp.mtime }
     }
 }
 
-impl From<&FileHandle> for Seen {
+impl From<&FileHandle> for SeenVersion {
     fn from(found: &FileHandle) -> Self {
         let since = |at: SystemTime| match at.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => i128::try_from(after.as_nanos()).unwrap_or(i128::MAX),
@@ -45,14 +45,14 @@ impl From<&FileHandle> for Seen {
     }
 }
 
-impl Default for Edits {
+impl Default for EditTracker {
     /// For a process without a state directory: its interrupted commits are never repaired.
     fn default() -> Self {
         Self::recorded_in(std::env::temp_dir().join(format!("toolgate-edits-{}", std::process::id())))
     }
 }
 
-impl Edits {
+impl EditTracker {
     /// Creates a tracker whose commits are recorded in `records`.
     pub fn recorded_in(records: impl Into<PathBuf>) -> Self {
         Self { records: records.into(), seen: Mutex::default() }
@@ -68,7 +68,7 @@ impl Edits {
         self.note(path, stamp.into());
     }
 
-    fn note(&self, path: &Path, seen: Seen) {
+    fn note(&self, path: &Path, seen: SeenVersion) {
         let mut all = self.lock();
         if all.len() >= REMEMBERED {
             all.clear();
@@ -78,10 +78,10 @@ impl Edits {
 
     /// Returns true if the model has seen another version of the file than `now`.
     pub(crate) fn is_stale(&self, path: &Path, now: FileVersion) -> bool {
-        self.lock().get(path).is_some_and(|then| *then != Seen::from(now))
+        self.lock().get(path).is_some_and(|then| *then != SeenVersion::from(now))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, SeenVersion>> {
         // The map is consistent between any two statements.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }

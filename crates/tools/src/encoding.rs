@@ -3,14 +3,14 @@
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::lines::Cut;
+use crate::lines::LineCut;
 
 /// The number of bytes at the head of a file that decide its kind.
 pub(crate) const HEAD: usize = 8 << 10;
 
 /// The kind of a file's content, judged by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(crate) enum ContentKind {
     /// Text whose lines end in the byte `\n`.
     Text,
     /// UTF-16 with a byte order mark; it is decoded while reading.
@@ -20,23 +20,23 @@ pub(crate) enum Nature {
 }
 
 /// Detects the content kind from the head of a file.
-pub(crate) fn nature(head: &[u8]) -> Nature {
+pub(crate) fn nature(head: &[u8]) -> ContentKind {
     match Encoding::for_bom(head) {
         // UTF-32; its byte order mark begins like that of UTF-16.
-        _ if head.starts_with(b"\xff\xfe\0\0") => Nature::Binary,
-        Some((encoding, _)) if encoding == UTF_16LE || encoding == UTF_16BE => Nature::Utf16(encoding),
-        Some(_) => Nature::Text,
-        None if memchr::memchr(0, head).is_some() => Nature::Binary,
-        None => Nature::Text,
+        _ if head.starts_with(b"\xff\xfe\0\0") => ContentKind::Binary,
+        Some((encoding, _)) if encoding == UTF_16LE || encoding == UTF_16BE => ContentKind::Utf16(encoding),
+        Some(_) => ContentKind::Text,
+        None if memchr::memchr(0, head).is_some() => ContentKind::Binary,
+        None => ContentKind::Text,
     }
 }
 
 /// Returns the encoding of the lines of a window: UTF-8 if they are valid, else the best guess.
-pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], Cut)> + Clone) -> &'static Encoding {
+pub(crate) fn guess<'a>(lines: impl Iterator<Item = (&'a [u8], LineCut)> + Clone) -> &'static Encoding {
     // A truncated line may end inside a character.
-    let is_utf8 = |(line, cut): (&[u8], Cut)| match std::str::from_utf8(line) {
+    let is_utf8 = |(line, cut): (&[u8], LineCut)| match std::str::from_utf8(line) {
         Ok(_) => true,
-        Err(error) => cut == Cut::Yes && error.error_len().is_none(),
+        Err(error) => cut == LineCut::Yes && error.error_len().is_none(),
     };
     if lines.clone().all(is_utf8) {
         return UTF_8;
@@ -63,13 +63,13 @@ mod tests {
     #[test]
     fn natures() {
         for (head, expected) in [
-            (&b""[..], Nature::Text),
-            (b"plain", Nature::Text),
-            (b"\xef\xbb\xbfbom", Nature::Text),
-            (b"\xff\xfea\0", Nature::Utf16(UTF_16LE)),
-            (b"\xfe\xff\0a", Nature::Utf16(UTF_16BE)),
-            (b"\xff\xfe\0\0a\0\0\0", Nature::Binary),
-            (b"\x7fELF\0\0", Nature::Binary),
+            (&b""[..], ContentKind::Text),
+            (b"plain", ContentKind::Text),
+            (b"\xef\xbb\xbfbom", ContentKind::Text),
+            (b"\xff\xfea\0", ContentKind::Utf16(UTF_16LE)),
+            (b"\xfe\xff\0a", ContentKind::Utf16(UTF_16BE)),
+            (b"\xff\xfe\0\0a\0\0\0", ContentKind::Binary),
+            (b"\x7fELF\0\0", ContentKind::Binary),
         ] {
             assert_eq!(nature(head), expected, "{head:?}");
         }
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn encodings() {
-        let name = |line: &[u8]| guess([(line, Cut::No)].into_iter()).name();
+        let name = |line: &[u8]| guess([(line, LineCut::No)].into_iter()).name();
         assert_eq!(name("naïve".as_bytes()), "UTF-8");
         assert_eq!(name(b"Le caf\xe9 est tr\xe8s bon, d\xe9j\xe0 vu"), "windows-1252");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。漢字も含みます。");
         assert_eq!(name(&japanese), "Shift_JIS");
-        assert_eq!(decode(b"caf\xe9", guess([(&b"caf\xe9 d\xe9j\xe0"[..], Cut::No)].into_iter())), "café");
+        assert_eq!(decode(b"caf\xe9", guess([(&b"caf\xe9 d\xe9j\xe0"[..], LineCut::No)].into_iter())), "café");
         let cut = &"漢字".as_bytes()[..5];
-        assert_eq!(guess([(cut, Cut::Yes)].into_iter()).name(), "UTF-8");
-        assert_ne!(guess([(cut, Cut::No)].into_iter()).name(), "UTF-8");
+        assert_eq!(guess([(cut, LineCut::Yes)].into_iter()).name(), "UTF-8");
+        assert_ne!(guess([(cut, LineCut::No)].into_iter()).name(), "UTF-8");
     }
 }

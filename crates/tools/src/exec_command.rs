@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
-    Commands, Deltas, Ending, Labels, Outcome, Plea, Report, SandboxPermissions, Wait, Wanted, attend,
+    CommandRunner, OutputStreamer, CommandEnding, ReportLabels, WaitResult, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, CommandRequest, attend,
     finish, not_started, without_nul, workdir,
 };
 
@@ -21,7 +21,7 @@ const MIN_YIELD: u64 = 250;
 const MAX_YIELD: u64 = 30_000;
 
 /// The `exec_command` tool.
-pub(crate) struct ExecCommand(pub(crate) Arc<Commands>);
+pub(crate) struct ExecCommand(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -126,7 +126,7 @@ impl ToolHandler for ExecCommand {
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         without_nul("cmd", &args.cmd)?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
@@ -138,7 +138,7 @@ impl ToolHandler for ExecCommand {
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let commands = &self.0;
         commands.sessions.make_room().map_err(|full| ToolError::io(full.to_string()))?;
-        let wanted = Wanted {
+        let wanted = CommandRequest {
             argv: self.argv(args)?,
             shown: args.cmd.clone(),
             workdir: args.workdir.as_deref(),
@@ -148,23 +148,23 @@ impl ToolHandler for ExecCommand {
         let (session, mut pump) = commands.start(wanted, permit, cx).await?;
         let begun = Instant::now();
         let limit = args.limit().map(|after| TimeLimit { after, deadline: begun + after });
-        let wait = Wait { until: begun + args.patience(), prompts: true, leaves: true };
-        let mut deltas = Deltas::of(&session, cx);
+        let wait = WaitOptions { until: begun + args.patience(), prompts: true, leaves: true };
+        let mut deltas = OutputStreamer::of(&session, cx);
         let outcome = attend(&session, Some(&mut pump), &mut deltas, wait, cx).await;
         let late = limit.filter(|limit| limit.deadline <= Instant::now());
-        let late = late.filter(|_| outcome == Outcome::Yielded && !session.is_over());
-        if matches!(outcome, Outcome::Halted(_)) || late.is_some() {
+        let late = late.filter(|_| outcome == WaitResult::Yielded && !session.is_over());
+        if matches!(outcome, WaitResult::Halted(_)) || late.is_some() {
             finish(&session, Some(&mut pump), &mut deltas).await;
         }
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
+        let report = CommandReport::new(&session, deltas, session.began(), args.max_output_tokens, cx).await;
         commands.learn(&report);
-        let ending = late.map_or_else(|| report.ending(outcome), |limit| Ending::TimedOut(limit.after));
-        if matches!(ending, Ending::Left | Ending::Running | Ending::Prompting) {
+        let ending = late.map_or_else(|| report.ending(outcome), |limit| CommandEnding::TimedOut(limit.after));
+        if matches!(ending, CommandEnding::Left | CommandEnding::Running | CommandEnding::Prompting) {
             commands.sessions.adopt_until(&session, pump, limit);
         }
-        Ok(report.answer(ending, Labels::Session))
+        Ok(report.answer(ending, ReportLabels::Session))
     }
 }

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::{look, told};
-use crate::grep_hits::{Hits, Mode, Order};
-use crate::grep_search::Searching;
-use crate::list_dir::{Pattern, glob};
+use crate::grep_hits::{SearchHits, GrepOutputMode, HitOrder};
+use crate::grep_search::FileSearcher;
+use crate::list_dir::{PathGlob, glob};
 
 /// The default and the largest number of results.
 const DEFAULT_RESULTS: u32 = 100;
@@ -53,18 +53,18 @@ pub(crate) struct Args {
     #[schemars(range(min = 1, max = 2000))]
     max_results: Option<u32>,
     /// What to return (matches).
-    output_mode: Option<OutputMode>,
+    output_mode: Option<GrepOutputArg>,
     /// Lines around each (0).
     #[schemars(range(max = 20))]
     context: Option<u8>,
     /// By path, or the newest first (path).
-    sort: Option<Sort>,
+    sort: Option<GrepSortArg>,
     include_ignored: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum OutputMode {
+enum GrepOutputArg {
     Matches,
     Files,
     Counts,
@@ -72,7 +72,7 @@ enum OutputMode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Sort {
+enum GrepSortArg {
     Path,
     Modified,
 }
@@ -101,7 +101,7 @@ impl ToolHandler for GrepFiles {
         let room = cx.budget().saturating_sub(MARGIN).max(MARGIN);
         let cwd = cx.cwd().to_owned();
         cx.blocking(move |stop| {
-            let search = Search::new(&args)?;
+            let search = CompiledSearch::new(&args)?;
             let (door, start) = look(&permit, &path)?;
             let shown = shown_as(&path, &cwd);
             let (hits, walked) = search.all(&door, &start, &shown, stop)?;
@@ -124,17 +124,17 @@ fn shown_as(path: &Path, cwd: &Path) -> PathBuf {
 }
 
 /// A validated search.
-pub(crate) struct Search {
+pub(crate) struct CompiledSearch {
     pub(crate) matcher: RegexMatcher,
-    files: Option<Pattern>,
+    files: Option<PathGlob>,
     ignore: IgnoreFiles,
     pub(crate) context: usize,
-    pub(crate) mode: Mode,
-    pub(crate) order: Order,
+    pub(crate) mode: GrepOutputMode,
+    pub(crate) order: HitOrder,
     pub(crate) most: usize,
 }
 
-impl Search {
+impl CompiledSearch {
     fn new(args: &Args) -> Result<Self, ToolError> {
         if args.pattern.len() > MAX_PATTERN {
             let why = format!("it is {} bytes long, and {MAX_PATTERN} are the most", args.pattern.len());
@@ -158,14 +158,14 @@ impl Search {
                 false => IgnoreFiles::Respect,
             },
             context: usize::from(args.context.unwrap_or(0)),
-            mode: match args.output_mode.unwrap_or(OutputMode::Matches) {
-                OutputMode::Matches => Mode::Matches,
-                OutputMode::Files => Mode::Files,
-                OutputMode::Counts => Mode::Counts,
+            mode: match args.output_mode.unwrap_or(GrepOutputArg::Matches) {
+                GrepOutputArg::Matches => GrepOutputMode::Matches,
+                GrepOutputArg::Files => GrepOutputMode::Files,
+                GrepOutputArg::Counts => GrepOutputMode::Counts,
             },
-            order: match args.sort.unwrap_or(Sort::Path) {
-                Sort::Path => Order::Path,
-                Sort::Modified => Order::Newest,
+            order: match args.sort.unwrap_or(GrepSortArg::Path) {
+                GrepSortArg::Path => HitOrder::Path,
+                GrepSortArg::Modified => HitOrder::Newest,
             },
             most: args.max_results.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) as usize,
         })
@@ -177,8 +177,8 @@ impl Search {
         start: &FileHandle,
         shown: &Path,
         stop: &StopFlag,
-    ) -> Result<(Hits, WalkSummary), ToolError> {
-        let hits = Mutex::new(Hits::new(self.mode, self.most));
+    ) -> Result<(SearchHits, WalkSummary), ToolError> {
+        let hits = Mutex::new(SearchHits::new(self.mode, self.most));
         let began = Instant::now();
         let late = || stop.requested() || began.elapsed() > TIME;
         let mut walked = if start.kind() == FileKind::Directory {
@@ -186,7 +186,7 @@ impl Search {
         } else {
             let file = start.open().map_err(told)?;
             let rank = || self.order.rank(shown.to_owned(), start.modified());
-            let read = Searching::new(self, &hits, &late).file(file, start.size(), rank);
+            let read = FileSearcher::new(self, &hits, &late).file(file, start.size(), rank);
             WalkSummary { unreadable: u64::from(read.is_err()), denied: 0, stopped: false }
         };
         walked.stopped |= late();
@@ -199,16 +199,16 @@ impl Search {
         start: &FileHandle,
         shown: &Path,
         late: &(dyn Fn() -> bool + Sync),
-        hits: &Mutex<Hits>,
+        hits: &Mutex<SearchHits>,
     ) -> Result<WalkSummary, ToolError> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, MAX_THREADS);
         let options = WalkOptions { ignore: self.ignore, max_depth: None, threads };
         let unreadable = AtomicU64::new(0);
         let visitor = || {
-            let mut searching = Searching::new(self, hits, late);
+            let mut searching = FileSearcher::new(self, hits, late);
             let unreadable = &unreadable;
             move |entry: &WalkEntry<'_>| {
-                let fits = |files: &Pattern| files.fits(entry.path(), entry.kind());
+                let fits = |files: &PathGlob| files.fits(entry.path(), entry.kind());
                 if entry.kind() == FileKind::File
                     && self.files.as_ref().is_none_or(fits)
                     && searching.entry(entry, shown).is_err()
@@ -228,7 +228,7 @@ impl Search {
     pub(crate) fn searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
-            .line_number(self.mode == Mode::Matches)
+            .line_number(self.mode == GrepOutputMode::Matches)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(HEAP))
             .before_context(self.context)

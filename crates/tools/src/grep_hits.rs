@@ -14,7 +14,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use serde_json::{Value, json};
 use tool::ToolOutput;
 
-use crate::grep_files::Search;
+use crate::grep_files::CompiledSearch;
 use crate::words::{counted, grouped, shown};
 
 /// Bytes of one line that are shown around its match.
@@ -22,7 +22,7 @@ const LINE_BYTES: usize = 400;
 
 /// The contents of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum GrepOutputMode {
     Matches,
     Files,
     Counts,
@@ -30,17 +30,17 @@ pub(crate) enum Mode {
 
 /// The order of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum HitOrder {
     Path,
     Newest,
 }
 
 /// The sort key of a file.
-pub(crate) type Rank = (Reverse<Option<SystemTime>>, PathBuf);
+pub(crate) type FileRank = (Reverse<Option<SystemTime>>, PathBuf);
 
-impl Order {
+impl HitOrder {
     /// Returns the sort key of a file.
-    pub(crate) fn rank(self, path: PathBuf, modified: Option<SystemTime>) -> Rank {
+    pub(crate) fn rank(self, path: PathBuf, modified: Option<SystemTime>) -> FileRank {
         match self {
             Self::Path => (Reverse(None), path),
             Self::Newest => (Reverse(modified), path),
@@ -52,7 +52,7 @@ impl Order {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileHits {
     /// Matching lines and their neighbours, ready to be printed.
-    lines: Vec<Line>,
+    lines: Vec<HitLine>,
     /// The number of matches in `lines`.
     kept: usize,
     /// The number of matching lines in the file.
@@ -62,7 +62,7 @@ pub(crate) struct FileHits {
 
 /// One printed line.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum HitLine {
     Match(u64, String),
     Neighbour(String),
 }
@@ -75,32 +75,32 @@ impl FileHits {
     }
 
     /// Returns the number of results that the file counts for.
-    fn weight(&self, mode: Mode) -> usize {
+    fn weight(&self, mode: GrepOutputMode) -> usize {
         match mode {
-            Mode::Matches => self.kept,
-            Mode::Files | Mode::Counts => 1,
+            GrepOutputMode::Matches => self.kept,
+            GrepOutputMode::Files | GrepOutputMode::Counts => 1,
         }
     }
 }
 
 /// The results so far: the first `most` in rank order, and the totals.
-pub(crate) struct Hits {
-    mode: Mode,
+pub(crate) struct SearchHits {
+    mode: GrepOutputMode,
     most: usize,
-    files: BTreeMap<Rank, FileHits>,
+    files: BTreeMap<FileRank, FileHits>,
     /// Results in `files`.
     held: usize,
     total_matches: u64,
     total_files: u64,
 }
 
-impl Hits {
-    pub(crate) fn new(mode: Mode, most: usize) -> Self {
+impl SearchHits {
+    pub(crate) fn new(mode: GrepOutputMode, most: usize) -> Self {
         Self { mode, most, files: BTreeMap::new(), held: 0, total_matches: 0, total_files: 0 }
     }
 
     /// Adds the results of one file, and removes those that no longer fit.
-    pub(crate) fn add(&mut self, rank: Rank, hits: FileHits) {
+    pub(crate) fn add(&mut self, rank: FileRank, hits: FileHits) {
         self.total_matches += hits.matches;
         self.total_files += 1;
         self.held += hits.weight(self.mode);
@@ -118,14 +118,14 @@ impl Hits {
 
     /// Formats the results within `room` bytes; `limit` is the search's time limit.
     pub(crate) fn answer(self, room: usize, walked: &WalkSummary, limit: Duration) -> ToolOutput {
-        let mut page = Page { text: String::new(), room, results: 0, full: false };
+        let mut page = HitPage { text: String::new(), room, results: 0, full: false };
         for ((_, path), hits) in &self.files {
             page.file(&shown(path), hits, self.mode, self.most);
             if page.full {
                 break;
             }
         }
-        let matches = (self.mode != Mode::Files).then_some(self.total_matches);
+        let matches = (self.mode != GrepOutputMode::Files).then_some(self.total_matches);
         let complete = !walked.stopped;
         let hits: Vec<Value> = self.hits().take(page.results).collect();
         let structured =
@@ -141,19 +141,19 @@ impl Hits {
         self.files.iter().flat_map(|((_, path), hits)| {
             let path = shown(path);
             hits.lines.iter().filter_map(move |line| match line {
-                Line::Match(number, text) => Some(json!({ "path": path, "line": number, "text": text })),
-                Line::Neighbour(_) => None,
+                HitLine::Match(number, text) => Some(json!({ "path": path, "line": number, "text": text })),
+                HitLine::Neighbour(_) => None,
             })
         })
     }
 
-    fn remarks(&self, page: &Page, walked: &WalkSummary, limit: Duration) -> Vec<String> {
+    fn remarks(&self, page: &HitPage, walked: &WalkSummary, limit: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
         let (matches, files) = (counted(self.total_matches, "match"), counted(self.total_files, "file"));
         let (in_all, results) = match self.mode {
-            Mode::Matches => (format!("{matches} in {files}"), self.total_matches),
-            Mode::Counts => (format!("{matches} in {files}"), self.total_files),
-            Mode::Files => (format!("{files} with matches"), self.total_files),
+            GrepOutputMode::Matches => (format!("{matches} in {files}"), self.total_matches),
+            GrepOutputMode::Counts => (format!("{matches} in {files}"), self.total_files),
+            GrepOutputMode::Files => (format!("{files} with matches"), self.total_files),
         };
         if self.total_files == 0 {
             remarks.push("no matches".to_owned());
@@ -181,24 +181,24 @@ impl Hits {
 }
 
 /// The text of an answer under construction.
-struct Page {
+struct HitPage {
     text: String,
     room: usize,
     results: usize,
     full: bool,
 }
 
-impl Page {
-    fn file(&mut self, path: &str, hits: &FileHits, mode: Mode, most: usize) {
+impl HitPage {
+    fn file(&mut self, path: &str, hits: &FileHits, mode: GrepOutputMode, most: usize) {
         match mode {
-            Mode::Files => self.row(&format!("{path}\n"), 1),
-            Mode::Counts => self.row(&format!("{path}: {}\n", grouped(hits.matches)), 1),
-            Mode::Matches => {
+            GrepOutputMode::Files => self.row(&format!("{path}\n"), 1),
+            GrepOutputMode::Counts => self.row(&format!("{path}: {}\n", grouped(hits.matches)), 1),
+            GrepOutputMode::Matches => {
                 let mut heading = format!("{path}\n");
                 for line in &hits.lines {
                     let (line, weight) = match line {
-                        Line::Match(number, text) => (&numbered(*number, ':', text), 1),
-                        Line::Neighbour(line) => (line, 0),
+                        HitLine::Match(number, text) => (&numbered(*number, ':', text), 1),
+                        HitLine::Neighbour(line) => (line, 0),
                     };
                     self.full |= self.results + weight > most;
                     // The heading goes with its first line, so that no heading stands alone.
@@ -219,9 +219,9 @@ impl Page {
 }
 
 /// Receives the searcher's matches in one file.
-pub(crate) struct Collector<'a> {
+pub(crate) struct HitCollector<'a> {
     matcher: &'a RegexMatcher,
-    mode: Mode,
+    mode: GrepOutputMode,
     most: usize,
     /// Context lines around a match.
     context: u64,
@@ -230,9 +230,9 @@ pub(crate) struct Collector<'a> {
     hits: &'a mut FileHits,
 }
 
-impl<'a> Collector<'a> {
-    pub(crate) fn new(search: &'a Search, hits: &'a mut FileHits) -> Self {
-        let Search { matcher, mode, most, context, .. } = search;
+impl<'a> HitCollector<'a> {
+    pub(crate) fn new(search: &'a CompiledSearch, hits: &'a mut FileHits) -> Self {
+        let CompiledSearch { matcher, mode, most, context, .. } = search;
         Self { matcher, mode: *mode, most: *most, context: *context as u64, last: 0, hits }
     }
 
@@ -254,38 +254,38 @@ fn numbered(number: u64, mark: char, text: &str) -> String {
     format!("{number:>5}{mark} {text}")
 }
 
-impl Sink for Collector<'_> {
+impl Sink for HitCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let (full, number, line) = (self.is_full(), found.line_number(), found.bytes());
         self.hits.matches += 1;
         match self.mode {
-            Mode::Files => return Ok(false),
-            Mode::Counts => return Ok(true),
-            Mode::Matches => {}
+            GrepOutputMode::Files => return Ok(false),
+            GrepOutputMode::Counts => return Ok(true),
+            GrepOutputMode::Matches => {}
         }
         let from = || self.matcher.find(line).ok().flatten().map_or(0, |at| at.start());
         if !full {
-            self.hits.lines.push(Line::Match(number.unwrap_or_default(), printed(line, from())));
+            self.hits.lines.push(HitLine::Match(number.unwrap_or_default(), printed(line, from())));
             self.hits.kept += 1;
             self.last = number.unwrap_or_default();
         } else if self.context > 0 && self.belongs(number) {
-            self.hits.lines.push(Line::Neighbour(Self::line(number, '-', line, from())));
+            self.hits.lines.push(HitLine::Neighbour(Self::line(number, '-', line, from())));
         }
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
         if !self.is_full() || self.belongs(line.line_number()) {
-            self.hits.lines.push(Line::Neighbour(Self::line(line.line_number(), '-', line.bytes(), 0)));
+            self.hits.lines.push(HitLine::Neighbour(Self::line(line.line_number(), '-', line.bytes(), 0)));
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
         if !self.is_full() {
-            self.hits.lines.push(Line::Neighbour("   --".to_owned()));
+            self.hits.lines.push(HitLine::Neighbour("   --".to_owned()));
         }
         Ok(true)
     }

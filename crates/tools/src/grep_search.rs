@@ -8,24 +8,24 @@ use std::sync::Mutex;
 use exec::fs::WalkEntry;
 use grep_searcher::Searcher;
 
-use crate::grep_files::Search;
-use crate::grep_hits::{Collector, FileHits, Hits, Rank};
+use crate::grep_files::CompiledSearch;
+use crate::grep_hits::{HitCollector, FileHits, SearchHits, FileRank};
 
 /// A file shorter than this is read at once. Measured: with 1 MiB, the buffer leaves the CPU cache and copying into it
 /// takes three times as long.
 const WHOLE: usize = 64 << 10;
 
 /// The worker of one search thread: its engine and its buffer.
-pub(crate) struct Searching<'a> {
-    search: &'a Search,
+pub(crate) struct FileSearcher<'a> {
+    search: &'a CompiledSearch,
     searcher: Searcher,
     buffer: Vec<u8>,
-    hits: &'a Mutex<Hits>,
+    hits: &'a Mutex<SearchHits>,
     late: &'a dyn Fn() -> bool,
 }
 
-impl<'a> Searching<'a> {
-    pub(crate) fn new(search: &'a Search, hits: &'a Mutex<Hits>, late: &'a dyn Fn() -> bool) -> Self {
+impl<'a> FileSearcher<'a> {
+    pub(crate) fn new(search: &'a CompiledSearch, hits: &'a Mutex<SearchHits>, late: &'a dyn Fn() -> bool) -> Self {
         Self { search, searcher: search.searcher(), buffer: Vec::new(), hits, late }
     }
 
@@ -37,7 +37,7 @@ impl<'a> Searching<'a> {
     }
 
     /// Searches an open file and adds its results.
-    pub(crate) fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> Rank) -> io::Result<()> {
+    pub(crate) fn file(&mut self, file: File, size: u64, rank: impl FnOnce() -> FileRank) -> io::Result<()> {
         let mut found = FileHits::default();
         let searched = self.search_in(file, size, &mut found);
         if found.any()
@@ -52,9 +52,9 @@ impl<'a> Searching<'a> {
     /// separate reads for the byte order mark, the text and the end.
     fn search_in(&mut self, mut file: File, size: u64, found: &mut FileHits) -> io::Result<()> {
         let matcher = &self.search.matcher;
-        let sink = Collector::new(self.search, found);
+        let sink = HitCollector::new(self.search, found);
         let Some(room) = usize::try_from(size).ok().filter(|&size| size < WHOLE).map(|size| size + 1) else {
-            return self.searcher.search_reader(matcher, Stoppable { file, late: self.late }, sink);
+            return self.searcher.search_reader(matcher, StoppableFile { file, late: self.late }, sink);
         };
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
@@ -64,18 +64,18 @@ impl<'a> Searching<'a> {
             return self.searcher.search_slice(matcher, &self.buffer[..read], sink);
         }
         // The file is longer or shorter than its stated size: it is being written, or it is a file of /proc.
-        let rest = Stoppable { file, late: self.late };
+        let rest = StoppableFile { file, late: self.late };
         self.searcher.search_reader(matcher, self.buffer[..read].chain(rest), sink)
     }
 }
 
 /// A file whose reads fail once the search is late or stopped.
-struct Stoppable<'a> {
+struct StoppableFile<'a> {
     file: File,
     late: &'a dyn Fn() -> bool,
 }
 
-impl Read for Stoppable<'_> {
+impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if (self.late)() {
             return Err(io::Error::other("stopped"));

@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, Deltas, Ending, Labels, PLEA, Plea, Report, SandboxPermissions, finish};
+use crate::commands::{CommandRunner, OutputStreamer, CommandEnding, ReportLabels, PLEA, EscalationRequest, CommandReport, SandboxPermissions, finish};
 use crate::write_stdin::find;
 
 /// The `kill_session` tool.
-pub(crate) struct KillSession(pub(crate) Arc<Commands>);
+pub(crate) struct KillSession(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,10 +36,10 @@ impl ToolHandler for KillSession {
     const JOB: ToolJob = ToolJob::Session;
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
-            ..Plea::default()
+            ..EscalationRequest::default()
         };
         Ok(plea.into(Intent::nothing()))
     }
@@ -47,17 +47,17 @@ impl ToolHandler for KillSession {
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
         let session = find(&self.0, args.session_id)?;
-        let mut deltas = Deltas::of(&session, cx);
+        let mut deltas = OutputStreamer::of(&session, cx);
         finish(&session, None, &mut deltas).await;
-        let report = Report::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }
         let ending = match (report.is_over(), session.timed_out()) {
-            (true, Some(limit)) => Ending::TimedOut(limit),
-            (true, None) => Ending::Killed,
-            (false, _) => Ending::Running,
+            (true, Some(limit)) => CommandEnding::TimedOut(limit),
+            (true, None) => CommandEnding::Killed,
+            (false, _) => CommandEnding::Running,
         };
-        Ok(report.answer(ending, Labels::Session))
+        Ok(report.answer(ending, ReportLabels::Session))
     }
 }

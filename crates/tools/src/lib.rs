@@ -36,17 +36,17 @@ mod write_stdin;
 
 use std::sync::Arc;
 
-pub use commands::{Commands, DEFAULT_SESSIONS};
-pub use edits::Edits;
-pub use picture::Pictures;
+pub use commands::{CommandRunner, DEFAULT_SESSIONS};
+pub use edits::EditTracker;
+pub use picture::ImageSettings;
 pub use programs::for_programs;
 use tool::{AnyTool, StrictFault, erase};
 
 /// Returns every built-in tool, sorted by name.
 pub fn all(
-    pictures: Pictures,
-    commands: &Arc<Commands>,
-    edits: &Arc<Edits>,
+    pictures: ImageSettings,
+    commands: &Arc<CommandRunner>,
+    edits: &Arc<EditTracker>,
 ) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
         Arc::new(apply_patch::ApplyPatch::new(Arc::clone(edits))),
@@ -54,9 +54,9 @@ pub fn all(
         erase(grep_files::GrepFiles)?,
         erase(kill_session::KillSession(Arc::clone(commands)))?,
         erase(list_dir::ListDir)?,
-        erase(list_sessions::ListSessions(Arc::clone(commands)))?,
+        erase(list_sessions::ListSessionsTool(Arc::clone(commands)))?,
         erase(read_file::ReadFile::new(pictures, Arc::clone(edits)))?,
-        erase(shell::Shell(Arc::clone(commands)))?,
+        erase(shell::ShellTool(Arc::clone(commands)))?,
         erase(shell_command::ShellCommand(Arc::clone(commands)))?,
         erase(update_plan::UpdatePlan)?,
         erase(view_image::ViewImage::new(pictures))?,
@@ -71,7 +71,7 @@ mod tests {
     /// An alias that rules did not know would bypass them.
     #[test]
     fn rules_know_every_other_name_of_a_tool() {
-        for tool in all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap() {
+        for tool in all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap() {
             for alias in tool.aliases() {
                 let name = tool.spec().name();
                 assert!(policy::rules::concerns_tool(&alias, name), "{alias} is another name of {name}");

@@ -64,7 +64,7 @@ impl ToolHandler for ListDir {
             let (door, start) = look(&permit, &path)?;
             let offset = args.offset.unwrap_or(1);
             let limit = u64::from(args.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
-            let mut page = Page { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
+            let mut page = ListingPage { offset, limit, room, seen: 0, text: String::new(), shown: 0, full: false };
             let walked = page.fill(&door, &start, &args, pattern.as_ref(), stop)?;
             if offset > 1 && page.shown == 0 {
                 let why = format!("there are only {}", counted(page.seen, "entry"));
@@ -78,13 +78,13 @@ impl ToolHandler for ListDir {
 
 /// A glob over paths below a directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub(crate) struct PathGlob {
     glob: GlobMatcher,
     /// The pattern ended in `/`: only directories match.
     directories: bool,
 }
 
-impl Pattern {
+impl PathGlob {
     /// Returns true if the pattern matches an entry.
     pub(crate) fn fits(&self, path: &Path, kind: FileKind) -> bool {
         (!self.directories || kind == FileKind::Directory) && self.glob.is_match(path)
@@ -92,7 +92,7 @@ impl Pattern {
 }
 
 /// Parses a glob. A pattern without an inner `/` matches names at any depth.
-pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> {
+pub(crate) fn glob(argument: &str, pattern: &str) -> Result<PathGlob, ToolError> {
     let why = match pattern {
         _ if pattern.trim_matches('/').is_empty() => Some("it is empty"),
         _ if pattern.starts_with('/') => Some("it is a glob below `path`, so it cannot begin with `/`"),
@@ -113,11 +113,11 @@ pub(crate) fn glob(argument: &str, pattern: &str) -> Result<Pattern, ToolError> 
     let glob = GlobBuilder::new(&anchored).literal_separator(true).build();
     let bad =
         |fault: globset::Error| ToolError::argument(argument, format!("it is not a glob: {}", fault.kind()));
-    Ok(Pattern { glob: glob.map_err(bad)?.compile_matcher(), directories })
+    Ok(PathGlob { glob: glob.map_err(bad)?.compile_matcher(), directories })
 }
 
 /// The requested part of the listing.
-struct Page {
+struct ListingPage {
     offset: u64,
     limit: u64,
     room: usize,
@@ -127,13 +127,13 @@ struct Page {
     full: bool,
 }
 
-impl Page {
+impl ListingPage {
     fn fill(
         &mut self,
         door: &ConfinedFs,
         start: &FileHandle,
         args: &Args,
-        pattern: Option<&Pattern>,
+        pattern: Option<&PathGlob>,
         stop: &StopFlag,
     ) -> Result<WalkSummary, ToolError> {
         let ignored = args.include_ignored.unwrap_or(false);
@@ -154,7 +154,7 @@ impl Page {
         door.walk(start, &options, &|| stop.requested(), visitor).map_err(told)
     }
 
-    fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&Pattern>) -> WalkControl {
+    fn visit(&mut self, entry: &WalkEntry<'_>, pattern: Option<&PathGlob>) -> WalkControl {
         if pattern.is_some_and(|pattern| !pattern.fits(entry.path(), entry.kind())) {
             return WalkControl::Continue;
         }

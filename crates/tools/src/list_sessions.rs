@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{Cx, ToolJob, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::commands::{Commands, PLEA, Plea, SandboxPermissions, signal_name};
+use crate::commands::{CommandRunner, PLEA, EscalationRequest, SandboxPermissions, signal_name};
 use crate::words::{counted, shown};
 
 /// Characters of a command that are shown.
 const MAX_COMMAND: usize = 120;
 
 /// The `list_sessions` tool.
-pub(crate) struct ListSessions(pub(crate) Arc<Commands>);
+pub(crate) struct ListSessionsTool(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     justification: Option<String>,
 }
 
-impl ToolHandler for ListSessions {
+impl ToolHandler for ListSessionsTool {
     type Args = Args;
     const NAME: &'static str = "list_sessions";
     const ABOUT: &'static str = "Lists the sessions of exec_command, and how each is.";
@@ -37,10 +37,10 @@ impl ToolHandler for ListSessions {
     const LANE: Lane = Lane::Shared;
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
-            ..Plea::default()
+            ..EscalationRequest::default()
         };
         Ok(plea.into(Intent::nothing()))
     }

@@ -6,37 +6,37 @@ use encoding_rs::{Encoding, UTF_8};
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::encoding::{self, Nature};
-use crate::lines::{Cut, Ending, Line, Window};
+use crate::encoding::{self, ContentKind};
+use crate::lines::{LineCut, FileEnding, WindowLine, LineWindow};
 use crate::words::{counted, grouped};
 
 /// The UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Decoded lines, ready to be printed.
-pub(crate) struct Numbered {
+pub(crate) struct NumberedLines {
     pub(crate) first: u64,
     pub(crate) lines: Vec<String>,
     pub(crate) total: Option<u64>,
     encoding: &'static Encoding,
     /// Further remarks about the file.
     remarks: Vec<&'static str>,
-    pub(crate) whole: Whole,
+    pub(crate) whole: RangeCoverage,
 }
 
 /// The coverage of the requested range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum RangeCoverage {
     Yes,
     MoreFollows,
     /// A block that continues above or below.
     Cut,
 }
 
-impl Numbered {
+impl NumberedLines {
     /// Decodes the lines of `window` and collects remarks about the file.
-    pub(crate) fn new(window: &Window, encoding: &'static Encoding, nature: Nature) -> Self {
-        let decoder = if matches!(nature, Nature::Utf16(_)) { UTF_8 } else { encoding };
+    pub(crate) fn new(window: &LineWindow, encoding: &'static Encoding, nature: ContentKind) -> Self {
+        let decoder = if matches!(nature, ContentKind::Utf16(_)) { UTF_8 } else { encoding };
         let last = window.first - 1 + window.lines.len() as u64;
         let mut remarks = Vec::new();
         if window.lines.first().is_some_and(|line| window.first == 1 && line.bytes.starts_with(BOM)) {
@@ -50,10 +50,10 @@ impl Numbered {
                 "some lines end in CRLF"
             });
         }
-        if window.ending == Ending::NoNewline && Some(last) == window.total {
+        if window.ending == FileEnding::NoNewline && Some(last) == window.total {
             remarks.push("no newline at the end");
         }
-        let whole = if Some(last) == window.total { Whole::Yes } else { Whole::MoreFollows };
+        let whole = if Some(last) == window.total { RangeCoverage::Yes } else { RangeCoverage::MoreFollows };
         let mut lines: Vec<String> = window.lines.iter().map(|line| printed(line, decoder)).collect();
         if let Some(first) = lines.first_mut().filter(|first| first.starts_with('\u{feff}')) {
             first.remove(0);
@@ -68,7 +68,7 @@ impl Numbered {
         let mut shown = 0;
         for (number, line) in (self.first..).zip(&self.lines) {
             if shown > 0 && text.len() + line.len() + width + 3 > room {
-                self.whole = Whole::MoreFollows;
+                self.whole = RangeCoverage::MoreFollows;
                 break;
             }
             text.push_str(&format!("{number:>width$}| {line}\n"));
@@ -94,14 +94,14 @@ impl Numbered {
         let of = self.total.map_or_else(String::new, |total| format!(" of {}", grouped(total)));
         let lines = format!("lines {}-{last}{of}", self.first);
         match self.whole {
-            Whole::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
-            Whole::Cut => {
+            RangeCoverage::MoreFollows => remarks.push(format!("{lines}; continue with start_line={}", last + 1)),
+            RangeCoverage::Cut => {
                 remarks.push(format!("{lines}; the block is longer: raise max_lines, or read on by line"));
             }
-            Whole::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
+            RangeCoverage::Yes if self.first > 1 || self.total.is_some_and(|total| last < total) => {
                 remarks.push(lines);
             }
-            Whole::Yes => {}
+            RangeCoverage::Yes => {}
         }
         if self.encoding != UTF_8 {
             remarks.push(format!("decoded from {}", self.encoding.name()));
@@ -113,9 +113,9 @@ impl Numbered {
     }
 }
 
-fn printed(line: &Line, encoding: &'static Encoding) -> String {
+fn printed(line: &WindowLine, encoding: &'static Encoding) -> String {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(&line.bytes);
-    if line.cut() == Cut::No {
+    if line.cut() == LineCut::No {
         return encoding::decode(bytes, encoding);
     }
     // If the cut is inside a character, its first bytes would decode to an error that is not in the file.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use policy::ReadScope;
 
 /// Files in private directories of the session.
-pub(crate) struct OwnFiles {
+pub(crate) struct PrivateFiles {
     /// Pairs of the file as commands spell it and its private directory.
     files: Vec<(PathBuf, PathBuf)>,
 }
 
-impl OwnFiles {
+impl PrivateFiles {
     /// Selects the private files among `paths`, which are real paths or relative to the working directory.
     pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>, reach: &ReadScope) -> Self {
         let own = |path: &Path| Some((reach.spelled(path), reach.own_place(path)?.to_owned()));

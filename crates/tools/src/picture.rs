@@ -34,14 +34,14 @@ static DECODING: Mutex<()> = Mutex::new(());
 
 /// The image settings for the model in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pictures {
+pub struct ImageSettings {
     /// The longest side in pixels; larger images are scaled down to it.
     pub max_side: u32,
     /// True if the model accepts images; if not, `read_file` describes them.
     pub seen: bool,
 }
 
-impl Default for Pictures {
+impl Default for ImageSettings {
     fn default() -> Self {
         Self { max_side: 1568, seen: true }
     }
@@ -53,7 +53,7 @@ pub(crate) fn is_picture(head: &[u8]) -> bool {
 }
 
 /// Loads the image at `path` as an output.
-pub(crate) fn show(path: &Path, found: &FileHandle, pictures: Pictures) -> Result<ToolOutput, ToolError> {
+pub(crate) fn show(path: &Path, found: &FileHandle, pictures: ImageSettings) -> Result<ToolOutput, ToolError> {
     let bytes = bytes(path, found)?;
     let format = format(&bytes).ok_or_else(|| no_picture(path, &bytes))?;
     let _alone = DECODING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,13 +109,13 @@ fn no_picture(path: &Path, bytes: &[u8]) -> ToolError {
 }
 
 /// A decoded, upright image.
-struct Decoded {
+struct DecodedImage {
     picture: DynamicImage,
     /// True if the file's pixels are already upright.
     upright: bool,
 }
 
-fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, ToolError> {
+fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<DecodedImage, ToolError> {
     let broken = |fault: image::ImageError| {
         ToolError::io(format!("`{}` is no picture that can be shown: {fault}", path.display()))
     };
@@ -141,11 +141,11 @@ fn decode(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Decoded, Too
     let turn = decoder.orientation().map_err(broken)?;
     let mut picture = DynamicImage::from_decoder(decoder).map_err(broken)?;
     picture.apply_orientation(turn);
-    Ok(Decoded { picture, upright: turn == image::metadata::Orientation::NoTransforms })
+    Ok(DecodedImage { picture, upright: turn == image::metadata::Orientation::NoTransforms })
 }
 
 /// The image to send, with its size in pixels.
-struct Sent {
+struct EncodedImage {
     image: OutputImage,
     width: u32,
     height: u32,
@@ -153,18 +153,18 @@ struct Sent {
 
 /// Returns the file unchanged if the provider accepts it, else a smaller image.
 fn prepare(
-    decoded: Decoded,
+    decoded: DecodedImage,
     bytes: Vec<u8>,
     format: ImageFormat,
     max_side: u32,
-) -> Result<Sent, image::ImageError> {
-    let Decoded { mut picture, upright } = decoded;
+) -> Result<EncodedImage, image::ImageError> {
+    let DecodedImage { mut picture, upright } = decoded;
     let (width, height) = (picture.width(), picture.height());
     let plausible = u64::from(width) * u64::from(height) * 4 + 64 * 1024;
     // A file much longer than its pixels carries other data, which the model need not get.
     if width.max(height) <= max_side && bytes.len() <= MAX_SENT && bytes.len() as u64 <= plausible && upright
     {
-        return Ok(Sent { image: OutputImage { mime: format.to_mime_type(), bytes }, width, height });
+        return Ok(EncodedImage { image: OutputImage { mime: format.to_mime_type(), bytes }, width, height });
     }
     let mut side = width.max(height).min(max_side.max(1));
     // ends: the side shrinks by a quarter each round, and a picture of a few pixels fits
@@ -178,7 +178,7 @@ fn prepare(
         }
         let (mime, bytes) = encode(&picture, format)?;
         if bytes.len() <= MAX_SENT || side < 16 {
-            return Ok(Sent {
+            return Ok(EncodedImage {
                 image: OutputImage { mime, bytes },
                 width: picture.width(),
                 height: picture.height(),

@@ -12,13 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, WorkingDir, StopFlag, ToolError, ToolHandler, ToolOutput};
 
-use crate::blocks::{self, Choice, Header, Siblings};
+use crate::blocks::{self, BlockOptions, HeaderLines, SiblingLines};
 use crate::door::{look, reading, told};
-use crate::edits::Edits;
-use crate::encoding::{self, Nature};
-use crate::lines::{self, Ask, Window};
-use crate::numbered::{Numbered, Whole};
-use crate::picture::{self, Pictures};
+use crate::edits::EditTracker;
+use crate::encoding::{self, ContentKind};
+use crate::lines::{self, LineRequest, LineWindow};
+use crate::numbered::{NumberedLines, RangeCoverage};
+use crate::picture::{self, ImageSettings};
 use crate::words::counted;
 
 /// The default number of lines.
@@ -32,12 +32,12 @@ const GLIMPSE: usize = 32;
 
 /// The `read_file` tool.
 pub(crate) struct ReadFile {
-    pictures: Pictures,
-    edits: Arc<Edits>,
+    pictures: ImageSettings,
+    edits: Arc<EditTracker>,
 }
 
 impl ReadFile {
-    pub(crate) fn new(pictures: Pictures, edits: Arc<Edits>) -> Self {
+    pub(crate) fn new(pictures: ImageSettings, edits: Arc<EditTracker>) -> Self {
         Self { pictures, edits }
     }
 }
@@ -55,21 +55,21 @@ pub(crate) struct Args {
     #[schemars(range(min = 1))]
     max_lines: Option<u32>,
     /// `indentation`: the block around `start_line`.
-    mode: Option<Mode>,
+    mode: Option<ReadMode>,
     /// For `indentation` mode.
-    indentation: Option<Indentation>,
+    indentation: Option<IndentationArgs>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum ReadMode {
     Slice,
     Indentation,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Indentation {
+struct IndentationArgs {
     /// A line in it (start_line).
     #[schemars(range(min = 1))]
     anchor_line: Option<u64>,
@@ -107,15 +107,15 @@ impl ToolHandler for ReadFile {
                     "`{path}` is a directory; use list_dir to see what is in it"
                 )));
             }
-            let text = TextFile { path, found, room, stop };
+            let text = TextFileReader { path, found, room, stop };
             let head = text.head()?;
             match encoding::nature(&head) {
                 // For a model without image support, an image is a binary file like any other.
-                Nature::Binary if pictures.seen && picture::is_picture(&head) => {
+                ContentKind::Binary if pictures.seen && picture::is_picture(&head) => {
                     picture::show(&text.path, &text.found, pictures)
                 }
-                Nature::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
-                nature @ (Nature::Text | Nature::Utf16(_)) => {
+                ContentKind::Binary => Ok(ToolOutput::text(text.glimpse(&head))),
+                nature @ (ContentKind::Text | ContentKind::Utf16(_)) => {
                     let answer = text.answer(&args, nature)?;
                     edits.saw(&text.found);
                     Ok(answer)
@@ -127,14 +127,14 @@ impl ToolHandler for ReadFile {
 }
 
 /// A text file being read.
-struct TextFile<'a> {
+struct TextFileReader<'a> {
     path: PathBuf,
     found: FileHandle,
     room: usize,
     stop: &'a StopFlag,
 }
 
-impl TextFile<'_> {
+impl TextFileReader<'_> {
     fn open(&self) -> Result<File, ToolError> {
         self.found.open().map_err(told)
     }
@@ -157,16 +157,16 @@ impl TextFile<'_> {
         )
     }
 
-    fn answer(&self, args: &Args, nature: Nature) -> Result<ToolOutput, ToolError> {
+    fn answer(&self, args: &Args, nature: ContentKind) -> Result<ToolOutput, ToolError> {
         let max = args.max_lines.unwrap_or(DEFAULT_LINES) as usize;
-        let shown = match args.mode.unwrap_or(Mode::Slice) {
-            Mode::Slice => self.slice(args, max, nature)?,
-            Mode::Indentation => self.block(args, max, nature)?,
+        let shown = match args.mode.unwrap_or(ReadMode::Slice) {
+            ReadMode::Slice => self.slice(args, max, nature)?,
+            ReadMode::Indentation => self.block(args, max, nature)?,
         };
         Ok(shown.answer(&self.path, self.room))
     }
 
-    fn slice(&self, args: &Args, max: usize, nature: Nature) -> Result<Numbered, ToolError> {
+    fn slice(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let start = self.start(args.start_line.unwrap_or(1), nature)?;
         if args.end_line.is_some_and(|end| end < start) {
             return Err(ToolError::argument("end_line", format!("it is before the start line, {start}")));
@@ -176,12 +176,12 @@ impl TextFile<'_> {
         let window = self.window(start, wanted.min(max), nature)?;
         let mut shown = self.shown(&window, ("start_line", start), nature)?;
         if shown.lines.len() == wanted {
-            shown.whole = Whole::Yes;
+            shown.whole = RangeCoverage::Yes;
         }
         Ok(shown)
     }
 
-    fn block(&self, args: &Args, max: usize, nature: Nature) -> Result<Numbered, ToolError> {
+    fn block(&self, args: &Args, max: usize, nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let wish = args.indentation.clone().unwrap_or_default();
         let (argument, anchor) = match wish.anchor_line {
             Some(anchor) => ("indentation.anchor_line", anchor),
@@ -191,31 +191,31 @@ impl TextFile<'_> {
         let before = (limit as u64).min(anchor - 1);
         // All lines around the anchor, as the block may be anywhere among them; their number and length are bounded.
         let (start, count) = (anchor - before, limit * 2 + 1);
-        let window = self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
+        let window = self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: usize::MAX }, nature)?;
         let mut shown = self.shown(&window, (argument, anchor), nature)?;
         let at = usize::try_from(before).unwrap_or(usize::MAX);
         if at >= shown.lines.len() {
             return Err(self.past_end(argument, anchor, shown.total));
         }
-        let choice = Choice {
+        let choice = BlockOptions {
             levels: wish.max_levels.unwrap_or(0),
             siblings: if wish.include_siblings.unwrap_or(false) {
-                Siblings::Include
+                SiblingLines::Include
             } else {
-                Siblings::LeaveOut
+                SiblingLines::LeaveOut
             },
-            header: if wish.include_header.unwrap_or(true) { Header::Include } else { Header::LeaveOut },
+            header: if wish.include_header.unwrap_or(true) { HeaderLines::Include } else { HeaderLines::LeaveOut },
             limit,
         };
         let range = blocks::around(&shown.lines, at, choice);
         shown.first += range.start as u64;
-        shown.whole = if range.len() < limit { Whole::Yes } else { Whole::Cut };
+        shown.whole = if range.len() < limit { RangeCoverage::Yes } else { RangeCoverage::Cut };
         shown.lines = shown.lines[range].to_vec();
         Ok(shown)
     }
 
     /// Converts the first line to a number from 1; a negative number counts from the end.
-    fn start(&self, line: i64, nature: Nature) -> Result<u64, ToolError> {
+    fn start(&self, line: i64, nature: ContentKind) -> Result<u64, ToolError> {
         match u64::try_from(line) {
             Ok(0) => Err(ToolError::argument("start_line", "lines are counted from 1")),
             Ok(line) => Ok(line),
@@ -227,37 +227,37 @@ impl TextFile<'_> {
         }
     }
 
-    fn window(&self, start: u64, count: usize, nature: Nature) -> Result<Window, ToolError> {
-        self.lines(Ask { start, count, line_bytes: LINE_BYTES, bytes: self.room }, nature)
+    fn window(&self, start: u64, count: usize, nature: ContentKind) -> Result<LineWindow, ToolError> {
+        self.lines(LineRequest { start, count, line_bytes: LINE_BYTES, bytes: self.room }, nature)
     }
 
-    fn lines(&self, ask: Ask, nature: Nature) -> Result<Window, ToolError> {
+    fn lines(&self, ask: LineRequest, nature: ContentKind) -> Result<LineWindow, ToolError> {
         lines::window(&mut *self.reader(nature)?, ask, self.stop).map_err(|fault| reading(&self.path, &fault))
     }
 
-    fn reader(&self, nature: Nature) -> Result<Box<dyn Read>, ToolError> {
+    fn reader(&self, nature: ContentKind) -> Result<Box<dyn Read>, ToolError> {
         let file = self.open()?;
         match nature {
-            Nature::Utf16(_) => Ok(Box::new(DecodeReaderBytesBuilder::new().build(file))),
-            Nature::Text | Nature::Binary => Ok(Box::new(file)),
+            ContentKind::Utf16(_) => Ok(Box::new(DecodeReaderBytesBuilder::new().build(file))),
+            ContentKind::Text | ContentKind::Binary => Ok(Box::new(file)),
         }
     }
 
     /// Decodes and numbers `window`. `asked` is the argument that named a line, and that line: an error names it if the
     /// line does not exist.
-    fn shown(&self, window: &Window, asked: (&str, u64), nature: Nature) -> Result<Numbered, ToolError> {
+    fn shown(&self, window: &LineWindow, asked: (&str, u64), nature: ContentKind) -> Result<NumberedLines, ToolError> {
         let (argument, line) = asked;
         let empty = window.lines.is_empty() && window.total == Some(0) && line == 1;
         if window.lines.is_empty() && !empty {
             return Err(self.past_end(argument, line, window.total));
         }
         let encoding = match nature {
-            Nature::Utf16(encoding) => encoding,
-            Nature::Text | Nature::Binary => {
+            ContentKind::Utf16(encoding) => encoding,
+            ContentKind::Text | ContentKind::Binary => {
                 encoding::guess(window.lines.iter().map(|line| (&line.bytes[..], line.cut())))
             }
         };
-        Ok(Numbered::new(window, encoding, nature))
+        Ok(NumberedLines::new(window, encoding, nature))
     }
 
     fn past_end(&self, argument: &str, line: u64, total: Option<u64>) -> ToolError {

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
 use crate::commands::{
-    CommandArg, Commands, Plea, SandboxPermissions, Wanted, environment, own_user, workdir,
+    CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, environment, own_user, workdir,
 };
 
 /// The `shell` tool.
-pub(crate) struct Shell(pub(crate) Arc<Commands>);
+pub(crate) struct ShellTool(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,13 +41,13 @@ pub(crate) struct Args {
     user: Option<String>,
 }
 
-impl Shell {
+impl ShellTool {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
         environment(args.command.argv(&self.0, true)?, args.env.as_ref())
     }
 }
 
-impl ToolHandler for Shell {
+impl ToolHandler for ShellTool {
     type Args = Args;
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Runs a program to its end and returns its exit code and output. It reads nothing; whatever it leaves running is ended. For a script, give a shell with -lc.";
@@ -66,7 +66,7 @@ impl ToolHandler for Shell {
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         own_user(args.user.as_deref())?;
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
@@ -76,7 +76,7 @@ impl ToolHandler for Shell {
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let wanted = Wanted {
+        let wanted = CommandRequest {
             argv: self.argv(args)?,
             shown: args.command.shown(),
             workdir: args.workdir.as_deref(),

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ShellForm, ToolError, ToolHandler, ToolOutput, JsonType};
 
-use crate::commands::{CommandArg, Commands, Plea, SandboxPermissions, Wanted, workdir};
+use crate::commands::{CommandArg, CommandRunner, EscalationRequest, SandboxPermissions, CommandRequest, workdir};
 
 /// The `shell_command` tool.
-pub(crate) struct ShellCommand(pub(crate) Arc<Commands>);
+pub(crate) struct ShellCommand(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,7 +58,7 @@ impl ToolHandler for ShellCommand {
 
     fn intent(&self, args: &Args, place: &WorkingDir) -> Result<Intent, ToolError> {
         let intent = Intent::run(self.argv(args)?, &workdir(args.workdir.as_deref(), place)?);
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             escalated: args.with_escalated_permissions,
             justification: args.justification.as_deref(),
@@ -68,7 +68,7 @@ impl ToolHandler for ShellCommand {
     }
 
     async fn run(&self, args: &Args, permit: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
-        let wanted = Wanted {
+        let wanted = CommandRequest {
             argv: self.argv(args)?,
             shown: args.command.shown(),
             workdir: args.workdir.as_deref(),

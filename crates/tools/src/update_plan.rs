@@ -24,23 +24,23 @@ pub(crate) struct PlanArgs(Args);
 #[serde(deny_unknown_fields)]
 struct Args {
     /// All of it, in order.
-    steps: Vec<Step>,
+    steps: Vec<PlanStepArg>,
     /// Why it changed.
     explanation: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Step {
+struct PlanStepArg {
     /// A name that stays.
     id: Option<String>,
     description: String,
-    status: Option<Status>,
+    status: Option<PlanStatusArg>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum PlanStatusArg {
     #[default]
     Pending,
     InProgress,
@@ -128,7 +128,7 @@ impl ToolHandler for UpdatePlan {
     }
 }
 
-fn check(steps: &[Step]) -> Result<(), ToolError> {
+fn check(steps: &[PlanStepArg]) -> Result<(), ToolError> {
     if steps.len() > MAX_STEPS {
         let why = format!("{} steps are too many; {MAX_STEPS} are the most", steps.len());
         return Err(ToolError::argument("steps", why));
@@ -142,7 +142,7 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
         if step.id.as_ref().is_some_and(|id| !ids.insert(id)) {
             return Err(ToolError::argument(format!("steps[{at}].id"), "another step has the same id"));
         }
-        if step.status == Some(Status::InProgress)
+        if step.status == Some(PlanStatusArg::InProgress)
             && let Some(other) = current.replace(at)
         {
             let why = format!(
@@ -154,11 +154,11 @@ fn check(steps: &[Step]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn plan_step(number: usize, step: &Step) -> PlanStep {
+fn plan_step(number: usize, step: &PlanStepArg) -> PlanStep {
     let status = match step.status.unwrap_or_default() {
-        Status::Pending => StepStatus::Pending,
-        Status::InProgress => StepStatus::InProgress,
-        Status::Completed => StepStatus::Completed,
+        PlanStatusArg::Pending => StepStatus::Pending,
+        PlanStatusArg::InProgress => StepStatus::InProgress,
+        PlanStatusArg::Completed => StepStatus::Completed,
     };
     let id = step.id.clone().unwrap_or_else(|| number.to_string());
     PlanStep { id, description: step.description.clone(), status }

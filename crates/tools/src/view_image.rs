@@ -6,15 +6,15 @@ use serde::Deserialize;
 use tool::{Cx, Lane, RequiredCapability, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::door::look;
-use crate::picture::{self, Pictures};
+use crate::picture::{self, ImageSettings};
 
 /// The `view_image` tool.
 pub(crate) struct ViewImage {
-    pictures: Pictures,
+    pictures: ImageSettings,
 }
 
 impl ViewImage {
-    pub(crate) fn new(pictures: Pictures) -> Self {
+    pub(crate) fn new(pictures: ImageSettings) -> Self {
         Self { pictures }
     }
 }
@@ -25,12 +25,12 @@ pub(crate) struct Args {
     path: String,
     /// How closely the model looks.
     #[expect(dead_code, reason = "other agents' tools take it; the picture that is sent is the same")]
-    detail: Option<Detail>,
+    detail: Option<ImageDetail>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Detail {
+enum ImageDetail {
     Auto,
     Low,
     High,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tool::{Cx, ToolJob, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use crate::commands::{
-    Commands, Deltas, Labels, Outcome, PLEA, Plea, Report, SandboxPermissions, Wait, attend,
+    CommandRunner, OutputStreamer, ReportLabels, WaitResult, PLEA, EscalationRequest, CommandReport, SandboxPermissions, WaitOptions, attend,
 };
 use crate::screen::screen;
 
@@ -26,7 +26,7 @@ const INTERRUPT: &str = "\u{3}";
 const SIGINT: i32 = 2;
 
 /// The `write_stdin` tool.
-pub(crate) struct WriteStdin(pub(crate) Arc<Commands>);
+pub(crate) struct WriteStdin(pub(crate) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -62,10 +62,10 @@ impl ToolHandler for WriteStdin {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("input", "chars")];
 
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
-        let plea = Plea {
+        let plea = EscalationRequest {
             permissions: args.sandbox_permissions,
             justification: args.justification.as_deref(),
-            ..Plea::default()
+            ..EscalationRequest::default()
         };
         // Polling has no effect; input is executed by a program.
         let chars = args.chars.clone().unwrap_or_default();
@@ -92,31 +92,31 @@ impl ToolHandler for WriteStdin {
             (false, _) => asked.clamp(DEFAULT_YIELD, MAX_YIELD),
         };
         let until = Instant::now() + Duration::from_millis(wait);
-        let wait = Wait { until, prompts: true, leaves: false };
+        let wait = WaitOptions { until, prompts: true, leaves: false };
         // A screen request consumes no output, so it streams nothing.
-        let mut deltas = if args.screen == Some(true) { Deltas::none() } else { Deltas::of(&session, cx) };
+        let mut deltas = if args.screen == Some(true) { OutputStreamer::none() } else { OutputStreamer::of(&session, cx) };
         let outcome = match attend(&session, None, &mut deltas, wait, cx).await {
             // Ending the wait does not end the session.
-            Outcome::Halted(_) => Outcome::Yielded,
+            WaitResult::Halted(_) => WaitResult::Yielded,
             other => other,
         };
         if args.screen == Some(true)
             && let Some((bytes, size)) = session.recent()
         {
             let drawn = cx.blocking(move |stop| Ok(screen(&bytes, size, stop))).await?;
-            let report = Report::untaken(&session, began).showing(drawn);
-            return Ok(report.answer(report.ending(outcome), Labels::Session));
+            let report = CommandReport::untaken(&session, began).showing(drawn);
+            return Ok(report.answer(report.ending(outcome), ReportLabels::Session));
         }
-        let report = Report::new(&session, deltas, began, args.max_output_tokens, cx).await;
+        let report = CommandReport::new(&session, deltas, began, args.max_output_tokens, cx).await;
         if report.is_over() {
             self.0.sessions.forget(session.id());
         }
-        Ok(report.answer(report.ending(outcome), Labels::Session))
+        Ok(report.answer(report.ending(outcome), ReportLabels::Session))
     }
 }
 
 /// Finds the session with this id.
-pub(crate) fn find(commands: &Commands, id: u32) -> Result<Arc<ProcessSession>, ToolError> {
+pub(crate) fn find(commands: &CommandRunner, id: u32) -> Result<Arc<ProcessSession>, ToolError> {
     commands.sessions.find(id).ok_or_else(|| {
         let open: Vec<String> = commands.sessions.all().iter().map(|one| one.id().to_string()).collect();
         let open = match open.is_empty() {

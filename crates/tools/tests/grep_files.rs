@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
-use toolgate_tools::Pictures;
+use toolgate_tools::ImageSettings;
 
 fn grep(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     workspace.normal(&ToolTestSession::new(workspace, tools).call("grep_files", arguments).joined_text())
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
-use toolgate_tools::Pictures;
+use toolgate_tools::ImageSettings;
 
 /// Returns the listing without its times.
 fn list(workspace: &TestWorkspace, arguments: &Value) -> String {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     let text = ToolTestSession::new(workspace, tools).call("list_dir", arguments).joined_text();
     let timeless = |line: &str| match line.get(4..5) {
         Some("-") => line[16..].to_owned(),

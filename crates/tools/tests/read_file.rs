@@ -7,10 +7,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
 use tool::{ToolErrorKind, ToolOutput};
-use toolgate_tools::Pictures;
+use toolgate_tools::ImageSettings;
 
 fn output(workspace: &TestWorkspace, arguments: &Value) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(workspace, tools).call("read_file", arguments)
 }
 
@@ -298,7 +298,7 @@ fn pictures_are_described_to_a_model_that_does_not_see() {
         .unwrap();
     w.file("p.png", &png);
     let tools = toolgate_tools::all(
-        Pictures { seen: false, ..Pictures::default() },
+        ImageSettings { seen: false, ..ImageSettings::default() },
         &Arc::default(),
         &Arc::default(),
     )

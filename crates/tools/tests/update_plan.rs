@@ -8,12 +8,12 @@ use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
 use tool::ToolNotice;
-use toolgate_tools::Pictures;
+use toolgate_tools::ImageSettings;
 
 fn update(arguments: &Value) -> (String, Vec<ToolNotice>) {
     let session = ToolTestSession::new(
         &TestWorkspace::new(),
-        toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap(),
+        toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap(),
     );
     let text = session.call("update_plan", arguments).joined_text();
     let notices = session.events().into_iter().filter_map(|event| match event {

@@ -9,10 +9,10 @@ use insta::assert_snapshot;
 use serde_json::json;
 use testkit::{ToolTestSession, TestWorkspace};
 use tool::{OutputItem, ToolOutput};
-use toolgate_tools::Pictures;
+use toolgate_tools::ImageSettings;
 
 fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
-    let tools = toolgate_tools::all(Pictures { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
+    let tools = toolgate_tools::all(ImageSettings { max_side: 100, seen: true }, &Arc::default(), &Arc::default())
         .unwrap();
     ToolTestSession::new(workspace, tools).call("view_image", &json!({ "path": path }))
 }
@@ -20,7 +20,7 @@ fn view(workspace: &TestWorkspace, path: &str) -> ToolOutput {
 fn viewed(arguments: &serde_json::Value) -> ToolOutput {
     let w = TestWorkspace::new();
     w.file("a.png", encoded(20, 10, ImageFormat::Png));
-    let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &Arc::default()).unwrap();
+    let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &Arc::default()).unwrap();
     ToolTestSession::new(&w, tools).call("view_image", arguments)
 }
 

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use tool::ToolError;
 
-use super::{Commands, without_nul};
+use super::{CommandRunner, without_nul};
 
 /// A command: a program with arguments, or a script. Each shell tool documents one form for models and accepts both.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,7 +30,7 @@ impl JsonSchema for CommandArg {
 
 impl CommandArg {
     /// Returns the argument vector to start. A script runs in the user's shell, which reads their profile if `login`.
-    pub(crate) fn argv(&self, commands: &Commands, login: bool) -> Result<Vec<String>, ToolError> {
+    pub(crate) fn argv(&self, commands: &CommandRunner, login: bool) -> Result<Vec<String>, ToolError> {
         match self {
             Self::Script(script) => {
                 without_nul("command", script)?;

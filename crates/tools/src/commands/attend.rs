@@ -7,7 +7,7 @@ use exec::session::{GRACE, Pump, ProcessSession, SessionStage};
 use tokio::time::{sleep_until, timeout};
 use tool::{Cx, HaltReason};
 
-use super::deltas::Deltas;
+use super::deltas::OutputStreamer;
 
 /// A line without a newline for this long is taken for a prompt.
 const PROMPT: Duration = Duration::from_millis(300);
@@ -16,7 +16,7 @@ const END: Duration = Duration::from_secs(3);
 
 /// Options for waiting.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wait {
+pub(crate) struct WaitOptions {
     pub(crate) until: Instant,
     /// Stops when the command seems to wait for input.
     pub(crate) prompts: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Wait {
 
 /// The reason why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum WaitResult {
     /// All processes have ended.
     Over,
     /// The command's own process has ended, child processes remain.
@@ -43,10 +43,10 @@ pub(crate) enum Outcome {
 pub(crate) async fn attend(
     session: &Arc<ProcessSession>,
     mut pump: Option<&mut Pump>,
-    deltas: &mut Deltas,
-    wait: Wait,
+    deltas: &mut OutputStreamer,
+    wait: WaitOptions,
     cx: &Cx,
-) -> Outcome {
+) -> WaitResult {
     let mut changed = session.watch();
     let halted = cx.halted();
     tokio::pin!(halted);
@@ -56,12 +56,12 @@ pub(crate) async fn attend(
         tokio::select! {
             biased;
             () = deltas.tell(cx) => {}
-            halt = &mut halted => return Outcome::Halted(halt),
-            () = sleep_until(wait.until.into()) => return Outcome::Yielded,
+            halt = &mut halted => return WaitResult::Halted(halt),
+            () = sleep_until(wait.until.into()) => return WaitResult::Yielded,
         }
         match session.stage() {
-            SessionStage::Over { .. } | SessionStage::Lost => return Outcome::Over,
-            SessionStage::Leaving { settled: true, .. } if wait.leaves => return Outcome::Left,
+            SessionStage::Over { .. } | SessionStage::Lost => return WaitResult::Over,
+            SessionStage::Leaving { settled: true, .. } if wait.leaves => return WaitResult::Left,
             SessionStage::Running | SessionStage::Leaving { .. } => {}
         }
         let prompt = wait.prompts.then(|| session.prompting_since()).flatten().map(|since| since + PROMPT);
@@ -70,9 +70,9 @@ pub(crate) async fn attend(
             biased;
             () = moved(pump.as_deref_mut()) => pump = None,
             _ = changed.changed() => {}
-            halt = &mut halted => return Outcome::Halted(halt),
-            () = sleep_until(prompt.unwrap_or(wait.until).into()), if asks => return Outcome::Prompting,
-            () = sleep_until(wait.until.into()) => return Outcome::Yielded,
+            halt = &mut halted => return WaitResult::Halted(halt),
+            () = sleep_until(prompt.unwrap_or(wait.until).into()), if asks => return WaitResult::Prompting,
+            () = sleep_until(wait.until.into()) => return WaitResult::Yielded,
         }
     }
 }
@@ -85,7 +85,7 @@ async fn moved(pump: Option<&mut Pump>) {
 }
 
 /// Ends the remaining processes, and waits until they are gone or prove to be stuck.
-pub(crate) async fn finish(session: &Arc<ProcessSession>, pump: Option<&mut Pump>, deltas: &mut Deltas) {
+pub(crate) async fn finish(session: &Arc<ProcessSession>, pump: Option<&mut Pump>, deltas: &mut OutputStreamer) {
     if session.is_over() {
         return;
     }

@@ -8,7 +8,7 @@ use exec::fs::changed_within;
 use exec::session::ProcessSession;
 
 use super::refusals::lacks_own_places;
-use crate::own_files::OwnFiles;
+use crate::own_files::PrivateFiles;
 
 /// The number of files that are named per directory.
 const SHOWN: usize = 4;
@@ -25,5 +25,5 @@ pub(crate) fn left_beside(session: &ProcessSession, workspace: &Path) -> Vec<Str
         .flat_map(|above| changed_within(&reach.real(above), session.wall() + SLACK, SHOWN))
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
-    OwnFiles::of(left.iter().map(String::as_str), &reach).told()
+    PrivateFiles::of(left.iter().map(String::as_str), &reach).told()
 }

@@ -18,7 +18,7 @@ const RESTS: [(CapturedStream, Vec<u8>); 3] =
     [(CapturedStream::Stdout, Vec::new()), (CapturedStream::Stderr, Vec::new()), (CapturedStream::Terminal, Vec::new())];
 
 /// Streams a command's output to the observers, if there are any.
-pub(crate) struct Deltas {
+pub(crate) struct OutputStreamer {
     streaming: Option<OutputStreaming>,
     /// A piece that was not yet sent.
     pending: Option<(CapturedStream, String)>,
@@ -26,7 +26,7 @@ pub(crate) struct Deltas {
     rests: [(CapturedStream, Vec<u8>); 3],
 }
 
-impl Deltas {
+impl OutputStreamer {
     /// Creates a streamer that starts with the output that no call has taken yet, since it was not streamed.
     pub(crate) fn of(session: &Arc<ProcessSession>, cx: &Cx) -> Self {
         Self { streaming: cx.watched().then(|| session.stream()), pending: None, rests: RESTS }

@@ -23,9 +23,9 @@ use serde::Deserialize;
 use tool::{Cx, ToolNotice, WorkingDir, ToolError, ToolOutput};
 
 pub(crate) use arguments::{CommandArg, environment, own_user};
-pub(crate) use attend::{Outcome, Wait, attend, finish};
-pub(crate) use deltas::Deltas;
-pub(crate) use report::{Ending, Labels, Report};
+pub(crate) use attend::{WaitResult, WaitOptions, attend, finish};
+pub(crate) use deltas::OutputStreamer;
+pub(crate) use report::{CommandEnding, ReportLabels, CommandReport};
 pub(crate) use signals::signal_name;
 
 use crate::door::look;
@@ -35,7 +35,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs commands: owns the sessions and the shells that scripts run in.
 #[derive(Debug)]
-pub struct Commands {
+pub struct CommandRunner {
     /// The running sessions.
     pub sessions: SessionTable,
     /// The shells.
@@ -45,7 +45,7 @@ pub struct Commands {
 /// The default limit of sessions.
 pub const DEFAULT_SESSIONS: usize = 64;
 
-impl Default for Commands {
+impl Default for CommandRunner {
     /// Uses the user's own shell, the safe environment variables, and a separate spawner.
     fn default() -> Self {
         let shell = InstalledShell::of_user(std::env::var_os("SHELL").as_deref());
@@ -70,7 +70,7 @@ pub(crate) const PLEA: &[&str] = &["sandbox_permissions", "justification"];
 
 /// The escalation arguments of a command tool's call.
 #[derive(Default)]
-pub(crate) struct Plea<'a> {
+pub(crate) struct EscalationRequest<'a> {
     pub(crate) permissions: Option<SandboxPermissions>,
     /// Another form of the request: `with_escalated_permissions`, `request_permission_elevation`.
     pub(crate) escalated: Option<bool>,
@@ -79,7 +79,7 @@ pub(crate) struct Plea<'a> {
     pub(crate) prefix_rule: Option<&'a [String]>,
 }
 
-impl Plea<'_> {
+impl EscalationRequest<'_> {
     /// Adds the request to `intent`.
     pub(crate) fn into(self, intent: Intent) -> Intent {
         let escalation = match (self.permissions.unwrap_or_default(), self.escalated) {
@@ -94,7 +94,7 @@ impl Plea<'_> {
 }
 
 /// A command that a model wants to run.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CommandRequest<'a> {
     pub(crate) argv: Vec<String>,
     /// The command as the model wrote it, for lists.
     pub(crate) shown: String,
@@ -111,7 +111,7 @@ pub(crate) fn workdir(workdir: Option<&str>, place: &WorkingDir) -> Result<PathB
     }
 }
 
-impl Commands {
+impl CommandRunner {
     /// Returns the shell that a call names, or the user's own.
     pub(crate) fn shell(&self, named: Option<&str>) -> Result<InstalledShell, ToolError> {
         let shell = match named.filter(|named| !named.is_empty()) {
@@ -138,7 +138,7 @@ impl Commands {
     /// Starts the command. The caller drives it with the pump.
     pub(crate) async fn start(
         &self,
-        wanted: Wanted<'_>,
+        wanted: CommandRequest<'_>,
         permit: &Permit,
         cx: &Cx,
     ) -> Result<(Arc<ProcessSession>, Pump), ToolError> {
@@ -164,7 +164,7 @@ impl Commands {
     /// Runs the command to its end or time limit, and leaves no process behind.
     pub(crate) async fn run_once(
         &self,
-        wanted: Wanted<'_>,
+        wanted: CommandRequest<'_>,
         timeout_ms: Option<u64>,
         permit: &Permit,
         cx: &Cx,
@@ -172,30 +172,30 @@ impl Commands {
         let limit = timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let (session, mut pump) = self.start(wanted, permit, cx).await?;
         let until = Instant::now() + limit;
-        let wait = Wait { until, prompts: false, leaves: true };
-        let mut deltas = Deltas::of(&session, cx);
+        let wait = WaitOptions { until, prompts: false, leaves: true };
+        let mut deltas = OutputStreamer::of(&session, cx);
         let ending = match attend(&session, Some(&mut pump), &mut deltas, wait, cx).await {
-            Outcome::Over => Ending::Itself,
-            Outcome::Left => Ending::Leaving,
+            WaitResult::Over => CommandEnding::Itself,
+            WaitResult::Left => CommandEnding::Leaving,
             // A slow observer must not change the outcome.
-            Outcome::Yielded | Outcome::Prompting => match session.stage() {
-                SessionStage::Over { .. } | SessionStage::Lost => Ending::Itself,
-                SessionStage::Leaving { settled: true, .. } => Ending::Leaving,
-                SessionStage::Running | SessionStage::Leaving { .. } => Ending::TimedOut(limit),
+            WaitResult::Yielded | WaitResult::Prompting => match session.stage() {
+                SessionStage::Over { .. } | SessionStage::Lost => CommandEnding::Itself,
+                SessionStage::Leaving { settled: true, .. } => CommandEnding::Leaving,
+                SessionStage::Running | SessionStage::Leaving { .. } => CommandEnding::TimedOut(limit),
             },
-            Outcome::Halted(halt) => Ending::Halted(halt),
+            WaitResult::Halted(halt) => CommandEnding::Halted(halt),
         };
         finish(&session, Some(&mut pump), &mut deltas).await;
         if let Some(fault) = session.fault() {
             return Err(not_started(&fault));
         }
-        let report = Report::new(&session, deltas, session.began(), None, cx).await;
+        let report = CommandReport::new(&session, deltas, session.began(), None, cx).await;
         self.learn(&report);
-        Ok(report.answer(ending, Labels::OneShot))
+        Ok(report.answer(ending, ReportLabels::OneShot))
     }
 
     /// Forgets the cached profile if a command was not found: the next run may find it.
-    pub(crate) fn learn(&self, report: &Report) {
+    pub(crate) fn learn(&self, report: &CommandReport) {
         const NOT_FOUND: i32 = 127;
         if report.exit_code() == Some(NOT_FOUND) {
             self.shells.forget_profile();

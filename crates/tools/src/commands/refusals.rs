@@ -14,7 +14,7 @@ const SHOWN: usize = 4;
 const LOOKED_AT: usize = 16 << 10;
 
 /// Refused accesses: reported by the kernel, or guessed from the command's output.
-pub(crate) struct Refusals {
+pub(crate) struct SandboxRefusals {
     pub(crate) told: Vec<Denial>,
     pub(crate) guessed: Option<Denial>,
     /// The reason why a file of the host was invisible to the command.
@@ -23,7 +23,7 @@ pub(crate) struct Refusals {
     pub(crate) git: Vec<String>,
 }
 
-impl Refusals {
+impl SandboxRefusals {
     /// Collects the refusals of a command that ended with `code`, or is still running.
     pub(crate) fn of(session: &ProcessSession, code: Option<i32>, output: &str) -> Self {
         let told = session.denials();
@@ -35,7 +35,7 @@ impl Refusals {
         let Some((confinement, reach)) = bounds else {
             return Self { told, guessed: None, unseen: None, git };
         };
-        let guessing = Guessing {
+        let guessing = DenialGuesser {
             confinement: &confinement,
             reach: &reach,
             workdir: &session.about().workdir,
@@ -75,7 +75,7 @@ pub(super) fn lacks_own_places(enforcement: &Enforcement) -> bool {
 
 /// Guesses a refusal from the command's output and the confinement; the last resort. A command that prints such a line
 /// to deceive us only causes a quote of the policy.
-struct Guessing<'a> {
+struct DenialGuesser<'a> {
     confinement: &'a Confinement,
     reach: &'a ReadScope,
     workdir: &'a Path,
@@ -83,7 +83,7 @@ struct Guessing<'a> {
     has_own_places: bool,
 }
 
-impl Guessing<'_> {
+impl DenialGuesser<'_> {
     /// Finds a line that reports a read-only file system or a missing permission, and names a path that the policy
     /// protects from writing or reading.
     fn refused(&self, output: &str) -> Option<Denial> {
@@ -179,7 +179,7 @@ mod tests {
             ..Confinement::default()
         };
         let (reach, workdir) = (reach(workspace, deny), Path::new(workspace));
-        Guessing { confinement: &confinement, reach: &reach, workdir, has_own_places }.refused(output)
+        DenialGuesser { confinement: &confinement, reach: &reach, workdir, has_own_places }.refused(output)
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_the_host_has_in_tmp_is_told_to_be_unseen() {
         let (confinement, reach) = (Confinement::default(), reach("/tmp/x/w", &[]));
-        let mut guessing = Guessing {
+        let mut guessing = DenialGuesser {
             confinement: &confinement,
             reach: &reach,
             workdir: Path::new("/tmp/x/w"),

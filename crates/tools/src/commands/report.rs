@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tool::{BYTES_PER_TOKEN, Cx, ToolErrorKind, OutputFacts, HaltReason, ToolOutput, ProcessUsage};
 
 use super::beside::left_beside;
-use super::deltas::Deltas;
-use super::refusals::Refusals;
-use super::{Outcome, signal_name};
-use crate::console::{self, Shown, piped};
+use super::deltas::OutputStreamer;
+use super::refusals::SandboxRefusals;
+use super::{WaitResult, signal_name};
+use crate::console::{self, RenderedOutput, piped};
 use crate::words::counted;
 
 /// Bytes of an answer that are reserved for the text around the output.
@@ -27,7 +27,7 @@ const DEFAULT_TOKENS: usize = 10_000;
 
 /// The way a command ended, or its running state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CommandEnding {
     /// The command ended by itself, with all child processes.
     Itself,
     /// The command ended by itself; remaining child processes were terminated.
@@ -48,7 +48,7 @@ pub(crate) enum Ending {
 
 /// The label set of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Labels {
+pub(crate) enum ReportLabels {
     /// The labels of `shell`: exit code, time, output.
     OneShot,
     /// The labels of `exec_command`: also the session id and the token count.
@@ -56,13 +56,13 @@ pub(crate) enum Labels {
 }
 
 /// The state of a command at the time of its report.
-pub(crate) struct Report {
+pub(crate) struct CommandReport {
     session: Arc<ProcessSession>,
     stage: SessionStage,
-    shown: Shown,
+    shown: RenderedOutput,
     stdout: String,
     stderr: String,
-    refusals: Refusals,
+    refusals: SandboxRefusals,
     /// Changes in git directories that could not be applied.
     git: Vec<String>,
     /// Files left in the session's private `/tmp`, next to the workspace.
@@ -73,12 +73,12 @@ pub(crate) struct Report {
     waited: Duration,
 }
 
-impl Report {
+impl CommandReport {
     /// Takes the output since the last report and renders it within `tokens` and the budget of `cx`. The call has
     /// waited since `since`.
     pub(crate) async fn new(
         session: &Arc<ProcessSession>,
-        deltas: Deltas,
+        deltas: OutputStreamer,
         since: Instant,
         tokens: Option<u64>,
         cx: &Cx,
@@ -94,7 +94,7 @@ impl Report {
         let shown = console::fit(&mut output, terminal, bytes);
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let code = stage.exit().map(ProcessExit::code);
-        let refusals = Refusals::of(session, code, &shown.text);
+        let refusals = SandboxRefusals::of(session, code, &shown.text);
         let git = session.land();
         let is_over = matches!(stage, SessionStage::Over { .. });
         let beside = if is_over { left_beside(session, cx.cwd()) } else { Vec::new() };
@@ -114,10 +114,10 @@ impl Report {
 
     /// Creates a report that takes no output: it stays for the next report.
     pub(crate) fn untaken(session: &Arc<ProcessSession>, since: Instant) -> Self {
-        let shown = Shown { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
+        let shown = RenderedOutput { text: String::new(), cut: None, kept: None, tokens: 0, lines: 0 };
         let (wall, waited) = (session.wall(), since.elapsed().min(session.wall()));
         let (stdout, stderr) = (String::new(), String::new());
-        let refusals = Refusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
+        let refusals = SandboxRefusals { told: session.denials(), guessed: None, unseen: None, git: Vec::new() };
         let (session, stage, git) = (Arc::clone(session), session.stage(), Vec::new());
         Self { session, stage, shown, stdout, stderr, refusals, git, beside: Vec::new(), wall, waited }
     }
@@ -128,21 +128,21 @@ impl Report {
     }
 
     /// Returns the ending at the time the output was taken, if no call ended the command.
-    pub(crate) fn ending(&self, outcome: Outcome) -> Ending {
+    pub(crate) fn ending(&self, outcome: WaitResult) -> CommandEnding {
         match (&self.stage, outcome) {
-            (_, Outcome::Halted(halt)) => Ending::Halted(halt),
+            (_, WaitResult::Halted(halt)) => CommandEnding::Halted(halt),
             (SessionStage::Over { .. } | SessionStage::Lost, _) => {
-                self.session.timed_out().map_or(Ending::Itself, Ending::TimedOut)
+                self.session.timed_out().map_or(CommandEnding::Itself, CommandEnding::TimedOut)
             }
-            (SessionStage::Leaving { .. }, _) => Ending::Left,
-            (SessionStage::Running, Outcome::Prompting) => Ending::Prompting,
-            (SessionStage::Running, _) => Ending::Running,
+            (SessionStage::Leaving { .. }, _) => CommandEnding::Left,
+            (SessionStage::Running, WaitResult::Prompting) => CommandEnding::Prompting,
+            (SessionStage::Running, _) => CommandEnding::Running,
         }
     }
 
     /// Shows `text` instead of the output.
     pub(crate) fn showing(mut self, text: String) -> Self {
-        self.shown = Shown { text, cut: None, kept: None, tokens: 0, lines: 0 };
+        self.shown = RenderedOutput { text, cut: None, kept: None, tokens: 0, lines: 0 };
         self
     }
 
@@ -156,7 +156,7 @@ impl Report {
     }
 
     /// Builds the answer.
-    pub(crate) fn answer(&self, ending: Ending, labels: Labels) -> ToolOutput {
+    pub(crate) fn answer(&self, ending: CommandEnding, labels: ReportLabels) -> ToolOutput {
         let mut text = String::new();
         for line in self.lines(ending, labels) {
             let _written = writeln!(text, "{line}");
@@ -166,12 +166,12 @@ impl Report {
         let code = self.code(ending);
         let mut output = ToolOutput::text(text);
         output.success = match ending {
-            Ending::Running | Ending::Prompting | Ending::Killed => true,
-            Ending::Itself | Ending::Leaving | Ending::Left => code == Some(0),
-            Ending::TimedOut(_) | Ending::Halted(_) => false,
+            CommandEnding::Running | CommandEnding::Prompting | CommandEnding::Killed => true,
+            CommandEnding::Itself | CommandEnding::Leaving | CommandEnding::Left => code == Some(0),
+            CommandEnding::TimedOut(_) | CommandEnding::Halted(_) => false,
         };
         output.facts = OutputFacts {
-            error: matches!(ending, Ending::TimedOut(_)).then_some(ToolErrorKind::TimedOut),
+            error: matches!(ending, CommandEnding::TimedOut(_)).then_some(ToolErrorKind::TimedOut),
             exit_code: code,
             cut: self.shown.cut,
             kept: self.shown.kept.clone(),
@@ -184,25 +184,25 @@ impl Report {
         output.with_structured(self.structured(ending))
     }
 
-    fn code(&self, ending: Ending) -> Option<i32> {
+    fn code(&self, ending: CommandEnding) -> Option<i32> {
         match ending {
-            Ending::TimedOut(_) | Ending::Halted(HaltReason::TimedOut { .. }) => Some(TIMED_OUT),
-            Ending::Running | Ending::Prompting => None,
+            CommandEnding::TimedOut(_) | CommandEnding::Halted(HaltReason::TimedOut { .. }) => Some(TIMED_OUT),
+            CommandEnding::Running | CommandEnding::Prompting => None,
             _ => self.exit_code(),
         }
     }
 
-    fn lines(&self, ending: Ending, labels: Labels) -> Vec<String> {
+    fn lines(&self, ending: CommandEnding, labels: ReportLabels) -> Vec<String> {
         let mut lines = Vec::new();
         match ending {
-            Ending::TimedOut(limit) => {
+            CommandEnding::TimedOut(limit) => {
                 lines.push(format!("command timed out after {} milliseconds", limit.as_millis()));
             }
-            Ending::Halted(HaltReason::TimedOut { after }) => lines.push(format!(
+            CommandEnding::Halted(HaltReason::TimedOut { after }) => lines.push(format!(
                 "command timed out after {} milliseconds, the limit for one call",
                 after.as_millis()
             )),
-            Ending::Halted(HaltReason::Cancelled) => {
+            CommandEnding::Halted(HaltReason::Cancelled) => {
                 lines.push(format!("aborted by the user after {:.1} seconds", self.waited.as_secs_f64()));
             }
             _ => {}
@@ -214,14 +214,14 @@ impl Report {
         };
         let wall = self.waited.as_secs_f64();
         match labels {
-            Labels::OneShot => {
+            ReportLabels::OneShot => {
                 lines.push(match code {
                     Some(code) => format!("Exit code: {code}{signal}"),
                     None => "Exit code: none, it was killed from outside".to_owned(),
                 });
                 lines.push(format!("Wall time: {wall:.1} seconds"));
             }
-            Labels::Session => {
+            ReportLabels::Session => {
                 lines.push(format!("Wall time: {wall:.4} seconds"));
                 lines.push(match code {
                     Some(code) => format!("Process exited with code {code}{signal}"),
@@ -232,26 +232,26 @@ impl Report {
         }
         lines.extend(self.notes(ending));
         match labels {
-            Labels::OneShot if self.shown.cut.is_some() => {
+            ReportLabels::OneShot if self.shown.cut.is_some() => {
                 lines.push(format!("Total output lines: {}", self.shown.lines));
             }
-            Labels::OneShot => {}
-            Labels::Session => lines.push(format!("Original token count: {}", self.shown.tokens)),
+            ReportLabels::OneShot => {}
+            ReportLabels::Session => lines.push(format!("Original token count: {}", self.shown.tokens)),
         }
         lines
     }
 
     /// Returns further notes for the model.
-    fn notes(&self, ending: Ending) -> Vec<String> {
+    fn notes(&self, ending: CommandEnding) -> Vec<String> {
         let id = self.session.id();
         let mut notes = Vec::new();
-        if let (SessionStage::Leaving { left, .. }, Ending::Left) = (&self.stage, ending) {
+        if let (SessionStage::Leaving { left, .. }, CommandEnding::Left) = (&self.stage, ending) {
             let left = counted(u64::from(*left), "process");
             notes.push(format!(
                 "Still running in the background: {left}, as session ID {id} (kill_session ends it)"
             ));
         }
-        if ending == Ending::Prompting {
+        if ending == CommandEnding::Prompting {
             notes.push("It seems to wait for input: write_stdin answers it".to_owned());
         }
         let (ended, more) = self.ended();
@@ -259,7 +259,7 @@ impl Report {
             let names: Vec<String> = ended.iter().map(|one| format!("{} ({})", one.name, one.pid)).collect();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let why = match ending {
-                Ending::Leaving => "Left running, so ended (exec_command keeps what runs in the background)",
+                CommandEnding::Leaving => "Left running, so ended (exec_command keeps what runs in the background)",
                 _ => "Ended",
             };
             notes.push(format!("{why}: {}{more}", names.join(", ")));
@@ -299,12 +299,12 @@ impl Report {
         }
     }
 
-    fn structured(&self, ending: Ending) -> Value {
+    fn structured(&self, ending: CommandEnding) -> Value {
         let signal = match self.exit() {
             Some(ProcessExit::Signal(signal)) => Some(signal_name(signal)),
             _ => None,
         };
-        let runs_on = matches!(ending, Ending::Running | Ending::Prompting | Ending::Left);
+        let runs_on = matches!(ending, CommandEnding::Running | CommandEnding::Prompting | CommandEnding::Left);
         let (ended, _) = self.ended();
         let ended: Vec<Value> = ended.iter().map(|one| json!({ "pid": one.pid, "name": one.name })).collect();
         let mut value = json!({
@@ -325,7 +325,7 @@ impl Report {
     }
 }
 
-impl Report {
+impl CommandReport {
     /// Returns the sandbox state and refusals, for programs.
     fn sandbox(&self) -> Value {
         let enforcement = self.session.enforcement();

@@ -9,12 +9,12 @@ use crate::words;
 const LINE_LOSS: usize = 2;
 
 /// The text of an output, as far as memory holds it.
-pub(super) enum Known {
+pub(super) enum CapturedText {
     Whole(String),
     Ends { head: String, omitted: u64, tail: String },
 }
 
-impl Known {
+impl CapturedText {
     /// Returns head and tail with a marker line in between. `rest` is the marker's note on where the full output is.
     pub(super) fn shorten(&self, budget: usize, rest: &str) -> (String, OmittedSize) {
         let (first, last, omitted) = match self {

@@ -3,12 +3,12 @@
 //! A character counts as one column, whatever its width, and so does a tab. Every step advances in the bytes, so the
 //! time is linear. Erasing to the left is recorded, not executed, and the cursor never moves beyond the written cells.
 
-use super::sequence::{self, Ask, Step};
-use super::{Device, escape};
+use super::sequence::{self, SequenceEffect, CursorMove};
+use super::{OutputDevice, escape};
 
 /// The contents of a column.
 #[derive(Debug, Clone, Copy)]
-struct Cell {
+struct ColumnCell {
     /// The start in the line, including zero-width bytes before the character.
     start: usize,
     letter: usize,
@@ -16,13 +16,13 @@ struct Cell {
     end: usize,
 }
 
-const BLANK: Cell = Cell { start: 0, letter: 0, end: 0 };
+const BLANK: ColumnCell = ColumnCell { start: 0, letter: 0, end: 0 };
 
 /// The state of rendering one line.
-struct Fold<'a> {
+struct LineFolder<'a> {
     line: &'a [u8],
-    device: Device,
-    cells: Vec<Cell>,
+    device: OutputDevice,
+    cells: Vec<ColumnCell>,
     /// The cursor: at a cell, or after the last.
     column: usize,
     /// The start in the line of pending zero-width bytes, which belong to the next character.
@@ -33,8 +33,8 @@ struct Fold<'a> {
 }
 
 /// Appends the final visible text of `line` to `out`.
-pub(super) fn fold(line: &[u8], device: Device, out: &mut String) {
-    let mut fold = Fold { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
+pub(super) fn fold(line: &[u8], device: OutputDevice, out: &mut String) {
+    let mut fold = LineFolder { line, device, cells: Vec::new(), column: 0, waiting: 0, erased: Vec::new() };
     let mut at = 0;
     // ends: every step takes at least one byte
     while at < line.len() {
@@ -44,7 +44,7 @@ pub(super) fn fold(line: &[u8], device: Device, out: &mut String) {
     fold.render(out);
 }
 
-impl Fold<'_> {
+impl LineFolder<'_> {
     /// Processes the byte at `at` and returns the offset of the next one.
     fn step(&mut self, at: usize) -> usize {
         match self.line[at] {
@@ -53,7 +53,7 @@ impl Fold<'_> {
                 self.column = 0;
                 self.waiting = at + 1;
             }
-            0x08 if self.device == Device::Terminal => self.column = self.column.saturating_sub(1),
+            0x08 if self.device == OutputDevice::Terminal => self.column = self.column.saturating_sub(1),
             0x1b => {
                 let (length, ask) = sequence::read(&self.line[at..]);
                 self.obey(ask, at);
@@ -63,7 +63,7 @@ impl Fold<'_> {
             0x01..=0x08 | 0x0a..=0x1f | 0x7f => {}
             _ => {
                 let end = at + letter(&self.line[at..]);
-                self.put(Cell { start: self.waiting, letter: at, end });
+                self.put(ColumnCell { start: self.waiting, letter: at, end });
                 self.column += 1;
                 self.waiting = end;
                 return end;
@@ -72,23 +72,23 @@ impl Fold<'_> {
         at + 1
     }
 
-    fn obey(&mut self, ask: Ask, at: usize) {
+    fn obey(&mut self, ask: SequenceEffect, at: usize) {
         match ask {
-            Ask::EraseRight => self.cells.truncate(self.column),
-            Ask::EraseLeft => self.erase_left(at),
-            Ask::EraseLine => {
+            SequenceEffect::EraseRight => self.cells.truncate(self.column),
+            SequenceEffect::EraseLeft => self.erase_left(at),
+            SequenceEffect::EraseLine => {
                 self.cells.truncate(self.column);
                 self.erase_left(at);
             }
-            Ask::Move(step) if self.device == Device::Terminal => {
+            SequenceEffect::Move(step) if self.device == OutputDevice::Terminal => {
                 let column = match step {
-                    Step::Left(by) => self.column.saturating_sub(by),
-                    Step::Right(by) => self.column.saturating_add(by),
-                    Step::To(column) => column,
+                    CursorMove::Left(by) => self.column.saturating_sub(by),
+                    CursorMove::Right(by) => self.column.saturating_add(by),
+                    CursorMove::To(column) => column,
                 };
                 self.column = column.min(self.cells.len());
             }
-            Ask::Move(_) | Ask::Nothing => {}
+            SequenceEffect::Move(_) | SequenceEffect::Nothing => {}
         }
     }
 
@@ -98,7 +98,7 @@ impl Fold<'_> {
         self.erased.push((self.column, at));
     }
 
-    fn put(&mut self, cell: Cell) {
+    fn put(&mut self, cell: ColumnCell) {
         match self.cells.get_mut(self.column) {
             Some(old) => *old = cell,
             None => self.cells.push(cell),
@@ -108,8 +108,8 @@ impl Fold<'_> {
     /// Keeps pending zero-width bytes, e.g. a colour reset, if they are at the end of the line. Elsewhere they are
     /// dropped: they would pile up with each state of a progress bar.
     fn settle(&mut self, at: usize) {
-        if self.device == Device::Pipe && self.waiting < at && self.column == self.cells.len() {
-            self.put(Cell { start: self.waiting, letter: at, end: at });
+        if self.device == OutputDevice::Pipe && self.waiting < at && self.column == self.cells.len() {
+            self.put(ColumnCell { start: self.waiting, letter: at, end: at });
         }
     }
 
@@ -122,7 +122,7 @@ impl Fold<'_> {
             if column >= end && cell.letter < cell.end {
                 continue;
             }
-            let hidden = if self.device == Device::Pipe { cell.start..cell.letter } else { 0..0 };
+            let hidden = if self.device == OutputDevice::Pipe { cell.start..cell.letter } else { 0..0 };
             if cell.letter == run.end && hidden.is_empty() && !cell.is_blank() {
                 run.end = cell.end;
                 continue;
@@ -160,7 +160,7 @@ impl Fold<'_> {
     }
 }
 
-impl Cell {
+impl ColumnCell {
     fn is_blank(self) -> bool {
         self.start == self.end
     }
@@ -185,9 +185,9 @@ fn unerased(bytes: &[u8], out: &mut String) {
     while at < bytes.len() {
         let (length, ask) = match bytes[at] {
             0x1b => sequence::read(&bytes[at..]),
-            _ => (1, Ask::Nothing),
+            _ => (1, SequenceEffect::Nothing),
         };
-        if matches!(ask, Ask::Nothing | Ask::Move(_)) {
+        if matches!(ask, SequenceEffect::Nothing | SequenceEffect::Move(_)) {
             escape(&bytes[at..at + length], out);
         }
         at += length;

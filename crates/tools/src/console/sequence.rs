@@ -2,7 +2,7 @@
 
 /// The effect of an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum SequenceEffect {
     /// Erases the line from the cursor on.
     EraseRight,
     /// Erases the line up to and including the cursor.
@@ -10,14 +10,14 @@ pub(super) enum Ask {
     /// Erases the line.
     EraseLine,
     /// Moves the cursor.
-    Move(Step),
+    Move(CursorMove),
     /// No effect on the characters of a line.
     Nothing,
 }
 
 /// A cursor movement within the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CursorMove {
     Left(usize),
     Right(usize),
     /// To this column, counted from 0.
@@ -27,19 +27,19 @@ pub(super) enum Step {
 /// Parses the sequence at the start of `bytes`, which is an ESC. Returns its length, at least 1, and its effect.
 ///
 /// Never looks beyond the next ESC, CR or LF, so repeated parsing stays linear.
-pub(super) fn read(bytes: &[u8]) -> (usize, Ask) {
+pub(super) fn read(bytes: &[u8]) -> (usize, SequenceEffect) {
     match bytes.get(1) {
         Some(b'[') => control(bytes),
         // A title, a link, an image: up to BEL or `ESC \`. Without an end it is no sequence, and the following text is
         // shown.
-        Some(b']' | b'P' | b'X' | b'^' | b'_') => (string_end(bytes).unwrap_or(2), Ask::Nothing),
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => (string_end(bytes).unwrap_or(2), SequenceEffect::Nothing),
         // Selects a character set: `ESC ( B`.
         Some(0x20..=0x2f) => {
             let end = 1 + count(&bytes[1..], 0x20..=0x2f);
-            (end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e))), Ask::Nothing)
+            (end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e))), SequenceEffect::Nothing)
         }
-        Some(0x30..=0x7e) => (2, Ask::Nothing),
-        _ => (1, Ask::Nothing),
+        Some(0x30..=0x7e) => (2, SequenceEffect::Nothing),
+        _ => (1, SequenceEffect::Nothing),
     }
 }
 
@@ -53,31 +53,31 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Parses `ESC [`, parameters and a letter.
-fn control(bytes: &[u8]) -> (usize, Ask) {
+fn control(bytes: &[u8]) -> (usize, SequenceEffect) {
     let parameters = 2 + count(&bytes[2..], 0x30..=0x3f);
     let end = parameters + count(&bytes[parameters..], 0x20..=0x2f);
-    let Some(&letter @ 0x40..=0x7e) = bytes.get(end) else { return (end, Ask::Nothing) };
+    let Some(&letter @ 0x40..=0x7e) = bytes.get(end) else { return (end, SequenceEffect::Nothing) };
     let ask = match (&bytes[2..end], letter) {
-        (b"" | b"0", b'K' | b'J') => Ask::EraseRight,
-        (b"1", b'K') => Ask::EraseLeft,
-        (b"2", b'K') => Ask::EraseLine,
+        (b"" | b"0", b'K' | b'J') => SequenceEffect::EraseRight,
+        (b"1", b'K') => SequenceEffect::EraseLeft,
+        (b"2", b'K') => SequenceEffect::EraseLine,
         (number, b'C' | b'D' | b'G') => step(number, letter),
-        _ => Ask::Nothing,
+        _ => SequenceEffect::Nothing,
     };
     (end + 1, ask)
 }
 
-fn step(number: &[u8], letter: u8) -> Ask {
+fn step(number: &[u8], letter: u8) -> SequenceEffect {
     // An empty number and 0 mean 1.
     let number = match std::str::from_utf8(number).map(str::parse::<usize>) {
         Ok(Ok(number)) => number.max(1),
         _ if number.is_empty() => 1,
-        _ => return Ask::Nothing,
+        _ => return SequenceEffect::Nothing,
     };
-    Ask::Move(match letter {
-        b'C' => Step::Right(number),
-        b'D' => Step::Left(number),
-        _ => Step::To(number - 1),
+    SequenceEffect::Move(match letter {
+        b'C' => CursorMove::Right(number),
+        b'D' => CursorMove::Left(number),
+        _ => CursorMove::To(number - 1),
     })
 }
 
@@ -92,34 +92,34 @@ mod tests {
     #[test]
     fn sequences() {
         for (bytes, length, ask) in [
-            ("\x1b[31mred", 5, Ask::Nothing),
-            ("\x1b[?2004h$", 8, Ask::Nothing),
-            ("\x1b[38;2;1;2;3m", 13, Ask::Nothing),
-            ("\x1b[2 qx", 5, Ask::Nothing),
-            ("\x1b[K", 3, Ask::EraseRight),
-            ("\x1b[0K", 4, Ask::EraseRight),
-            ("\x1b[J", 3, Ask::EraseRight),
-            ("\x1b[1K", 4, Ask::EraseLeft),
-            ("\x1b[2K", 4, Ask::EraseLine),
-            ("\x1b[?2K", 5, Ask::Nothing),
-            ("\x1b[2J", 4, Ask::Nothing),
-            ("\x1b[C", 3, Ask::Move(Step::Right(1))),
-            ("\x1b[12D", 5, Ask::Move(Step::Left(12))),
-            ("\x1b[0G", 4, Ask::Move(Step::To(0))),
-            ("\x1b[99999999999999999999G", 23, Ask::Nothing),
-            ("\x1b[3\x1b[m", 3, Ask::Nothing),
-            ("\x1b[", 2, Ask::Nothing),
-            ("\x1b]0;title\x07x", 10, Ask::Nothing),
-            ("\x1b]8;;http://a\x1b\\x", 15, Ask::Nothing),
-            ("\x1b]0;no end", 2, Ask::Nothing),
-            ("\x1b]0;no\rend\x07", 2, Ask::Nothing),
-            ("\x1bPq#0\x1b\\", 7, Ask::Nothing),
-            ("\x1b(B", 3, Ask::Nothing),
-            ("\x1b(", 2, Ask::Nothing),
-            ("\x1b=x", 2, Ask::Nothing),
-            ("\x1b\x1b", 1, Ask::Nothing),
-            ("\x1bé", 1, Ask::Nothing),
-            ("\x1b", 1, Ask::Nothing),
+            ("\x1b[31mred", 5, SequenceEffect::Nothing),
+            ("\x1b[?2004h$", 8, SequenceEffect::Nothing),
+            ("\x1b[38;2;1;2;3m", 13, SequenceEffect::Nothing),
+            ("\x1b[2 qx", 5, SequenceEffect::Nothing),
+            ("\x1b[K", 3, SequenceEffect::EraseRight),
+            ("\x1b[0K", 4, SequenceEffect::EraseRight),
+            ("\x1b[J", 3, SequenceEffect::EraseRight),
+            ("\x1b[1K", 4, SequenceEffect::EraseLeft),
+            ("\x1b[2K", 4, SequenceEffect::EraseLine),
+            ("\x1b[?2K", 5, SequenceEffect::Nothing),
+            ("\x1b[2J", 4, SequenceEffect::Nothing),
+            ("\x1b[C", 3, SequenceEffect::Move(CursorMove::Right(1))),
+            ("\x1b[12D", 5, SequenceEffect::Move(CursorMove::Left(12))),
+            ("\x1b[0G", 4, SequenceEffect::Move(CursorMove::To(0))),
+            ("\x1b[99999999999999999999G", 23, SequenceEffect::Nothing),
+            ("\x1b[3\x1b[m", 3, SequenceEffect::Nothing),
+            ("\x1b[", 2, SequenceEffect::Nothing),
+            ("\x1b]0;title\x07x", 10, SequenceEffect::Nothing),
+            ("\x1b]8;;http://a\x1b\\x", 15, SequenceEffect::Nothing),
+            ("\x1b]0;no end", 2, SequenceEffect::Nothing),
+            ("\x1b]0;no\rend\x07", 2, SequenceEffect::Nothing),
+            ("\x1bPq#0\x1b\\", 7, SequenceEffect::Nothing),
+            ("\x1b(B", 3, SequenceEffect::Nothing),
+            ("\x1b(", 2, SequenceEffect::Nothing),
+            ("\x1b=x", 2, SequenceEffect::Nothing),
+            ("\x1b\x1b", 1, SequenceEffect::Nothing),
+            ("\x1bé", 1, SequenceEffect::Nothing),
+            ("\x1b", 1, SequenceEffect::Nothing),
         ] {
             assert_eq!(read(bytes.as_bytes()), (length, ask), "{bytes:?}");
         }

@@ -17,7 +17,7 @@ const DEFAULT_LIMIT: usize = 1000;
 const MAX_LIMIT: usize = 10_000;
 
 /// The `fs_list` tool.
-pub(super) struct FsList;
+pub(super) struct FsListTool;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ impl Args {
     }
 }
 
-impl ToolHandler for FsList {
+impl ToolHandler for FsListTool {
     type Args = Args;
     const NAME: &'static str = "fs_list";
     const ABOUT: &'static str = "Lists a directory.";

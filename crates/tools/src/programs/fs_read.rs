@@ -17,7 +17,7 @@ const DEFAULT_LENGTH: u64 = 1 << 20;
 const MAX_LENGTH: u64 = 8 << 20;
 
 /// The `fs_read` tool.
-pub(super) struct FsRead;
+pub(super) struct FsReadTool;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
     length: Option<u64>,
 }
 
-impl ToolHandler for FsRead {
+impl ToolHandler for FsReadTool {
     type Args = Args;
     const NAME: &'static str = "fs_read";
     const ABOUT: &'static str = "Reads the bytes of a file.";

@@ -11,11 +11,11 @@ use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::{answer, given};
 use crate::apply_patch::{lays_out_git, writable};
-use crate::edits::Edits;
-use crate::own_files::OwnFiles;
+use crate::edits::EditTracker;
+use crate::own_files::PrivateFiles;
 
 /// The `fs_write` tool.
-pub(super) struct FsWrite(pub(super) Arc<Edits>);
+pub(super) struct FsWriteTool(pub(super) Arc<EditTracker>);
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
     new: bool,
 }
 
-impl ToolHandler for FsWrite {
+impl ToolHandler for FsWriteTool {
     type Args = Args;
     const NAME: &'static str = "fs_write";
     const ABOUT: &'static str = "Writes a whole file.";
@@ -65,7 +65,7 @@ impl ToolHandler for FsWrite {
             }
             let data = json!({ "created": found.is_none(), "size": size });
             let mut text = format!("{size} bytes written to `{}`", args.path);
-            for line in OwnFiles::of(std::iter::once(real.as_str()), permit.reach()).told() {
+            for line in PrivateFiles::of(std::iter::once(real.as_str()), permit.reach()).told() {
                 text = format!("{text}\n{line}");
             }
             Ok(answer(text, data))

@@ -14,19 +14,19 @@ use base64::Engine;
 use serde_json::{Value, json};
 use tool::{AnyTool, StrictFault, ToolError, ToolOutput, erase};
 
-use crate::{Commands, Edits};
+use crate::{CommandRunner, EditTracker};
 
 /// Returns every tool for programs.
 pub fn for_programs(
-    commands: &Arc<Commands>,
-    edits: &Arc<Edits>,
+    commands: &Arc<CommandRunner>,
+    edits: &Arc<EditTracker>,
 ) -> Result<Vec<Arc<dyn AnyTool>>, StrictFault> {
     Ok(vec![
-        erase(fs_list::FsList)?,
-        erase(fs_read::FsRead)?,
-        erase(fs_write::FsWrite(Arc::clone(edits)))?,
-        erase(process_start::ProcessStart(Arc::clone(commands)))?,
-        erase(process_write::ProcessWrite(Arc::clone(commands)))?,
+        erase(fs_list::FsListTool)?,
+        erase(fs_read::FsReadTool)?,
+        erase(fs_write::FsWriteTool(Arc::clone(edits)))?,
+        erase(process_start::ProcessStartTool(Arc::clone(commands)))?,
+        erase(process_write::ProcessWriteTool(Arc::clone(commands)))?,
     ])
 }
 

@@ -11,10 +11,10 @@ use serde_json::json;
 use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
-use crate::commands::{Commands, Wanted, without_nul, workdir};
+use crate::commands::{CommandRunner, CommandRequest, without_nul, workdir};
 
 /// The `process_start` tool.
-pub(super) struct ProcessStart(pub(super) Arc<Commands>);
+pub(super) struct ProcessStartTool(pub(super) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,21 +24,21 @@ pub(super) struct Args {
     /// A program and its arguments, instead.
     argv: Option<Vec<String>>,
     cwd: Option<String>,
-    tty: Option<Terminal>,
+    tty: Option<TerminalSizeArg>,
     #[serde(default)]
     stdin: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Terminal {
+struct TerminalSizeArg {
     #[schemars(range(min = 1, max = 1000))]
     rows: u16,
     #[schemars(range(min = 1, max = 1000))]
     cols: u16,
 }
 
-impl ProcessStart {
+impl ProcessStartTool {
     fn argv(&self, args: &Args) -> Result<Vec<String>, ToolError> {
         match (&args.command, &args.argv) {
             (Some(script), None) => {
@@ -58,7 +58,7 @@ impl ProcessStart {
     }
 }
 
-impl ToolHandler for ProcessStart {
+impl ToolHandler for ProcessStartTool {
     type Args = Args;
     const NAME: &'static str = "process_start";
     const ABOUT: &'static str = "Starts a process.";
@@ -74,11 +74,11 @@ impl ToolHandler for ProcessStart {
         let argv = self.argv(args)?;
         let shown = args.command.clone().unwrap_or_else(|| argv.join(" "));
         let stdio = match args.tty {
-            Some(Terminal { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
+            Some(TerminalSizeArg { rows, cols }) => Stdio::Terminal(PtySize { rows, cols }),
             None if args.stdin => Stdio::Fed,
             None => Stdio::Piped,
         };
-        let wanted = Wanted { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
+        let wanted = CommandRequest { argv, shown, workdir: args.cwd.as_deref(), stdio, lifetime: Lifetime::Session };
         let (session, pump) = commands.start(wanted, permit, cx).await?;
         // The program reads it a moment later; until then all of the output is kept.
         session.keep_for_stream();

@@ -9,11 +9,11 @@ use serde_json::json;
 use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
 use super::answer;
-use crate::commands::Commands;
+use crate::commands::CommandRunner;
 use crate::write_stdin::find;
 
 /// The `process_write` tool.
-pub(super) struct ProcessWrite(pub(super) Arc<Commands>);
+pub(super) struct ProcessWriteTool(pub(super) Arc<CommandRunner>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +25,7 @@ pub(super) struct Args {
     close: bool,
 }
 
-impl ToolHandler for ProcessWrite {
+impl ToolHandler for ProcessWriteTool {
     type Args = Args;
     const NAME: &'static str = "process_write";
     const ABOUT: &'static str = "Types into a process.";

@@ -5,19 +5,19 @@ use std::fs;
 use policy::{ApprovalPolicy, ApprovalQuestion, ReviewDecision, SandboxPolicy};
 use tool::ToolErrorKind;
 
-use super::{Bench, no, writes, yes};
+use super::{PatchWorkspace, no, writes, yes};
 
 const CHANGE: &str = "*** Update File: a.txt\n one\n-two\n+2\n";
 const BOTH: &str = "*** Update File: a.txt\n-two\n+2\n*** Add File: new/b.txt\n+b\n";
 
-fn filled(bench: Bench) -> Bench {
+fn filled(bench: PatchWorkspace) -> PatchWorkspace {
     bench.w.file("a.txt", "one\ntwo\n");
     bench
 }
 
 #[test]
 fn inside_nobody_is_asked() {
-    let bench = filled(Bench::new());
+    let bench = filled(PatchWorkspace::new());
     assert!(bench.envelope(BOTH).success);
     assert!(bench.asked().is_empty());
 }
@@ -25,7 +25,7 @@ fn inside_nobody_is_asked() {
 #[test]
 fn under_read_only_every_file_is_asked_about() {
     let on = |answer: fn(&ApprovalQuestion) -> ReviewDecision| {
-        filled(Bench::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", answer))
+        filled(PatchWorkspace::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", answer))
     };
     let bench = on(no);
     let answer = bench.envelope(BOTH);
@@ -43,7 +43,7 @@ fn under_read_only_every_file_is_asked_about() {
 
 #[test]
 fn where_the_policy_is_never_it_is_refused() {
-    let bench = filled(Bench::with(SandboxPolicy::ReadOnly, ApprovalPolicy::Never, "", yes));
+    let bench = filled(PatchWorkspace::with(SandboxPolicy::ReadOnly, ApprovalPolicy::Never, "", yes));
     let answer = bench.envelope(CHANGE);
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden), "{}", answer.joined_text());
     assert_eq!(bench.text("a.txt"), "one\ntwo\n");
@@ -52,7 +52,7 @@ fn where_the_policy_is_never_it_is_refused() {
 
 #[test]
 fn outside_just_those_files_are_given() {
-    let bench = filled(Bench::asking(yes));
+    let bench = filled(PatchWorkspace::asking(yes));
     let secret = bench.w.outside().join("secret.txt");
     let answer = bench.envelope(&format!("*** Update File: {}\n-SECRET\n+told\n", secret.display()));
     assert!(answer.success, "{}", answer.joined_text());
@@ -66,7 +66,7 @@ fn outside_just_those_files_are_given() {
 
 #[test]
 fn a_yes_for_the_session_covers_just_those_files() {
-    let bench = filled(Bench::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", |_| {
+    let bench = filled(PatchWorkspace::with(SandboxPolicy::ReadOnly, ApprovalPolicy::OnRequest, "", |_| {
         ReviewDecision::ApprovedForSession
     }));
     bench.w.file("b.txt", "b\n");
@@ -81,7 +81,7 @@ fn a_yes_for_the_session_covers_just_those_files() {
 
 #[test]
 fn what_is_shown_is_what_is_written() {
-    let bench = filled(Bench::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
+    let bench = filled(PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
     bench.w.file("copy/a.txt", "one\ntwo\n");
     assert!(bench.envelope(BOTH).success);
     let diff = bench.approver.asked().remove(0).intent.diff.unwrap();
@@ -91,7 +91,7 @@ fn what_is_shown_is_what_is_written() {
          diff --git a/new/b.txt b/new/b.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new/b.txt\n@@ -0,0 +1 @@\n+b\n"
     );
     // Applied to the original state, the diff gives the current state.
-    let twin = filled(Bench::new());
+    let twin = filled(PatchWorkspace::new());
     assert!(twin.patch(&diff).success);
     assert_eq!((twin.text("a.txt"), twin.text("new/b.txt")), (bench.text("a.txt"), bench.text("new/b.txt")));
 }
@@ -101,7 +101,7 @@ fn a_file_that_changes_while_somebody_thinks_is_left_alone() {
     let change = |text: &'static str| {
         let at = std::sync::Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
         let seen = std::sync::Arc::clone(&at);
-        let bench = Bench::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", move |_| {
+        let bench = PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", move |_| {
             fs::write(seen.get().unwrap(), text).unwrap();
             ReviewDecision::Approved
         });
@@ -120,7 +120,7 @@ fn a_file_that_changes_while_somebody_thinks_is_left_alone() {
 
 #[test]
 fn a_patch_that_does_not_fit_is_told_so_without_a_question() {
-    let bench = filled(Bench::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
+    let bench = filled(PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::Untrusted, "", yes));
     let answer = bench.envelope("*** Update File: a.txt\n-no such line\n+x\n");
     assert!(!answer.success);
     assert!(answer.joined_text().contains("does not match"), "{}", answer.joined_text());

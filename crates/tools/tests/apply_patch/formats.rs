@@ -3,12 +3,12 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{Bench, envelope};
+use super::{PatchWorkspace, envelope};
 
 const CHANGE: &str = "*** Update File: a.txt\n one\n-two\n+2\n";
 
-fn bench() -> Bench {
-    let bench = Bench::new();
+fn bench() -> PatchWorkspace {
+    let bench = PatchWorkspace::new();
     bench.w.file("a.txt", "one\ntwo\nthree\n");
     bench
 }

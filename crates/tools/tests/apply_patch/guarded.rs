@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use policy::{ApprovalPolicy, SandboxPolicy};
 use tool::ToolErrorKind;
 
-use super::{Bench, writes, yes};
+use super::{PatchWorkspace, writes, yes};
 
 const SECRET: &str = "SECRET\n";
 
@@ -16,7 +16,7 @@ fn add(path: &str) -> String {
 
 #[test]
 fn paths_that_lead_out_are_not_written() {
-    let bench = Bench::new();
+    let bench = PatchWorkspace::new();
     let outside = bench.w.outside();
     let secret = outside.join("secret.txt");
     for path in ["../outside/new.txt", "a/../../outside/new.txt", outside.join("new.txt").to_str().unwrap()] {
@@ -44,7 +44,7 @@ fn paths_that_lead_out_are_not_written() {
 
 #[test]
 fn a_link_inside_is_followed_and_stays() {
-    let bench = Bench::new();
+    let bench = PatchWorkspace::new();
     bench.w.file("real/a.txt", "one\n").link("a.txt", "real/a.txt").link("r", "real");
     assert!(bench.envelope("*** Update File: a.txt\n-one\n+1\n").success);
     assert!(bench.envelope("*** Update File: r/a.txt\n-1\n+uno\n").success);
@@ -55,7 +55,7 @@ fn a_link_inside_is_followed_and_stays() {
 
 #[test]
 fn names_that_no_file_has() {
-    let bench = Bench::new();
+    let bench = PatchWorkspace::new();
     let told = |path: &str| {
         let answer = bench.envelope(&add(path));
         assert!(!answer.success);
@@ -72,7 +72,7 @@ fn names_that_no_file_has() {
 #[test]
 fn what_may_not_be_read_is_neither_shown_nor_changed() {
     for sandbox in [SandboxPolicy::WorkspaceWrite, SandboxPolicy::ReadOnly, SandboxPolicy::FullAccess] {
-        let bench = Bench::with(sandbox, ApprovalPolicy::OnRequest, "", yes);
+        let bench = PatchWorkspace::with(sandbox, ApprovalPolicy::OnRequest, "", yes);
         bench.w.file(".env", "KEY=hunter2\n").link("plain.txt", ".env").file("a.txt", "one\n");
         for patch in [
             "*** Update File: .env\n-KEY=hunter2\n+KEY=\n",
@@ -106,7 +106,7 @@ fn what_may_not_be_read_is_neither_shown_nor_changed() {
 #[test]
 fn what_decides_for_agents_and_git_is_asked_about() {
     for path in [".git/hooks/pre-commit", ".git/config", ".toolgate/rules.toml", ".claude/settings.json"] {
-        let bench = Bench::new();
+        let bench = PatchWorkspace::new();
         fs::create_dir_all(bench.path(path).parent().unwrap()).unwrap();
         bench.w.link("aside", ".git");
         let answer = bench.envelope(&add(path));
@@ -120,7 +120,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
     }
     // An approval grants only that file.
     for path in [".git/hooks/pre-commit", "sub/.git/hooks/pre-commit", ".git/modules/m/config"] {
-        let bench = Bench::asking(yes);
+        let bench = PatchWorkspace::asking(yes);
         let directory = bench.path(path).parent().unwrap().to_owned();
         fs::create_dir_all(&directory).unwrap();
         let answer = bench.envelope(&add(path));
@@ -129,7 +129,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
         assert_eq!(bench.text(path), "x\n");
     }
     // A patch may not create a repository either.
-    let bench = Bench::asking(yes);
+    let bench = PatchWorkspace::asking(yes);
     bench.w.file("sub/a.txt", "");
     for path in ["sub/.git", "sub/.GIT/config"] {
         assert!(!bench.envelope(&add(path)).success, "{path}");
@@ -140,7 +140,7 @@ fn what_decides_for_agents_and_git_is_asked_about() {
 #[test]
 fn one_file_that_a_rule_forbids_stops_all() {
     let rule = "[[rule]]\npath = \"WORK/keep\"\ndecision = \"forbid\"\n";
-    let bench = Bench::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, yes);
+    let bench = PatchWorkspace::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, rule, yes);
     bench.w.file("a.txt", "one\n").file("keep/k.txt", "k\n");
     let answer = bench.envelope("*** Update File: a.txt\n-one\n+1\n*** Update File: keep/k.txt\n-k\n+K\n");
     assert_eq!(answer.facts.error, Some(ToolErrorKind::Forbidden));

@@ -8,12 +8,12 @@ use engine::{CallEvent, CallObserver};
 use tokio_util::sync::CancellationToken;
 use tool::{CallId, ToolErrorKind, ToolNotice, ToolCall, ToolPayload};
 
-use super::{Bench, envelope};
+use super::{PatchWorkspace, envelope};
 
 const FILES: usize = 40;
 
-fn bench() -> Bench {
-    let bench = Bench::new();
+fn bench() -> PatchWorkspace {
+    let bench = PatchWorkspace::new();
     for at in 0..FILES {
         bench.w.file(format!("d{}/f{at}.txt", at % 4), "old\n");
     }
@@ -27,7 +27,7 @@ fn call() -> ToolCall {
 }
 
 /// Counts the new files, and checks that no other file is left.
-fn new(bench: &Bench) -> usize {
+fn new(bench: &PatchWorkspace) -> usize {
     let all = bench.everything();
     assert_eq!(all.len(), FILES, "{all:?}");
     assert!(all.iter().all(|(_, bytes)| bytes == b"old\n" || bytes == b"new\n"));
@@ -38,9 +38,9 @@ fn new(bench: &Bench) -> usize {
 }
 
 /// Cancels when the first file has changed.
-struct Hasty(Mutex<Option<CancellationToken>>);
+struct CancelOnFirstChange(Mutex<Option<CancellationToken>>);
 
-impl CallObserver for Hasty {
+impl CallObserver for CancelOnFirstChange {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         if matches!(event, CallEvent::Notice(ToolNotice::FileChanged { .. }))
             && let Some(cancel) = self.0.lock().unwrap().take()
@@ -54,7 +54,7 @@ impl CallObserver for Hasty {
 fn what_has_begun_is_finished_and_told() {
     let mut bench = bench();
     let cancel = CancellationToken::new();
-    let hasty = Hasty(Mutex::new(Some(cancel.clone())));
+    let hasty = CancelOnFirstChange(Mutex::new(Some(cancel.clone())));
     bench.router = bench.router.with_observer(Arc::new(hasty));
     let answer = bench.runtime.block_on(bench.router.dispatch(call(), cancel.clone()));
     assert!(cancel.is_cancelled());
@@ -80,11 +80,11 @@ fn a_call_that_is_dropped_at_any_moment_leaves_no_half() {
         let call = bench.router.dispatch(call(), CancellationToken::new());
         let given_up = Duration::from_micros(round * 300);
         bench.runtime.block_on(async { tokio::time::timeout(given_up, call).await }).ok();
-        let Bench { w, router, approver, events, runtime } = bench;
+        let PatchWorkspace { w, router, approver, events, runtime } = bench;
         // Waits for the running work.
         runtime.shutdown_timeout(Duration::from_secs(60));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let all = new(&Bench { w, router, approver, events, runtime });
+        let all = new(&PatchWorkspace { w, router, approver, events, runtime });
         assert!(all == 0 || all == FILES, "{all} files are new");
     }
 }

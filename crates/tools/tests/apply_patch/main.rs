@@ -28,28 +28,28 @@ use testkit::{TestApprover, TestWorkspace};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tool::{CallId, ToolNotice, WorkingDir, ToolCall, ToolOutput, ToolPayload};
-use toolgate_tools::{Edits, Pictures};
+use toolgate_tools::{EditTracker, ImageSettings};
 
 /// A workspace with a router for its tools.
-struct Bench {
+struct PatchWorkspace {
     w: TestWorkspace,
     router: ToolRouter,
     approver: Arc<TestApprover>,
-    events: Arc<Log>,
+    events: Arc<PatchEventLog>,
     runtime: Runtime,
 }
 
 /// Records the events that observers get.
 #[derive(Default)]
-struct Log(Mutex<Vec<CallEvent>>);
+struct PatchEventLog(Mutex<Vec<CallEvent>>);
 
-impl CallObserver for Log {
+impl CallObserver for PatchEventLog {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
 
-impl Bench {
+impl PatchWorkspace {
     /// Files in the workspace may be changed; the approver says no.
     fn new() -> Self {
         Self::with(SandboxPolicy::WorkspaceWrite, ApprovalPolicy::OnRequest, "", no)
@@ -78,10 +78,10 @@ impl Bench {
             .on(Arc::new(ThisMachine::new("/usr/bin", vec![root.clone()])))
             .asking(approval)
             .ruled_by(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
-        let edits = Arc::new(Edits::recorded_in(w.outside().join("../records")));
-        let tools = toolgate_tools::all(Pictures::default(), &Arc::default(), &edits).unwrap();
+        let edits = Arc::new(EditTracker::recorded_in(w.outside().join("../records")));
+        let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &edits).unwrap();
         let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
-        let (approver, events) = (TestApprover::new(answer), Arc::new(Log::default()));
+        let (approver, events) = (TestApprover::new(answer), Arc::new(PatchEventLog::default()));
         let router = ToolRouter::new(registry.build().unwrap(), gate, WorkingDir { cwd: root })
             .with_approver(approver.clone())
             .with_observer(Arc::clone(&events) as Arc<dyn CallObserver>);

@@ -6,12 +6,12 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolErrorKind;
 
-use super::Bench;
+use super::PatchWorkspace;
 
 const PYTHON: &str = "def greet(name):\n    name = name.strip()\n    print(\"Hi \" + name)\n\n\ndef leave(name):\n    print(\"Bye \" + name)\n\n\ndef stay(name):\n    print(\"Bye \" + name)\n";
 
 /// Applies a patch that must change nothing, and returns the message for the model.
-fn refused(bench: &Bench, lines: &str) -> String {
+fn refused(bench: &PatchWorkspace, lines: &str) -> String {
     let before = bench.everything();
     let answer = bench.envelope(lines);
     assert!(!answer.success, "{}", answer.joined_text());
@@ -20,8 +20,8 @@ fn refused(bench: &Bench, lines: &str) -> String {
     bench.told(&answer)
 }
 
-fn bench() -> Bench {
-    let bench = Bench::new();
+fn bench() -> PatchWorkspace {
+    let bench = PatchWorkspace::new();
     bench.w.file("greet.py", PYTHON).file("a.txt", "one\ntwo\n");
     bench
 }

@@ -5,20 +5,20 @@ use std::fs;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::Bench;
+use super::PatchWorkspace;
 
-fn bench() -> Bench {
-    let bench = Bench::new();
+fn bench() -> PatchWorkspace {
+    let bench = PatchWorkspace::new();
     bench.w.file("a.txt", "one\ntwo\nthree\n");
     bench
 }
 
-fn read(bench: &Bench) {
+fn read(bench: &PatchWorkspace) {
     assert!(bench.call("read_file", &json!({"path": "a.txt"})).success);
 }
 
 /// Replaces the file from outside, as an editor does.
-fn change(bench: &Bench, text: &str) {
+fn change(bench: &PatchWorkspace, text: &str) {
     fs::write(bench.path("aside"), text).unwrap();
     fs::rename(bench.path("aside"), bench.path("a.txt")).unwrap();
 }

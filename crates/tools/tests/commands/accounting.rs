@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use tool::ProcessUsage;
 
-use crate::bench::{Bench, python};
+use crate::bench::{CommandHarness, python};
 
-fn usage(bench: &Bench, script: &str) -> ProcessUsage {
+fn usage(bench: &CommandHarness, script: &str) -> ProcessUsage {
     let answer = bench.call("shell", &json!({"command": [python(), "-c", script], "timeout_ms": 60_000}));
     assert!(answer.success, "{}", answer.joined_text());
     answer.facts.usage.unwrap()
@@ -16,7 +16,7 @@ fn usage(bench: &Bench, script: &str) -> ProcessUsage {
 const BUSY: &str = "import time\nwhile time.process_time() < 0.5: sum(range(100000))\n";
 
 pub(crate) fn a_busy_loop_takes_time() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let busy = usage(&bench, BUSY);
     assert!(
         busy.user + busy.system >= Duration::from_millis(500) && busy.user >= Duration::from_millis(250),
@@ -35,7 +35,7 @@ pub(crate) fn a_busy_loop_takes_time() {
 }
 
 pub(crate) fn memory_at_its_peak() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     const MB: u64 = 1 << 20;
     let large = usage(&bench, "x = b'x' * (150 << 20); del x");
     assert!(large.peak_memory >= 150 * MB && large.peak_memory < 300 * MB, "{large:?}");
@@ -46,7 +46,7 @@ pub(crate) fn memory_at_its_peak() {
 }
 
 pub(crate) fn bytes_are_counted() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let of = |script: &str| {
         let usage = bench.sh(script).facts.usage.unwrap();
         (usage.stdout, usage.stderr)
@@ -63,7 +63,7 @@ pub(crate) fn bytes_are_counted() {
 }
 
 pub(crate) fn a_run_that_was_ended_is_counted_too() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let arguments = json!({"command": [python(), "-c", "while True: pass"], "timeout_ms": 1500});
     let usage = bench.call("shell", &arguments).facts.usage.unwrap();
     assert!(

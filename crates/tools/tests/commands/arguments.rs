@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use testkit::TestWorkspace;
 use tool::{CallId, ToolErrorKind, LocalShellCall, ToolCall, ToolOutput, ToolPayload};
 
-use crate::bench::{Bench, Setup, assert_none_left, field, id, mark, output, router, runtime};
+use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, field, id, mark, output, router, runtime};
 
 pub(crate) fn a_command_runs_where_it_is_told() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("sub/a.txt", "");
     let root = bench.workspace.path();
     let pwd = |tool: &str, mut arguments: Value, workdir: Value| {
@@ -48,7 +48,7 @@ pub(crate) fn a_command_runs_where_it_is_told() {
 }
 
 pub(crate) fn a_place_where_nothing_can_run_is_named() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("file", "").file(".env/a", "").link("out", "../outside");
     let outside = bench.workspace.outside();
     let mut said = String::new();
@@ -81,7 +81,7 @@ pub(crate) fn a_place_where_nothing_can_run_is_named() {
 }
 
 pub(crate) fn programs_that_cannot_run_say_why() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let w = &bench.workspace;
     w.file("plain", "#!/bin/sh\n").file("dir/a", "").file("lost", "#!/no/such/interpreter\n");
     w.file("text", "echo no first line that names an interpreter\n")
@@ -121,7 +121,7 @@ pub(crate) fn programs_that_cannot_run_say_why() {
 }
 
 pub(crate) fn arguments_that_make_no_sense() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     assert_snapshot!(bench.say("shell", &json!({"command": []})), @"the arguments do not fit at `command`: expected a string or an array of at least 1 item, found an array of 0 items");
     assert_snapshot!(bench.say("shell", &json!({"command": [""]})), @"the arguments do not fit at `command[0]`: the name of a program, e.g. `ls`");
     assert_snapshot!(bench.say("write_stdin", &json!({"session_id": 1})), @"the arguments do not fit at `session_id`: no session has the ID 1 (an ended one is forgotten once its end was reported); there is none: start one with exec_command");
@@ -136,7 +136,7 @@ pub(crate) fn arguments_that_make_no_sense() {
 }
 
 pub(crate) fn a_nul_in_a_command_is_named() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (tool, arguments) in [
         ("shell", json!({"command": ["printf", "a\0b"]})),
         ("shell", json!({"command": ["a\0b"]})),
@@ -149,7 +149,7 @@ pub(crate) fn a_nul_in_a_command_is_named() {
 }
 
 pub(crate) fn more_arguments_than_a_message_holds() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let command = vec!["x"; 990_000];
     let said = bench.say("shell", &json!({"command": command}));
     assert!(said.contains("are too long for the system"), "{said}");
@@ -158,7 +158,7 @@ pub(crate) fn more_arguments_than_a_message_holds() {
 
 /// A script that is one simple command behaves as in a shell.
 pub(crate) fn plain_scripts_are_scripts() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let w = &bench.workspace;
     w.file("tool", "#!/bin/sh\necho tool \"$@\"\nexit 3\n").file("plain", "echo plain\n").file("dir/ls", "");
     for name in ["tool", "plain"] {
@@ -213,7 +213,7 @@ pub(crate) fn plain_scripts_are_scripts() {
 }
 
 pub(crate) fn a_script_that_cannot_be_loaded_is_named_itself() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("lost", "#!/no/such/interpreter\n");
     let path = bench.workspace.path().join("lost");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -222,7 +222,7 @@ pub(crate) fn a_script_that_cannot_be_loaded_is_named_itself() {
 }
 
 pub(crate) fn every_misfit_has_a_sentence() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mut said = String::new();
     for (tool, arguments) in [
         ("shell", json!({})),
@@ -299,7 +299,7 @@ pub(crate) fn every_misfit_has_a_sentence() {
 }
 
 pub(crate) fn other_names_reach_the_same_tools() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (tool, arguments) in [
         ("container.exec", json!({"command": ["echo", "here"]})),
         ("local_shell", json!({"command": ["echo", "here"]})),
@@ -325,7 +325,7 @@ pub(crate) fn other_names_reach_the_same_tools() {
 
 pub(crate) fn the_local_shell_call_is_read() {
     let workspace = TestWorkspace::new();
-    let commands = Setup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().commands(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();
     let call = |shell: LocalShellCall| {
@@ -373,7 +373,7 @@ pub(crate) fn the_local_shell_call_is_read() {
 }
 
 pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let sleep = format!("sleep {mark}");
     let late = bench.call("exec_command", &json!({"cmd": sleep, "timeout": 100}));
@@ -399,7 +399,7 @@ pub(crate) fn a_time_limit_of_a_session_holds_after_its_call() {
 }
 
 pub(crate) fn a_command_is_taken_in_either_form() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (tool, command, expected) in [
         ("shell", json!("echo a | tr a b"), "b\n"),
         ("local_shell", json!("echo a | tr a b"), "b\n"),
@@ -420,7 +420,7 @@ pub(crate) fn a_command_is_taken_in_either_form() {
 }
 
 pub(crate) fn all_six_take_a_plea() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("cat", &json!({"stdin": true}));
     for plea in ["use_default", "require_escalated"] {
         for (tool, mut arguments) in [
@@ -441,7 +441,7 @@ pub(crate) fn all_six_take_a_plea() {
 }
 
 pub(crate) fn a_read_only_policy_lets_commands_read() {
-    let bench = Setup { sandbox: SandboxPolicy::ReadOnly, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { sandbox: SandboxPolicy::ReadOnly, ..CommandToolsSetup::default() }.bench();
     bench.workspace.file("home/.bash_profile", "echo run >> ~/ran\n");
     let ran = bench.workspace.path().join("home/ran");
     let touch = format!("echo here; touch {}", ran.display());
@@ -484,7 +484,7 @@ pub(crate) fn a_read_only_policy_lets_commands_read() {
 }
 
 pub(crate) fn shells_are_chosen_by_name_or_path() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("bash", "#!/bin/sh\necho a shell from the workspace\n");
     fs::set_permissions(bench.workspace.path().join("bash"), fs::Permissions::from_mode(0o755)).unwrap();
     let run = |shell: &str| {
@@ -514,12 +514,12 @@ pub(crate) fn waits_that_nobody_set() {
     let mark = mark();
     let one_shot = thread::spawn({
         let mark = mark.clone();
-        move || Bench::new().say("shell", &json!({"command": ["sleep", mark]}))
+        move || CommandHarness::new().say("shell", &json!({"command": ["sleep", mark]}))
     });
     let yielded = thread::spawn({
         let mark = mark.clone();
         move || {
-            let bench = Bench::new();
+            let bench = CommandHarness::new();
             let began = Instant::now();
             let answer = bench.call("exec_command", &json!({"cmd": format!("sleep {mark}"), "login": false}));
             (id(&answer), began.elapsed())
@@ -528,7 +528,7 @@ pub(crate) fn waits_that_nobody_set() {
     let polled = thread::spawn({
         let mark = mark.clone();
         move || {
-            let bench = Bench::new();
+            let bench = CommandHarness::new();
             let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true}));
             let wait = |arguments: Value| {
                 let began = Instant::now();
@@ -539,7 +539,7 @@ pub(crate) fn waits_that_nobody_set() {
         }
     });
     let script = json!({"command": format!("sleep {mark}"), "login": false});
-    let said = Bench::new().say("shell_command", &script);
+    let said = CommandHarness::new().say("shell_command", &script);
     assert_eq!(one_shot.join().unwrap(), said);
     assert_snapshot!(said, @"
     command timed out after 10000 milliseconds
@@ -557,7 +557,7 @@ pub(crate) fn waits_that_nobody_set() {
 }
 
 pub(crate) fn waits_are_clamped() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let began = Instant::now();
     let id = bench.background(&format!("sleep {mark}"), &json!({"stdin": true, "yield_time_ms": 0}));
@@ -571,7 +571,7 @@ pub(crate) fn waits_are_clamped() {
 }
 
 pub(crate) fn numbers_beyond_all_reason() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (tool, arguments) in [
         ("shell", json!({"command": ["echo", "here"], "timeout_ms": u64::MAX})),
         ("shell", json!({"command": ["echo", "here"], "timeout_ms": 1e15})),

@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use testkit::{ToolTestSession, TestWorkspace};
 use tokio::runtime::Runtime;
 use tool::{AnyTool, WorkingDir, ToolOutput};
-use toolgate_tools::{Commands, Pictures};
+use toolgate_tools::{CommandRunner, ImageSettings};
 
 /// Long enough for any expected event, even on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The configuration of the tools under test.
-pub(crate) struct Setup {
+pub(crate) struct CommandToolsSetup {
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) sessions: usize,
     pub(crate) environment: EnvironmentPolicy,
@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     pub(crate) limits: CallLimits,
 }
 
-impl Default for Setup {
+impl Default for CommandToolsSetup {
     fn default() -> Self {
         Self {
             sandbox: SandboxPolicy::FullAccess,
@@ -50,19 +50,19 @@ impl Default for Setup {
     }
 }
 
-impl Setup {
-    pub(crate) fn bench(self) -> Bench {
+impl CommandToolsSetup {
+    pub(crate) fn bench(self) -> CommandHarness {
         self.bench_in(TestWorkspace::new())
     }
 
-    pub(crate) fn bench_in(self, workspace: TestWorkspace) -> Bench {
+    pub(crate) fn bench_in(self, workspace: TestWorkspace) -> CommandHarness {
         let (sandbox, limits) = (self.sandbox, self.limits);
         let commands = self.commands(&workspace);
         let session = ToolTestSession::under(sandbox, &workspace, tools(&commands)).limits(limits);
-        Bench { session, commands, workspace }
+        CommandHarness { session, commands, workspace }
     }
 
-    pub(crate) fn commands(self, workspace: &TestWorkspace) -> Arc<Commands> {
+    pub(crate) fn commands(self, workspace: &TestWorkspace) -> Arc<CommandRunner> {
         let root = workspace.path();
         let home = root.join("home");
         fs::create_dir_all(&home).unwrap();
@@ -72,19 +72,19 @@ impl Setup {
         ];
         host.extend(self.host.into_iter().map(|(name, value)| (OsString::from(name), value.into())));
         let spill = self.spills.then(|| Arc::new(Spill::new(root.join("kept"), &root)));
-        Arc::new(Commands {
+        Arc::new(CommandRunner {
             sessions: SessionTable::new(self.processes, spill, self.sessions),
             shells: ShellCommands::new(Some(InstalledShell::named("bash").unwrap()), self.environment, host),
         })
     }
 }
 
-fn tools(commands: &Arc<Commands>) -> Vec<Arc<dyn AnyTool>> {
-    toolgate_tools::all(Pictures::default(), commands, &Arc::default()).unwrap()
+fn tools(commands: &Arc<CommandRunner>) -> Vec<Arc<dyn AnyTool>> {
+    toolgate_tools::all(ImageSettings::default(), commands, &Arc::default()).unwrap()
 }
 
 /// Creates a separate router, for calls that [`Session`] does not support.
-pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<Commands>) -> ToolRouter {
+pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<CommandRunner>) -> ToolRouter {
     let root = workspace.path();
     let deny = DenyRead::new(DEFAULT_DENY_READ, None).unwrap();
     // Some of the scripts fork repeatedly, and no approver is there to allow that.
@@ -98,7 +98,7 @@ pub(crate) fn router(workspace: &TestWorkspace, commands: &Arc<Commands>) -> Too
 /// Creates such a router with an observer.
 pub(crate) fn watched(
     workspace: &TestWorkspace,
-    commands: &Arc<Commands>,
+    commands: &Arc<CommandRunner>,
     observer: &Arc<impl CallObserver + 'static>,
 ) -> ToolRouter {
     router(workspace, commands).with_observer(Arc::clone(observer) as Arc<dyn CallObserver>)
@@ -109,16 +109,16 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 /// The tools, their workspace, and a session to call them as a model does.
-pub(crate) struct Bench {
+pub(crate) struct CommandHarness {
     // Dropped first: running processes end before their workspace does.
     session: ToolTestSession,
-    pub(crate) commands: Arc<Commands>,
+    pub(crate) commands: Arc<CommandRunner>,
     pub(crate) workspace: TestWorkspace,
 }
 
-impl Bench {
+impl CommandHarness {
     pub(crate) fn new() -> Self {
-        Setup::default().bench()
+        CommandToolsSetup::default().bench()
     }
 
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> ToolOutput {

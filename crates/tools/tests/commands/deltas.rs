@@ -10,17 +10,17 @@ use testkit::TestWorkspace;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tool::{BoxFuture, CallId, ToolNotice, OutputStream, ToolCall, ToolOutput};
-use toolgate_tools::Commands;
+use toolgate_tools::CommandRunner;
 
-use crate::bench::{Setup, eventually, field, id, output, python, runtime, watched};
+use crate::bench::{CommandToolsSetup, eventually, field, id, output, python, runtime, watched};
 
 /// Records events, and accepts output only while its gate is open.
-struct Watcher {
+struct GatedObserver {
     events: Mutex<Vec<CallEvent>>,
     gate: watch::Sender<bool>,
 }
 
-impl CallObserver for Watcher {
+impl CallObserver for GatedObserver {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         self.events.lock().unwrap().push(event.clone());
     }
@@ -36,7 +36,7 @@ impl CallObserver for Watcher {
     }
 }
 
-impl Watcher {
+impl GatedObserver {
     fn told(&self, wanted: OutputStream) -> String {
         let events = self.events.lock().unwrap();
         let texts = events.iter().filter_map(|event| match event {
@@ -47,19 +47,19 @@ impl Watcher {
     }
 }
 
-struct Stage {
+struct StreamingHarness {
     runtime: Runtime,
     router: ToolRouter,
-    watcher: Arc<Watcher>,
-    commands: Arc<Commands>,
+    watcher: Arc<GatedObserver>,
+    commands: Arc<CommandRunner>,
     workspace: TestWorkspace,
 }
 
-impl Stage {
+impl StreamingHarness {
     fn new() -> Self {
         let workspace = TestWorkspace::new();
-        let commands = Setup::default().commands(&workspace);
-        let watcher = Arc::new(Watcher { events: Mutex::default(), gate: watch::Sender::new(true) });
+        let commands = CommandToolsSetup::default().commands(&workspace);
+        let watcher = Arc::new(GatedObserver { events: Mutex::default(), gate: watch::Sender::new(true) });
         let router = watched(&workspace, &commands, &watcher);
         Self { runtime: runtime(), router, watcher, commands, workspace }
     }
@@ -75,7 +75,7 @@ impl Stage {
 }
 
 pub(crate) fn whoever_watches_sees_all_of_it() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.sh("seq 200000; seq 1000 >&2; echo end");
     let seq = |last: usize| (1..=last).map(|n| format!("{n}\n")).collect::<String>();
     assert!(stage.watcher.told(OutputStream::Stdout) == seq(200_000) + "end\n");
@@ -95,7 +95,7 @@ pub(crate) fn whoever_watches_sees_all_of_it() {
 }
 
 pub(crate) fn whoever_watches_sees_it_while_it_is_written() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     let mark = stage.workspace.path().join("seen");
     let script = format!("echo before; until [ -e {} ]; do sleep 0.02; done; echo after", mark.display());
     std::thread::scope(|scope| {
@@ -108,23 +108,23 @@ pub(crate) fn whoever_watches_sees_it_while_it_is_written() {
 }
 
 pub(crate) fn characters_are_told_whole() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.sh(r"printf '\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac\n'; printf 'a\xffb\n' >&2");
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "€\n");
     assert_eq!(stage.watcher.told(OutputStream::Stderr), "a\u{fffd}b\n");
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.call("exec_command", &json!({"cmd": "echo drawn", "login": false, "tty": true}));
     assert_eq!(stage.watcher.told(OutputStream::Terminal), "drawn\r\n");
 }
 
 pub(crate) fn the_beginning_of_a_character_at_the_end_is_told() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.sh(r"printf 'end \xe2\x82'");
     assert_eq!(stage.watcher.told(OutputStream::Stdout), "end \u{fffd}");
 }
 
 pub(crate) fn last_words_are_told() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     let script = "trap 'echo last words; exit' TERM; echo before; sleep 60 & wait";
     let answer = stage.call("shell", &json!({"command": ["bash", "-c", script], "timeout_ms": 500}));
     assert_eq!(output(&answer), "before\nlast words\n");
@@ -132,7 +132,7 @@ pub(crate) fn last_words_are_told() {
 }
 
 pub(crate) fn what_is_written_between_two_calls_is_told_too() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     let script = "echo before; sleep 0.6; echo between; read x; echo after";
     let started = stage
         .call("exec_command", &json!({"cmd": script, "login": false, "stdin": true, "yield_time_ms": 250}));
@@ -144,7 +144,7 @@ pub(crate) fn what_is_written_between_two_calls_is_told_too() {
 }
 
 pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     let script = "for i in 1 2 3 4 5; do sleep 1.1; echo $i; done";
     let started = stage.call("exec_command", &json!({"cmd": script, "login": false, "yield_time_ms": 250}));
     let id = id(&started).unwrap();
@@ -161,7 +161,7 @@ pub(crate) fn two_looks_at_one_session_take_nothing_from_each_other() {
 }
 
 /// Creates a program that writes 64 KiB at a time and records the number of pieces written.
-fn writer(stage: &Stage, pieces: usize) -> Vec<String> {
+fn writer(stage: &StreamingHarness, pieces: usize) -> Vec<String> {
     let script = format!(
         "import os\nline = (b'x' * 1023 + b'\\n') * 64\nfor i in range({pieces}):\n n = 0\n while n < len(line): n += os.write(1, line[n:])\n open('written', 'w').write(str(i + 1))\n"
     );
@@ -169,7 +169,7 @@ fn writer(stage: &Stage, pieces: usize) -> Vec<String> {
     vec![python().to_owned(), "writer.py".to_owned()]
 }
 
-fn written(stage: &Stage) -> usize {
+fn written(stage: &StreamingHarness) -> usize {
     fs::read_to_string(stage.workspace.path().join("written"))
         .ok()
         .and_then(|text| text.parse().ok())
@@ -177,7 +177,7 @@ fn written(stage: &Stage) -> usize {
 }
 
 pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     const PIECES: usize = 400;
     let command = writer(&stage, PIECES);
     stage.watcher.gate.send_replace(false);
@@ -204,7 +204,7 @@ pub(crate) fn a_slow_watcher_slows_the_process_down_and_loses_nothing() {
 }
 
 pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     let command = writer(&stage, 100).join(" ");
     let script = format!("read x; {command}; read x");
     let started = stage
@@ -227,7 +227,7 @@ pub(crate) fn a_slow_watcher_of_a_session_loses_nothing() {
 }
 
 pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.watcher.gate.send_replace(false);
     let began = Instant::now();
     let answer = std::thread::scope(|scope| {
@@ -249,7 +249,7 @@ pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_limit() {
 }
 
 pub(crate) fn a_watcher_that_takes_nothing_holds_up_no_cancelling() {
-    let stage = Stage::new();
+    let stage = StreamingHarness::new();
     stage.watcher.gate.send_replace(false);
     let cancel = Default::default();
     let arguments = json!({"command": ["bash", "-c", "echo before; sleep 60"], "timeout_ms": 60_000});

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use policy::{EnvironmentPolicy, InheritScope};
 use serde_json::json;
 
-use crate::bench::{Bench, Setup, output};
+use crate::bench::{CommandHarness, CommandToolsSetup, output};
 
 fn host() -> Vec<(&'static str, String)> {
     [
@@ -33,7 +33,7 @@ fn host() -> Vec<(&'static str, String)> {
     .to_vec()
 }
 
-fn variables(bench: &Bench, tty: bool) -> BTreeMap<String, String> {
+fn variables(bench: &CommandHarness, tty: bool) -> BTreeMap<String, String> {
     let answer = bench.start("env", &json!({"tty": tty, "yield_time_ms": 30_000}));
     let pairs = output(&answer);
     let pairs = pairs.lines().map(|line| line.split_once('=').unwrap_or_else(|| panic!("{line}")));
@@ -48,7 +48,7 @@ fn listed(variables: &BTreeMap<String, String>) -> String {
 }
 
 pub(crate) fn the_core_and_what_is_imposed() {
-    let bench = Setup { host: host(), ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.bench();
     assert_snapshot!(listed(&variables(&bench, false)), @"
     CARGO_HOME=/c
     COLORTERM=
@@ -76,7 +76,7 @@ pub(crate) fn the_core_and_what_is_imposed() {
 }
 
 pub(crate) fn a_terminal_makes_a_difference() {
-    let bench = Setup { host: host(), ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), ..CommandToolsSetup::default() }.bench();
     let (with, without) = (variables(&bench, true), variables(&bench, false));
     let only = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| {
         let differ = these.iter().filter(|(name, value)| those.get(*name) != Some(value));
@@ -102,7 +102,7 @@ pub(crate) fn credentials_do_not_arrive() {
             ("ANTHROPIC_API_KEY".to_owned(), "no".to_owned()),
         ],
     };
-    let bench = Setup { host: host(), environment, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.bench();
     let found = variables(&bench, false);
     let names: Vec<&str> = ["FAVOURITE_COLOUR", "GITHUB_TOKEN", "SET_BY_CONFIG"].to_vec();
     assert!(names.iter().all(|name| found.contains_key(*name)), "{found:?}");
@@ -128,7 +128,7 @@ pub(crate) fn credentials_do_not_arrive() {
 
 pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
     let environment = EnvironmentPolicy { inherit: InheritScope::None, ..EnvironmentPolicy::default() };
-    let bench = Setup { host: host(), environment, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { host: host(), environment, ..CommandToolsSetup::default() }.bench();
     let found = listed(&variables(&bench, false));
     for name in ["HOME=", "CARGO_HOME=", "FAVOURITE_COLOUR="] {
         assert!(!found.contains(name), "{found}");
@@ -137,7 +137,7 @@ pub(crate) fn nothing_is_inherited_if_that_is_the_policy() {
 }
 
 pub(crate) fn pages_are_not_waited_for() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script = "git init -q . && git -c user.email=a@b -c user.name=n commit -q --allow-empty -m first && git log && git --no-pager branch -a";
     for tty in [false, true] {
         let answer = bench.start(script, &json!({"tty": tty, "workdir": "home", "yield_time_ms": 30_000}));

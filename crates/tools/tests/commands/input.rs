@@ -6,10 +6,10 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolErrorKind;
 
-use crate::bench::{Bench, assert_none_left, left, mark, output, python};
+use crate::bench::{CommandHarness, assert_none_left, left, mark, output, python};
 
 pub(crate) fn a_broken_pipe_ends_the_writer() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let answer = bench.sh("yes | head -n 2; echo ${PIPESTATUS[*]}");
     // 141 is SIGPIPE: the writer was killed by it, and did not see an error.
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("y\ny\n141 0\n", Some(0)));
@@ -18,7 +18,7 @@ pub(crate) fn a_broken_pipe_ends_the_writer() {
 }
 
 pub(crate) fn without_input_there_is_nothing_to_read() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for script in ["cat", "read x; echo \"[$x]\"", "wc -c"] {
         let answer = bench.sh(script);
         assert!(["", "[]\n", "0\n"].contains(&output(&answer).as_str()), "{script}: {answer:?}");
@@ -31,7 +31,7 @@ pub(crate) fn without_input_there_is_nothing_to_read() {
 }
 
 pub(crate) fn input_is_typed_and_closed() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("cat; echo end", &json!({"stdin": true}));
     assert_eq!(output(&bench.type_in(id, "one\n")), "one\n");
     assert_eq!(output(&bench.type_in(id, "two")), "two");
@@ -51,7 +51,7 @@ pub(crate) fn input_is_typed_and_closed() {
 }
 
 pub(crate) fn all_of_a_long_input_arrives() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("md5sum", &json!({"stdin": true}));
     let line = "0123456789abcde\n".repeat(50_000);
     let answer = bench.call(
@@ -63,7 +63,7 @@ pub(crate) fn all_of_a_long_input_arrives() {
 }
 
 pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     for more in [json!({}), json!({"stdin": true})] {
         let id = bench.background(&format!("echo on; sleep {mark}; echo never"), &more);
@@ -88,7 +88,7 @@ pub(crate) fn ctrl_c_is_a_signal_where_there_is_no_terminal() {
 }
 
 pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let id = bench.background(&format!("sleep {mark}"), &json!({}));
     let answer = bench.type_in(id, "hello\n");
@@ -109,7 +109,7 @@ pub(crate) fn typing_where_nobody_listens_says_what_to_do() {
 }
 
 pub(crate) fn who_never_reads_does_not_hang_the_call() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     for more in [json!({"stdin": true}), json!({"tty": true})] {
         let id = bench.background(&format!("stty raw -echo 2>/dev/null; sleep {mark}"), &more);
@@ -134,7 +134,7 @@ pub(crate) fn who_never_reads_does_not_hang_the_call() {
 }
 
 pub(crate) fn an_argument_at_fault_is_named() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("sleep 60", &json!({}));
     let said = bench.say("write_stdin", &json!({"session_id": id, "cols": 10}));
     assert_eq!(
@@ -144,7 +144,7 @@ pub(crate) fn an_argument_at_fault_is_named() {
 }
 
 pub(crate) fn what_to_do_about_input_that_is_not_read() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("sleep 60", &json!({"stdin": true}));
     for _ in 0..2 {
         bench.call("write_stdin", &json!({"session_id": id, "chars": "x".repeat(600_000)}));

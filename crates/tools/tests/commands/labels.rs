@@ -7,10 +7,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tool::ToolErrorKind;
 
-use crate::bench::{Bench, Setup, assert_none_left, eventually, id, left, mark, output, python};
+use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, eventually, id, left, mark, output, python};
 
 pub(crate) fn one_shot_labels() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let run = |script: &str| bench.normal(&bench.sh(script));
     assert_snapshot!(run("echo out"), @"
     Exit code: 0
@@ -59,7 +59,7 @@ pub(crate) fn one_shot_labels() {
 }
 
 pub(crate) fn one_shot_labels_of_a_halt() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let script = format!("echo before; sleep 0.1; echo aside >&2; sleep {mark}");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 700});
@@ -121,7 +121,7 @@ pub(crate) fn one_shot_labels_of_a_halt() {
 
 pub(crate) fn the_limit_for_one_call_is_named() {
     let limits = CallLimits { call_timeout: Duration::from_millis(700), ..CallLimits::default() };
-    let bench = Setup { limits, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { limits, ..CommandToolsSetup::default() }.bench();
     let mark = mark();
     let script = format!("echo before; sleep {mark}");
     let arguments = json!({"command": ["bash", "-c", script], "timeout_ms": 60_000});
@@ -149,7 +149,7 @@ pub(crate) fn the_limit_for_one_call_is_named() {
 }
 
 pub(crate) fn session_labels() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let start = |script: &str, more: Value| bench.normal(&bench.start(script, &more));
     assert_snapshot!(start("echo out; sleep 0.1; echo err >&2", json!({"yield_time_ms": 30_000})), @"
@@ -204,7 +204,7 @@ pub(crate) fn session_labels() {
 }
 
 pub(crate) fn an_end_is_told_once() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("echo one; read x; echo two; exit 4", &json!({"stdin": true}));
     let answer =
         bench.call("write_stdin", &json!({"session_id": id, "chars": "\n", "yield_time_ms": 30_000}));
@@ -234,7 +234,7 @@ pub(crate) fn an_end_is_told_once() {
 }
 
 pub(crate) fn what_is_left_in_the_background() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let script = format!("sleep {mark} & echo started");
     let answer = bench.start(&script, &json!({"yield_time_ms": 30_000}));
@@ -284,7 +284,7 @@ pub(crate) fn what_is_left_in_the_background() {
 }
 
 pub(crate) fn two_that_are_left_are_processes() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let answer = bench.start("sleep 60 & sleep 60 & exit 3", &json!({"yield_time_ms": 30_000}));
     assert_snapshot!(bench.normal(&answer), @"
     Wall time: T seconds
@@ -296,7 +296,7 @@ pub(crate) fn two_that_are_left_are_processes() {
 }
 
 pub(crate) fn sessions_are_listed() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     assert_snapshot!(bench.say("list_sessions", &json!({})), @"No sessions.");
     bench.workspace.file("sub/a", "");
     bench.background("sleep 60 # the first line\nsleep 60", &json!({"workdir": "sub", "lifetime": "turn"}));
@@ -333,7 +333,7 @@ pub(crate) fn sessions_are_listed() {
 }
 
 pub(crate) fn ending_a_session() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let script = format!("echo out; sleep {mark} & (setsid sleep {mark} &) ; exec sleep {mark}");
     let id = bench.background(&script, &json!({}));
@@ -369,7 +369,7 @@ pub(crate) fn ending_a_session() {
 }
 
 pub(crate) fn ending_what_does_not_want_to_end() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for script in [
         // Ignores the signal, and so do its children.
         "trap '' TERM INT HUP; echo ready; sleep MARK & while :; do sleep MARK; done",
@@ -400,7 +400,7 @@ pub(crate) fn ending_what_does_not_want_to_end() {
 }
 
 pub(crate) fn no_more_sessions_than_allowed() {
-    let bench = Setup { sessions: 3, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { sessions: 3, ..CommandToolsSetup::default() }.bench();
     let mark = mark();
     let run = format!("sleep {mark}");
     let start = |script: &str| bench.start(script, &json!({}));
@@ -429,7 +429,7 @@ pub(crate) fn no_more_sessions_than_allowed() {
 pub(crate) fn sixty_four_is_the_default() {
     let mark = mark();
     let run = format!("sleep {mark} >/dev/null 2>&1 &");
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for _ in 0..64 {
         assert!(bench.start(&run, &json!({})).success);
     }
@@ -445,7 +445,7 @@ pub(crate) fn sixty_four_is_the_default() {
 }
 
 pub(crate) fn signals_are_named() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mut said = String::new();
     for signal in ["HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "PIPE", "ALRM", "TERM", "USR1", "XCPU"] {
         let kill = format!(
@@ -472,13 +472,13 @@ pub(crate) fn signals_are_named() {
 }
 
 pub(crate) fn a_keeper_that_is_killed_is_no_exit_code() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let answer = bench.sh("kill -KILL $PPID; sleep 60");
     assert!(answer.joined_text().contains("killed from outside"), "{}", answer.joined_text());
 }
 
 pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let other = bench.background(&format!("exec sleep {mark}"), &json!({}));
     let script = format!("setsid sleep {mark}1 & sleep 0.1; echo before; kill -KILL $PPID; sleep {mark}2");
@@ -509,7 +509,7 @@ pub(crate) fn a_keeper_that_is_killed_fails_only_its_own_call() {
 
 /// An exit during an answer is reported in that answer or in the next one, never lost.
 pub(crate) fn an_end_in_the_middle_of_an_answer_is_not_lost() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for late in 0..12 {
         // Long output makes the report slow; the exit comes at about the time of the answer.
         let script = format!(

@@ -9,7 +9,7 @@ use testkit::TestWorkspace;
 use tool::{ToolCall, ToolOutput};
 
 use crate::bench::{
-    Bench, Setup, assert_none_left, eventually, id, left, mark, output, python, router, runtime, within,
+    CommandHarness, CommandToolsSetup, assert_none_left, eventually, id, left, mark, output, python, router, runtime, within,
 };
 
 /// Ways to outlive the parent process. Each prints `ready` once it has started.
@@ -32,7 +32,7 @@ const NASTY: [(&str, &str); 12] = [
 ];
 
 pub(crate) fn nothing_is_left_of_what_ended_by_itself() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (name, script) in NASTY {
         let mark = mark();
         let began = Instant::now();
@@ -51,7 +51,7 @@ pub(crate) fn nothing_is_left_of_what_ended_by_itself() {
 }
 
 pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (name, script) in NASTY {
         let mark = mark();
         let script = format!("{}; sleep {mark}", script.replace("MARK", &mark));
@@ -64,7 +64,7 @@ pub(crate) fn nothing_is_left_of_what_ran_out_of_time() {
 
 pub(crate) fn nothing_is_left_of_what_was_cancelled() {
     let workspace = TestWorkspace::new();
-    let commands = Setup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().commands(&workspace);
     let (router, runtime, ready) = (router(&workspace, &commands), runtime(), workspace.path().join("ready"));
     for (name, script) in NASTY {
         for tool in ["shell_command", "exec_command"] {
@@ -101,7 +101,7 @@ pub(crate) fn nothing_is_left_of_what_was_cancelled() {
 }
 
 pub(crate) fn nothing_is_left_of_a_session_that_is_killed() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for (name, script) in NASTY {
         let mark = mark();
         let id = bench.background(&script.replace("MARK", &mark), &json!({"yield_time_ms": 2000}));
@@ -112,7 +112,7 @@ pub(crate) fn nothing_is_left_of_a_session_that_is_killed() {
 }
 
 pub(crate) fn an_answer_does_not_wait_for_whoever_holds_the_pipe() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let began = Instant::now();
     let answer = bench.start(&format!("sleep {mark} & echo done"), &json!({"yield_time_ms": 30_000}));
@@ -130,7 +130,7 @@ pub(crate) fn an_answer_does_not_wait_for_whoever_holds_the_pipe() {
 }
 
 pub(crate) fn a_poll_waits_for_what_is_left_in_the_background() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let started = bench.start("(sleep 2; echo late) & echo done", &json!({}));
     let id = id(&started).unwrap();
     // While a process is running, a poll waits.
@@ -139,7 +139,7 @@ pub(crate) fn a_poll_waits_for_what_is_left_in_the_background() {
 }
 
 pub(crate) fn an_early_end_of_output_is_no_end() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let began = Instant::now();
     let answer = bench.sh("echo said; exec >&- 2>&-; sleep 0.5; exit 7");
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("said\n", Some(7)));
@@ -152,7 +152,7 @@ pub(crate) fn an_early_end_of_output_is_no_end() {
 
 /// Polls a call for a while and then drops it.
 fn give_up(workspace: &TestWorkspace, tool: &str, arguments: &Value, mark: &str) {
-    let commands = Setup::default().commands(workspace);
+    let commands = CommandToolsSetup::default().commands(workspace);
     let router = router(workspace, &commands);
     let runtime = runtime();
     let call = ToolCall::function("1", tool, arguments.to_string());
@@ -194,7 +194,7 @@ pub(crate) fn a_call_that_is_given_up_leaves_nothing() {
 
 pub(crate) fn sessions_end_with_whoever_has_them() {
     let mark = mark();
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.background(&format!("trap '' TERM; setsid sleep {mark} & sleep {mark}"), &json!({}));
     bench.background(&format!("sleep {mark}"), &json!({"tty": true}));
     bench.background(&format!("sleep {mark} & exit"), &json!({}));
@@ -218,7 +218,7 @@ pub(crate) fn turn_session_and_keep() {
     let processes = Arc::default();
     let runtime = runtime();
     let (turn, session, keep) = (mark(), mark(), mark());
-    let commands = Setup { processes: Arc::clone(&processes), ..Setup::default() }.commands(&workspace);
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.commands(&workspace);
     let first = router(&workspace, &commands);
     let mut kept = None;
     for (lifetime, mark) in [("turn", &turn), ("session", &session), ("keep", &keep)] {
@@ -234,7 +234,7 @@ pub(crate) fn turn_session_and_keep() {
     within(Duration::from_secs(3), "end of the session's", || left(&session).is_empty());
     assert!(!left(&keep).is_empty());
     // Another tool system of the same program finds the session and has full control of it.
-    let commands = Setup { processes: Arc::clone(&processes), ..Setup::default() }.commands(&workspace);
+    let commands = CommandToolsSetup { processes: Arc::clone(&processes), ..CommandToolsSetup::default() }.commands(&workspace);
     let second = router(&workspace, &commands);
     let listed = call(&runtime, &second, "list_sessions", &json!({})).joined_text();
     assert!(
@@ -250,7 +250,7 @@ pub(crate) fn turn_session_and_keep() {
 
 pub(crate) fn closing_waits_until_nothing_is_left() {
     let workspace = TestWorkspace::new();
-    let commands = Setup::default().commands(&workspace);
+    let commands = CommandToolsSetup::default().commands(&workspace);
     let router = router(&workspace, &commands);
     let runtime = runtime();
     let (mark, keep) = (mark(), mark());
@@ -271,7 +271,7 @@ pub(crate) fn closing_waits_until_nothing_is_left() {
 }
 
 pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script = "import os; print(os.getsid(0) == os.getpid() == os.getpgid(0), sorted(map(int, os.listdir('/proc/self/fd')))[:-1])";
     let run = |more: Value| {
         let mut arguments = json!({"cmd": format!("exec {} -c \"{script}\"", python()), "login": false, "yield_time_ms": 30_000});
@@ -295,7 +295,7 @@ pub(crate) fn what_was_started_has_a_session_of_its_own_and_nothing_of_ours() {
 }
 
 pub(crate) fn a_directory_that_goes_while_it_is_used() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("gone/a", "");
     let id = bench.background("read x; pwd -P || echo lost", &json!({"stdin": true, "workdir": "gone"}));
     fs::remove_dir_all(bench.workspace.path().join("gone")).unwrap();

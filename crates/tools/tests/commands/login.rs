@@ -7,13 +7,13 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::bench::{Bench, Setup, assert_none_left, field, left, mark, output, within};
+use crate::bench::{CommandHarness, CommandToolsSetup, assert_none_left, field, left, mark, output, within};
 
-fn login(bench: &Bench, script: &str) -> ToolOutput {
+fn login(bench: &CommandHarness, script: &str) -> ToolOutput {
     bench.call("shell_command", &json!({"command": script, "timeout_ms": 60_000}))
 }
 
-fn runs(bench: &Bench) -> usize {
+fn runs(bench: &CommandHarness) -> usize {
     fs::read_to_string(bench.workspace.path().join("home/runs")).unwrap_or_default().lines().count()
 }
 
@@ -32,7 +32,7 @@ set -o pipefail
 const ASK: &str = r#"echo "$FROM_PROFILE"; greet you; shopt -p nullglob; set -o | grep -E 'pipefail' | tr -s ' \t' ' '; echo "$PATH"; echo "[$SECRET_TOKEN]""#;
 
 pub(crate) fn what_a_profile_complains_about_is_not_run() {
-    let bench = Setup::default().bench();
+    let bench = CommandToolsSetup::default().bench();
     bench.workspace.file("home/.bash_profile", "A=b\nexport A\ntrap 'echo echo a complaint >&2' EXIT\n");
     for _ in 0..2 {
         assert_eq!(output(&login(&bench, "echo $A")), "b\n");
@@ -41,7 +41,7 @@ pub(crate) fn what_a_profile_complains_about_is_not_run() {
 
 pub(crate) fn a_profile_is_run_once() {
     let host = vec![("PATH", "/opt/of-the-host:/usr/bin:/bin".to_owned())];
-    let bench = Setup { host, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { host, ..CommandToolsSetup::default() }.bench();
     bench.workspace.file("home/.bash_profile", PROFILE);
     let first = login(&bench, ASK);
     assert_snapshot!(bench.workspace.normal(&output(&first)), @"
@@ -71,7 +71,7 @@ pub(crate) fn a_profile_is_run_once() {
 }
 
 pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\n");
     assert!(login(&bench, "true").success);
     bench.workspace.file("home/.bash_profile", "echo run >> ~/runs\nlate() { echo here; }\n");
@@ -84,7 +84,7 @@ pub(crate) fn a_program_that_is_missing_makes_the_profile_be_read_anew() {
 fn differ(profiles: &[(&str, &str, &str)]) -> Vec<String> {
     let mut differ = Vec::new();
     for (what, profile, script) in profiles {
-        let bench = Setup { host: vec![("USER", "me".to_owned())], ..Setup::default() }.bench();
+        let bench = CommandToolsSetup { host: vec![("USER", "me".to_owned())], ..CommandToolsSetup::default() }.bench();
         bench.workspace.file("home/.bash_profile", profile);
         // Only `-lc` uses the cached profile.
         let run = bench.call("shell", &json!({"command": ["bash", "-l", "-c", script]}));
@@ -132,7 +132,7 @@ pub(crate) fn a_profile_in_place_is_as_good_as_one_that_is_run() {
 }
 
 pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     let profile =
         format!("echo run >> ~/runs\nsetsid sleep {mark} >/dev/null 2>&1 &\nexport FROM_PROFILE=yes\n");
@@ -147,7 +147,7 @@ pub(crate) fn a_profile_that_starts_something_is_not_waited_for() {
 
 /// The one test of ten seconds: the time limit of a profile.
 pub(crate) fn a_profile_that_hangs_hangs_no_command() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     // Only the first time, so that the command itself gets through.
     let profile =
@@ -161,7 +161,7 @@ pub(crate) fn a_profile_that_hangs_hangs_no_command() {
 }
 
 pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let mark = mark();
     bench.workspace.file("home/.bash_profile", format!("echo run >> ~/runs\nsleep {mark}\n"));
     let began = Instant::now();
@@ -173,14 +173,14 @@ pub(crate) fn a_call_that_is_cancelled_while_its_profile_hangs() {
 }
 
 pub(crate) fn a_profile_that_exits_is_the_users_word() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("home/.bash_profile", "echo no logins today; exit 9\n");
     let answer = login(&bench, "echo never");
     assert_eq!((output(&answer).as_str(), answer.facts.exit_code), ("no logins today\n", Some(9)));
 }
 
 pub(crate) fn other_shells_have_profiles_too() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("home/.profile", "echo run >> ~/runs\nexport FROM_PROFILE=yes\n");
     let run = || {
         bench.call(

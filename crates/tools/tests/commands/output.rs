@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 use serde_json::json;
 use tool::ToolOutput;
 
-use crate::bench::{Bench, Setup, eventually, field, masked, output, python};
+use crate::bench::{CommandHarness, CommandToolsSetup, eventually, field, masked, output, python};
 
 pub(crate) fn streams_are_apart_for_programs_and_together_for_models() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script = "echo one; sleep 0.1; echo two >&2; sleep 0.1; printf three; sleep 0.1; echo four >&2";
     for answer in [bench.sh(script), bench.start(script, &json!({"yield_time_ms": 30_000}))] {
         assert_eq!(output(&answer), "one\ntwo\nthreefour\n");
@@ -29,7 +29,7 @@ fn place(answer: &ToolOutput) -> String {
 }
 
 pub(crate) fn five_megabytes_are_cut_and_kept() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let whole: String = (1..=700_000).map(|n| format!("{n}\n")).collect();
     let answer = bench.sh("seq 700000");
     let shown = output(&answer);
@@ -54,7 +54,7 @@ pub(crate) fn five_megabytes_are_cut_and_kept() {
 }
 
 pub(crate) fn what_fits_into_memory_but_not_into_an_answer_is_kept_too() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let whole: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
     let answer = bench.start("seq 20000", &json!({"max_output_tokens": 100}));
     assert!(output(&answer).len() <= 400, "{}", output(&answer));
@@ -70,14 +70,14 @@ pub(crate) fn what_fits_into_memory_but_not_into_an_answer_is_kept_too() {
 }
 
 pub(crate) fn without_a_directory_the_rest_is_gone_and_that_is_said() {
-    let bench = Setup { spills: false, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { spills: false, ..CommandToolsSetup::default() }.bench();
     let answer = bench.sh("seq 700000");
     let marker = output(&answer).lines().find(|line| line.starts_with("[…")).unwrap().to_owned();
     assert_snapshot!(marker, @"[… 4750035 bytes (about 1187509 tokens) cut here; the rest was not kept: there is no directory for outputs …]");
 }
 
 pub(crate) fn more_than_is_kept_is_said_to_be_more() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let resident = || {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -105,7 +105,7 @@ pub(crate) fn more_than_is_kept_is_said_to_be_more() {
 }
 
 pub(crate) fn bytes_that_are_no_text_survive() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let shown = |script: &str| output(&bench.sh(script));
     assert_eq!(shown(r"printf 'a\xffb\xc3(\x00c\n'"), "a\\xffb\\xc3(\\x00c\n");
     assert_eq!(shown(r"printf 'cut \xe2\x82'"), "cut \\xe2\\x82");
@@ -122,7 +122,7 @@ pub(crate) fn bytes_that_are_no_text_survive() {
 }
 
 pub(crate) fn progress_is_folded_to_its_last_state() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let bar = "for i in 10 50 100; do printf '\\r%3d%%' $i; done; echo; echo done";
     assert_eq!(output(&bench.sh(bar)), "100%\ndone\n");
     let clears = r"printf 'fetching a long name\r\e[Kdone\n'";
@@ -134,7 +134,7 @@ pub(crate) fn progress_is_folded_to_its_last_state() {
 }
 
 pub(crate) fn a_hundred_thousand_tiny_writes() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script =
         "import os\nfor i in range(50000):\n os.write(1, b'o%d\\n' % i)\n os.write(2, b'e%d\\n' % i)\n";
     let answer = bench.call("shell", &json!({"command": [python(), "-c", script], "timeout_ms": 60_000}));
@@ -154,7 +154,7 @@ pub(crate) fn a_hundred_thousand_tiny_writes() {
 }
 
 pub(crate) fn a_character_in_two_pieces_is_one() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script = r"printf 'x\xe2'; sleep 0.1; printf '\x82'; sleep 0.1; printf '\xac\n'";
     assert_eq!(output(&bench.sh(script)), "x€\n");
     let answer = bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000}));
@@ -162,7 +162,7 @@ pub(crate) fn a_character_in_two_pieces_is_one() {
 }
 
 pub(crate) fn a_character_in_two_polls_is_one() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script = r"printf 'x\xe2\x82'; read x; printf '\xac\n'; read x";
     let started = bench.start(script, &json!({"stdin": true, "yield_time_ms": 250}));
     let id = crate::bench::id(&started).unwrap();
@@ -171,7 +171,7 @@ pub(crate) fn a_character_in_two_polls_is_one() {
 }
 
 pub(crate) fn no_more_tokens_than_asked_for() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for tokens in [100, 1000, 5000, 9000] {
         let answer = bench.start(
             "seq 100000; seq 100000 >&2",
@@ -208,7 +208,7 @@ pub(crate) fn no_more_tokens_than_asked_for() {
 
 pub(crate) fn the_limit_of_all_answers_holds() {
     let limits = CallLimits { output_tokens: 1000, ..CallLimits::default() };
-    let bench = Setup { limits, ..Setup::default() }.bench();
+    let bench = CommandToolsSetup { limits, ..CommandToolsSetup::default() }.bench();
     for answer in [
         bench.sh("seq 100000"),
         bench.start("seq 100000", &json!({"max_output_tokens": 50_000, "yield_time_ms": 30_000})),
@@ -224,7 +224,7 @@ pub(crate) fn the_limit_of_all_answers_holds() {
 }
 
 pub(crate) fn polls_together_are_all_of_it() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script =
         "import sys, time\nfor i in range(3000):\n print('line', i, flush=True)\n time.sleep(0.001)\n";
     bench.workspace.file("chatty.py", script);
@@ -248,7 +248,7 @@ pub(crate) fn polls_together_are_all_of_it() {
 }
 
 pub(crate) fn a_poll_says_what_it_alone_has_cut() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("while read n; do seq $n; done", &json!({"stdin": true}));
     let poll = |chars: &str| {
         bench.call(
@@ -266,7 +266,7 @@ pub(crate) fn a_poll_says_what_it_alone_has_cut() {
 
 /// A process that writes faster than its output is read is still killed in time.
 pub(crate) fn a_flood_is_ended_in_time() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     for flood in ["yes", "cat /dev/zero", "cat /dev/zero & cat /dev/zero >&2 & yes"] {
         let began = Instant::now();
         let answer = bench.call("shell", &json!({"command": ["bash", "-c", flood], "timeout_ms": 500}));

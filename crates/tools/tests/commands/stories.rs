@@ -3,10 +3,10 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::bench::{Bench, eventually, output, python};
+use crate::bench::{CommandHarness, eventually, output, python};
 
 pub(crate) fn a_web_server_in_the_background() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench.workspace.file("site/hello.txt", "hello from the server\n");
     let serve = format!("exec {} -u -m http.server 0 --bind 127.0.0.1", python());
     let started = bench.start(&serve, &json!({"workdir": "site"}));
@@ -38,7 +38,7 @@ pub(crate) fn a_web_server_in_the_background() {
 }
 
 pub(crate) fn a_build_that_fails_and_then_does_not() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     bench
         .workspace
         .file("check.sh", "grep -q good input || { echo 'input is not good' >&2; exit 1; }; echo fine\n");

@@ -5,22 +5,22 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, eventually, output, python};
+use crate::bench::{CommandHarness, eventually, output, python};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 const UP: &str = "\u{1b}[A";
 
-fn installed(bench: &Bench, program: &str) -> bool {
+fn installed(bench: &CommandHarness, program: &str) -> bool {
     bench.sh(&format!("command -v {program}")).success
 }
 
-fn screen(bench: &Bench, id: u32) -> String {
+fn screen(bench: &CommandHarness, id: u32) -> String {
     output(&bench.call("write_stdin", &json!({"session_id": id, "screen": true})))
 }
 
 pub(crate) fn a_python_session() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background(&format!("{} -i -q", python()), &json!({"tty": true, "yield_time_ms": 30_000}));
     bench.type_until(id, "def double(n):\n    return 2 * n\n\n", ">>> ");
     let said = bench.type_until(id, "double(21)\n", "42\n");
@@ -39,7 +39,7 @@ pub(crate) fn a_python_session() {
 }
 
 pub(crate) fn a_prompt_is_answered_early() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let began = Instant::now();
     let script = "read -s -p 'Password: ' word; echo; echo \"${#word} letters\"";
     let answer = bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000}));
@@ -73,7 +73,7 @@ pub(crate) fn a_prompt_is_answered_early() {
 }
 
 pub(crate) fn it_is_a_terminal_and_without_one_it_is_none() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script =
         "tty; test -t 0 && test -t 1 && test -t 2 && echo all; echo $TERM; ps -o tty= -p $$ | tr -d ' '";
     let said = output(&bench.start(script, &json!({"tty": true, "yield_time_ms": 30_000})));
@@ -85,7 +85,7 @@ pub(crate) fn it_is_a_terminal_and_without_one_it_is_none() {
 }
 
 pub(crate) fn its_size_is_what_was_asked_for() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let size = |more: Value| output(&bench.start("stty size", &more));
     assert_eq!(size(json!({"tty": true, "yield_time_ms": 30_000})), "24 80\n");
     assert_eq!(size(json!({"tty": true, "rows": 50, "cols": 132, "yield_time_ms": 30_000})), "50 132\n");
@@ -105,7 +105,7 @@ pub(crate) fn its_size_is_what_was_asked_for() {
 }
 
 pub(crate) fn keys_do_what_keys_do() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     // Ctrl-D ends the input.
     let id = bench.background("cat", &json!({"tty": true}));
     assert_eq!(output(&bench.type_in(id, "one\n")), "one\none\n");
@@ -130,7 +130,7 @@ pub(crate) fn keys_do_what_keys_do() {
 }
 
 pub(crate) fn closing_a_terminal_is_the_end_of_its_input() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("cat; echo end", &json!({"tty": true}));
     let arguments = json!({"session_id": id, "chars": "one\n", "close": true, "yield_time_ms": 5000});
     let answer = bench.call("write_stdin", &arguments);
@@ -138,7 +138,7 @@ pub(crate) fn closing_a_terminal_is_the_end_of_its_input() {
 }
 
 pub(crate) fn a_screen_is_what_a_person_would_see() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background(
         "printf 'one\\ntwo\\e[1;1HONE\\e[5;10Hhere'; sleep 60",
         &json!({"tty": true, "rows": 6, "cols": 30, "yield_time_ms": 1000}),
@@ -154,7 +154,7 @@ pub(crate) fn a_screen_is_what_a_person_would_see() {
 }
 
 pub(crate) fn a_screen_takes_nothing_away() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("read x; echo written; read x", &json!({"tty": true}));
     bench.running(id).write(b"a\n").unwrap();
     eventually("its answer", || screen(&bench, id).contains("written"));
@@ -163,7 +163,7 @@ pub(crate) fn a_screen_takes_nothing_away() {
 }
 
 pub(crate) fn a_terminal_that_nobody_has_open_for_a_while() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let script =
         "exec 0<&- 1>&- 2>&-; sleep 0.3; exec 0</dev/tty 1>/dev/tty 2>&1; echo back; read x; echo \"got $x\"";
     let id = bench.background(script, &json!({"tty": true, "yield_time_ms": 1500}));
@@ -174,7 +174,7 @@ pub(crate) fn a_terminal_that_nobody_has_open_for_a_while() {
 }
 
 pub(crate) fn a_screen_of_what_has_ended_says_that_it_has() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let id = bench.background("read x; echo bye; exit 3", &json!({"tty": true}));
     let arguments = json!({"session_id": id, "chars": "\n", "screen": true, "yield_time_ms": 30_000});
     let answer = bench.call("write_stdin", &arguments);
@@ -183,7 +183,7 @@ pub(crate) fn a_screen_of_what_has_ended_says_that_it_has() {
 }
 
 pub(crate) fn a_full_screen_program() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     let lines: String = (1..=100).map(|n| format!("line {n}\n")).collect();
     bench.workspace.file("text", lines);
     if installed(&bench, "less") {
@@ -219,7 +219,7 @@ pub(crate) fn a_full_screen_program() {
 }
 
 pub(crate) fn git_asks_hunk_by_hunk() {
-    let bench = Bench::new();
+    let bench = CommandHarness::new();
     if !installed(&bench, "git") {
         return;
     }

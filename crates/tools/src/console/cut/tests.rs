@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use testkit::TestWorkspace;
 
 use super::*;
-use crate::console::{Shown, fit, piped};
+use crate::console::{RenderedOutput, fit, piped};
 
 /// More than memory holds.
 const LONG: usize = 3 << 20;
@@ -30,7 +30,7 @@ fn what_fits_is_shown_whole() {
     for (bytes, lines) in [("", 0), ("a", 1), ("a\nb\n", 2), ("50%\r100%\n", 1)] {
         let text = piped(bytes.as_bytes());
         let tokens = bytes.len().div_ceil(4) as u64;
-        let expected = Shown { text: text.clone(), cut: None, kept: None, tokens, lines };
+        let expected = RenderedOutput { text: text.clone(), cut: None, kept: None, tokens, lines };
         assert_eq!(fit(&mut captured(bytes.as_bytes()), false, text.len()), expected, "{bytes:?}");
     }
 }
@@ -38,7 +38,7 @@ fn what_fits_is_shown_whole() {
 #[test]
 fn a_cut_output_says_where_the_whole_is() {
     let whole = KeptOutput::Whole("/state/outputs/w/1-call-0.txt".into());
-    let (text, cut) = Known::Whole(numbered(200)).shorten(160, &whereabouts(&whole));
+    let (text, cut) = CapturedText::Whole(numbered(200)).shorten(160, &whereabouts(&whole));
     assert_snapshot!(text, @r"
     line 1
     line 2
@@ -52,7 +52,7 @@ fn a_cut_output_says_where_the_whole_is() {
 
 #[test]
 fn an_output_that_memory_dropped_counts_bytes_alone() {
-    let ends = |omitted| Known::Ends { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
+    let ends = |omitted| CapturedText::Ends { head: numbered(20), omitted, tail: "of a line\nthe end\n".to_owned() };
     let path = "/state/outputs/w/1-call-0.txt".into();
     let part = KeptOutput::Part { path, bytes: 128 << 20, why: "no more is kept of one output".to_owned() };
     let (text, cut) = ends(1 << 30).shorten(240, &whereabouts(&part));
@@ -138,8 +138,8 @@ proptest! {
         let all = format!("{first}{last}");
         let (known, budget) = match omitted {
             // A fitting text is not cut.
-            0 => (Known::Whole(all.clone()), budget.min(all.len().saturating_sub(1))),
-            omitted => (Known::Ends { head: first, omitted, tail: last }, budget),
+            0 => (CapturedText::Whole(all.clone()), budget.min(all.len().saturating_sub(1))),
+            omitted => (CapturedText::Ends { head: first, omitted, tail: last }, budget),
         };
         let (text, cut) = known.shorten(budget, "gone");
         let (head, rest) = text.split_once("[… ").unwrap();
