@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use journal::JournalEntry;
 use tool::BYTES_PER_TOKEN;
-use wire::{Code, End, Heard, ModelError};
+use wire::{ModelErrorCode, ResponseEnd, ModelStreamEvent, ModelError};
 
 use crate::retry::{RetryCounter, chance};
 use crate::stream::broken;
@@ -89,7 +89,7 @@ impl AgentSession {
                 Err(error) => error,
             };
             let pause = match error.code {
-                Code::ContextLength => None,
+                ModelErrorCode::ContextLength => None,
                 _ => tries.next(&error, chance()),
             };
             let Some(pause) = pause else {
@@ -114,10 +114,10 @@ impl AgentSession {
             heard.extend(listener.push(&event?));
         }
         heard.extend(listener.finish());
-        match heard.into_iter().find_map(|heard| if let Heard::End(end) = heard { Some(end) } else { None }) {
-            Some(End::Failed(error)) => return Err(error),
-            Some(End::CutShort { why }) => return Err(broken(&format!("the summary was cut short: {why}"))),
-            Some(End::Done) | None => {}
+        match heard.into_iter().find_map(|heard| if let ModelStreamEvent::End(end) = heard { Some(end) } else { None }) {
+            Some(ResponseEnd::Failed(error)) => return Err(error),
+            Some(ResponseEnd::CutShort { why }) => return Err(broken(&format!("the summary was cut short: {why}"))),
+            Some(ResponseEnd::Done) | None => {}
         }
         let text = listener.into_said().text();
         if text.trim().is_empty() { Err(broken("the summary is empty")) } else { Ok(text) }

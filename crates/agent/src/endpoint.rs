@@ -6,7 +6,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::Url;
 use tool::BoxFuture;
-use wire::{Code, Dialect, ModelError, Retry};
+use wire::{ModelErrorCode, Dialect, ModelError, RetryAdvice};
 
 use crate::post::{UrlRejection, address, below, cause, client};
 use crate::stream::{body, events};
@@ -69,7 +69,7 @@ impl ModelEndpoint {
                 format!("the model at {host} cannot be reached: {why}; is it up, and is --base-url right?")
             }
         };
-        ModelError { code: Code::Server, message, retry: Retry::Soon }
+        ModelError { code: ModelErrorCode::Server, message, retry: RetryAdvice::Soon }
     }
 }
 
@@ -97,7 +97,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     Ok(below(&url, dialect.path()))
 }
 
-/// Converts the HTTP date of a `Retry-After` header to seconds; returns other values unchanged.
+/// Converts the HTTP date of a `RetryAdvice-After` header to seconds; returns other values unchanged.
 fn in_seconds(after: &str, now: SystemTime) -> String {
     match httpdate::parse_http_date(after.trim()) {
         Ok(until) => until.duration_since(now).unwrap_or_default().as_secs().to_string(),

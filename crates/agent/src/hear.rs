@@ -6,7 +6,7 @@ use engine::{AnsweredCall, ToolCallRuntime};
 use futures_util::{FutureExt, StreamExt};
 use journal::JournalEntry;
 use tool::{CallId, ToolErrorKind, ToolOutput};
-use wire::{End, Heard, Listener, Usage};
+use wire::{ResponseEnd, ModelStreamEvent, StreamDecoder, TokenUsage};
 
 use crate::history::HistoryItem;
 use crate::record::{answered, called};
@@ -14,7 +14,7 @@ use crate::{AgentFault, ModelEventStream, SessionEvent, AgentSession};
 
 /// Outcome of one response.
 pub(crate) struct RoundOutcome {
-    pub(crate) end: End,
+    pub(crate) end: ResponseEnd,
     /// The response made calls, which were answered: the conversation goes on from them.
     pub(crate) acted: bool,
     pub(crate) interrupted: bool,
@@ -24,8 +24,8 @@ pub(crate) struct RoundOutcome {
 struct ActiveRound {
     runtime: ToolCallRuntime,
     answers: Vec<(CallId, ToolOutput)>,
-    usage: Option<Usage>,
-    end: Option<End>,
+    usage: Option<TokenUsage>,
+    end: Option<ResponseEnd>,
     stopped: bool,
 }
 
@@ -59,10 +59,10 @@ impl AgentSession {
         let took = began.elapsed();
         let said = listener.into_said();
         let dialect = said.dialect().as_str().to_owned();
-        let end = hearing.end.take().unwrap_or(End::Done);
+        let end = hearing.end.take().unwrap_or(ResponseEnd::Done);
         let acted =
             said.calls().next().is_some() || said.unread().next().is_some() || said.lost().next().is_some();
-        if matches!(end, End::Failed(_)) && !acted {
+        if matches!(end, ResponseEnd::Failed(_)) && !acted {
             return Ok(RoundOutcome { end, acted, interrupted: false });
         }
         if !said.is_empty() {
@@ -102,7 +102,7 @@ impl AgentSession {
     async fn event(
         &mut self,
         event: Option<Result<serde_json::Value, wire::ModelError>>,
-        listener: &mut Listener,
+        listener: &mut StreamDecoder,
         hearing: &mut ActiveRound,
     ) -> Result<(), AgentFault> {
         let heard = match event {
@@ -111,14 +111,14 @@ impl AgentSession {
                 // Everything complete before the break counts. This error names the cause better than the listener's
                 // own end event.
                 let mut heard = listener.finish();
-                heard.retain(|heard| !matches!(heard, Heard::End(_)));
-                heard.push(Heard::End(End::Failed(error)));
+                heard.retain(|heard| !matches!(heard, ModelStreamEvent::End(_)));
+                heard.push(ModelStreamEvent::End(ResponseEnd::Failed(error)));
                 heard
             }
             None => listener.finish(),
         };
         for heard in heard {
-            if matches!(heard, Heard::Call(_))
+            if matches!(heard, ModelStreamEvent::Call(_))
                 && let Some(ready) = self.setup.ready.take()
             {
                 ready.await;
@@ -128,22 +128,22 @@ impl AgentSession {
         Ok(())
     }
 
-    fn heard(&self, heard: Heard, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
+    fn heard(&self, heard: ModelStreamEvent, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
         let watch = &self.setup.watch;
         match heard {
-            Heard::Text(text) => watch.saw(SessionEvent::Text(&text)),
-            Heard::Thought(text) => watch.saw(SessionEvent::Thought(&text)),
-            Heard::Call(call) => {
+            ModelStreamEvent::Text(text) => watch.saw(SessionEvent::Text(&text)),
+            ModelStreamEvent::Thought(text) => watch.saw(SessionEvent::Thought(&text)),
+            ModelStreamEvent::Call(call) => {
                 self.write(&called(&call))?;
                 watch.saw(SessionEvent::Called(&call));
                 if let Err(twice) = hearing.runtime.start(call) {
                     watch.saw(SessionEvent::Notice(&twice.to_string()));
                 }
             }
-            Heard::Fault(fault) => watch.saw(SessionEvent::Notice(&fault.to_string())),
-            Heard::Hosted { kind, item } => watch.saw(SessionEvent::Hosted { kind: &kind, item: &item }),
-            Heard::Usage(usage) => hearing.usage = Some(usage),
-            Heard::End(end) => hearing.end = Some(end),
+            ModelStreamEvent::Fault(fault) => watch.saw(SessionEvent::Notice(&fault.to_string())),
+            ModelStreamEvent::Hosted { kind, item } => watch.saw(SessionEvent::Hosted { kind: &kind, item: &item }),
+            ModelStreamEvent::Usage(usage) => hearing.usage = Some(usage),
+            ModelStreamEvent::End(end) => hearing.end = Some(end),
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl AgentSession {
         Ok(())
     }
 
-    fn costs(&self, usage: Usage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
+    fn costs(&self, usage: TokenUsage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
         self.setup.watch.saw(SessionEvent::Responded { usage, took });
         self.write(&JournalEntry::Usage {
             input_tokens: usage.input,
@@ -175,7 +175,7 @@ impl AgentSession {
 
 impl RoundOutcome {
     fn stopped() -> Self {
-        Self { end: End::Done, acted: false, interrupted: true }
+        Self { end: ResponseEnd::Done, acted: false, interrupted: true }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tool::{CallId, OutputImage, OutputItem, ToolCall, ToolOutput};
-use wire::{Dialect, Entry, Said};
+use wire::{Dialect, SerializedItem, AssistantTurn};
 
 /// Bytes that remain of an old answer after trimming.
 const LEFT: usize = 200;
@@ -16,7 +16,7 @@ pub(crate) enum HistoryItem {
     /// Replaces dropped pieces; includes the user's last request.
     Summary { summary: String, asked: Option<String> },
     /// A model response with the answers to its calls.
-    Round { said: Said, answers: Vec<(CallId, ToolOutput)> },
+    Round { said: AssistantTurn, answers: Vec<(CallId, ToolOutput)> },
 }
 
 /// A conversation in one dialect, serialised piece by piece.
@@ -24,7 +24,7 @@ pub(crate) enum HistoryItem {
 pub(crate) struct ConversationHistory {
     dialect: Dialect,
     pieces: Vec<HistoryItem>,
-    entries: Vec<Entry>,
+    entries: Vec<SerializedItem>,
 }
 
 impl ConversationHistory {
@@ -55,7 +55,7 @@ impl ConversationHistory {
         self.pieces.push(piece);
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[SerializedItem] {
         &self.entries
     }
 
@@ -65,7 +65,7 @@ impl ConversationHistory {
 
     /// Returns the number of bytes that it adds to a request.
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.iter().map(Entry::size).sum()
+        self.entries.iter().map(SerializedItem::size).sum()
     }
 
     /// Returns the number of pieces.
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn round(text: &str) -> HistoryItem {
-        let said = Said::of_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
+        let said = AssistantTurn::of_calls(Dialect::Chat, [ToolCall::function("c", "t", "{}")]);
         HistoryItem::Round { said, answers: vec![("c".into(), ToolOutput::text(text))] }
     }
 

@@ -2,7 +2,7 @@
 
 use journal::{JournalEntry, RecordedCallForm, JournalRecord, McpToolRef};
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
-use wire::{Dialect, Said};
+use wire::{Dialect, AssistantTurn};
 
 use crate::AgentFault;
 use crate::history::{ConversationHistory, HistoryItem};
@@ -41,7 +41,7 @@ impl ResumedSession {
 /// A response and its answers, while they are collected.
 #[derive(Default)]
 struct PartialRound {
-    said: Option<Said>,
+    said: Option<AssistantTurn>,
     calls: Vec<ToolCall>,
     answers: Vec<(CallId, ToolOutput)>,
 }
@@ -51,7 +51,7 @@ impl PartialRound {
     fn close(self, dialect: Dialect) -> (Option<HistoryItem>, Vec<ToolCall>) {
         let Self { said, calls, answers } = self;
         // If the program died during the response, the journal has its calls only.
-        let said = said.unwrap_or_else(|| Said::of_calls(dialect, calls));
+        let said = said.unwrap_or_else(|| AssistantTurn::of_calls(dialect, calls));
         let answered = |call: &&ToolCall| !answers.iter().any(|(id, _)| *id == call.id);
         let lost = said.calls().filter(answered).cloned().collect();
         ((!said.is_empty()).then_some(HistoryItem::Round { said, answers }), lost)
@@ -135,7 +135,7 @@ impl JournalReplay {
                     self.close();
                 }
                 for item in items {
-                    let said = Said::load(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
+                    let said = AssistantTurn::load(item).map_err(|fault| AgentFault::Resume(fault.to_string()))?;
                     self.round.said = Some(said);
                 }
             }
@@ -226,7 +226,7 @@ mod tests {
 
     fn said(ids: &[&str]) -> JournalRecord {
         let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
-        let said = Said::of_calls(Dialect::Chat, calls);
+        let said = AssistantTurn::of_calls(Dialect::Chat, calls);
         record(JournalEntry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
     }
 

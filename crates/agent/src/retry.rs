@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wire::{ModelError, Retry};
+use wire::{ModelError, RetryAdvice};
 
 /// Maximum number of attempts for one request.
 const TRIES: u32 = 6;
@@ -26,9 +26,9 @@ impl RetryCounter {
         }
         let doubled = FIRST.saturating_mul(1 << (self.0 - 1)).min(LONGEST);
         match error.retry {
-            Retry::Never => None,
-            Retry::After(wait) => (wait <= PATIENCE).then_some(wait),
-            Retry::Soon => Some(doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)),
+            RetryAdvice::Never => None,
+            RetryAdvice::After(wait) => (wait <= PATIENCE).then_some(wait),
+            RetryAdvice::Soon => Some(doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)),
         }
     }
 }
@@ -42,28 +42,28 @@ pub(crate) fn chance() -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use wire::Code;
+    use wire::ModelErrorCode;
 
     use super::*;
 
-    fn error(retry: Retry) -> ModelError {
-        ModelError { code: Code::Server, message: String::new(), retry }
+    fn error(retry: RetryAdvice) -> ModelError {
+        ModelError { code: ModelErrorCode::Server, message: String::new(), retry }
     }
 
     #[test]
     fn pauses_double_and_end() {
         let mut tries = RetryCounter::default();
         let pauses: Vec<Option<u128>> =
-            (0..7).map(|_| tries.next(&error(Retry::Soon), 1.0).map(|pause| pause.as_millis())).collect();
+            (0..7).map(|_| tries.next(&error(RetryAdvice::Soon), 1.0).map(|pause| pause.as_millis())).collect();
         assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), Some(4000), None, None]);
-        assert_eq!(RetryCounter::default().next(&error(Retry::Soon), 0.0), Some(Duration::from_millis(125)));
+        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::Soon), 0.0), Some(Duration::from_millis(125)));
     }
 
     #[test]
     fn the_server_says_when_and_a_no_is_a_no() {
         let minute = Duration::from_secs(60);
-        assert_eq!(RetryCounter::default().next(&error(Retry::After(minute)), 1.0), Some(minute));
-        assert_eq!(RetryCounter::default().next(&error(Retry::After(minute * 60)), 1.0), None);
-        assert_eq!(RetryCounter::default().next(&error(Retry::Never), 1.0), None);
+        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::After(minute)), 1.0), Some(minute));
+        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::After(minute * 60)), 1.0), None);
+        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::Never), 1.0), None);
     }
 }

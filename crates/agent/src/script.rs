@@ -14,7 +14,7 @@ use futures_util::stream::{StreamExt, iter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tool::{BoxFuture, LocalShellCall, ToolCall, ToolPayload};
-use wire::{Dialect, Line, ModelError, Usage};
+use wire::{Dialect, MockOutput, ModelError, TokenUsage};
 
 use crate::stream::broken;
 use crate::{ModelEventStream, ModelBackend};
@@ -83,16 +83,16 @@ impl ScriptedTurn {
     }
 
     /// Returns its lines; `number` is the number of the turn and part of the call ids.
-    fn lines(&self, number: usize) -> Vec<Line> {
+    fn lines(&self, number: usize) -> Vec<MockOutput> {
         let call = |at: usize, name: &str, payload: ToolPayload| {
-            Line::Call(ToolCall {
+            MockOutput::Call(ToolCall {
                 id: format!("call_{number:04}_{at:02}").into(),
                 name: name.to_owned(),
                 payload,
             })
         };
         let line = |(at, said): (usize, &ScriptedItem)| match said {
-            ScriptedItem::Message { text } => Line::Text(text.clone()),
+            ScriptedItem::Message { text } => MockOutput::Text(text.clone()),
             ScriptedItem::FunctionCall { name, arguments } => {
                 let arguments = match arguments {
                     Value::String(text) => text.clone(),
@@ -167,7 +167,7 @@ impl ScriptedBackend {
             return ScriptedResponse::Refused { status, retry_after: turn.retry_after, body: body.to_string() };
         }
         let length = u64::try_from(body.len()).unwrap_or(u64::MAX) / 4;
-        let usage = Usage { input: length, cached: 0, output: 10, reasoning: 0 };
+        let usage = TokenUsage { input: length, cached: 0, output: 10, reasoning: 0 };
         let id = format!("{:04}", number.min(9999));
         let lines = turn.lines(number);
         let whole = (request["stream"] != true).then(|| dialect.spoken_whole(&id, &lines, usage));

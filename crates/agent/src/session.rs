@@ -8,7 +8,7 @@ use journal::{JournalEntry, JournalFault};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tool::{ToolErrorKind, OutputFacts, ToolOutput};
-use wire::{Reasoning, Request, Style, Usage};
+use wire::{ReasoningMode, ModelRequest, ApiCompat, TokenUsage};
 
 use crate::history::{ConversationHistory, HistoryItem};
 use crate::resume::turn_id;
@@ -56,9 +56,9 @@ pub struct AgentSessionSetup {
     /// System instructions.
     pub instructions: String,
     /// Serialisation options for the tool list.
-    pub style: Style,
+    pub style: ApiCompat,
     /// Handling of the model's reasoning output.
-    pub reasoning: Reasoning,
+    pub reasoning: ReasoningMode,
     /// Writes the journal; there is no journal if `None`.
     pub recorder: Option<Arc<JournalRecorder>>,
     /// Observes the session.
@@ -86,7 +86,7 @@ pub struct AgentSession {
     /// The serialised tool list, and the tool names that it was made from.
     tools: (Vec<String>, String),
     /// Token usage of the last response, and the conversation's size in bytes at that time.
-    pub(crate) last: Option<(Usage, usize)>,
+    pub(crate) last: Option<(TokenUsage, usize)>,
 }
 
 /// Controls a session while it runs.
@@ -220,8 +220,8 @@ impl AgentSession {
     }
 
     /// Returns a request body with `items` and `tools`.
-    pub(crate) fn request(&self, items: &[wire::Entry], tools: &str) -> String {
-        self.setup.model.dialect().request(&Request {
+    pub(crate) fn request(&self, items: &[wire::SerializedItem], tools: &str) -> String {
+        self.setup.model.dialect().request(&ModelRequest {
             model: &self.setup.name,
             instructions: &self.setup.instructions,
             items,

@@ -5,7 +5,7 @@ use hyper::body::Bytes;
 use reqwest::Response;
 use serde_json::Value;
 use sse_stream::SseStream;
-use wire::{Code, ModelError, Retry};
+use wire::{ModelErrorCode, ModelError, RetryAdvice};
 
 use crate::ModelEventStream;
 
@@ -46,7 +46,7 @@ fn parse(text: &str) -> Result<Value, ModelError> {
 pub(crate) fn broken(why: &str) -> ModelError {
     let why: String = why.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect();
     let message = format!("the stream of the model broke off: {why}");
-    ModelError { code: Code::Broken, message, retry: Retry::Soon }
+    ModelError { code: ModelErrorCode::Broken, message, retry: RetryAdvice::Soon }
 }
 
 /// Reads the text of a response, up to `most` bytes.

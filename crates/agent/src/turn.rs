@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use journal::JournalEntry;
 use tool::OutputImage;
-use wire::{Code, End, ModelError};
+use wire::{ModelErrorCode, ResponseEnd, ModelError};
 
 use crate::hear::RoundOutcome;
 use crate::history::HistoryItem;
@@ -113,13 +113,13 @@ impl AgentSession {
             }
             match end {
                 // Calls were made and answered before the stream broke off: the conversation continues from there.
-                End::Failed(error) => self.pause(&error, &mut tries).await?,
+                ResponseEnd::Failed(error) => self.pause(&error, &mut tries).await?,
                 _ if acted => tries = RetryCounter::default(),
-                End::Done => match self.steered() {
+                ResponseEnd::Done => match self.steered() {
                     Some(text) => drop(self.said_by_user(&text, Vec::new())?),
                     None => return Ok(TurnEnd::Done),
                 },
-                End::CutShort { why } => return Ok(TurnEnd::CutShort { why }),
+                ResponseEnd::CutShort { why } => return Ok(TurnEnd::CutShort { why }),
             }
         }
         Ok(TurnEnd::OutOfRounds)
@@ -136,14 +136,14 @@ impl AgentSession {
             let round = match self.round(body).await {
                 Ok(round) => round,
                 Err(AgentFault::Model(error)) => {
-                    RoundOutcome { end: End::Failed(error), acted: false, interrupted: false }
+                    RoundOutcome { end: ResponseEnd::Failed(error), acted: false, interrupted: false }
                 }
                 Err(other) => return Err(other),
             };
             match &round.end {
-                End::Failed(error) if !round.acted && !round.interrupted => {
+                ResponseEnd::Failed(error) if !round.acted && !round.interrupted => {
                     let error = error.clone();
-                    if error.code == Code::ContextLength && shortened < OVERFLOWS {
+                    if error.code == ModelErrorCode::ContextLength && shortened < OVERFLOWS {
                         shortened += 1;
                         self.overflowed(bytes).await?;
                         // A request that did not shrink would fail again.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tool::{ToolCall, ToolOutput};
-use wire::Usage;
+use wire::TokenUsage;
 
 /// An event of a turn. The engine's own events report the progress of a call.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub enum SessionEvent<'a> {
     /// The model has answered a request.
     Responded {
         /// Token usage.
-        usage: Usage,
+        usage: TokenUsage,
         /// Time from the request to the end of the response.
         took: Duration,
     },

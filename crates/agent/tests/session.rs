@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tool::{BoxFuture, Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 use toolgate_agent::{TurnEnd, ModelEventStream, TurnLimits, ModelBackend, ScriptedBackend, SessionEvent, AgentSession, AgentSessionSetup, ScriptedTurn, SessionObserver};
-use wire::{Dialect, ModelError, Reasoning, Style};
+use wire::{Dialect, ModelError, ReasoningMode, ApiCompat};
 
 /// A tool with long output.
 struct LongOutputTool;
@@ -81,8 +81,8 @@ fn setup(router: ToolRouter, model: Arc<dyn ModelBackend>, watch: Arc<dyn Sessio
         model,
         name: "m".to_owned(),
         instructions: "Be brief.".to_owned(),
-        style: Style::default(),
-        reasoning: Reasoning::None,
+        style: ApiCompat::default(),
+        reasoning: ReasoningMode::None,
         recorder: None,
         watch,
         limits,

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate::rules::{RuleLayer, RuleSet};
 use toolgate::shell::ScriptWord;
-use toolgate::wire::{Dialect, Reading};
+use toolgate::wire::{Dialect, ParsedCall};
 use toolgate::{Cx, Intent, Lane, Permit, ToolError, ToolHandler, ToolOutput, Toolgate, json};
 
 fn main() {
@@ -277,7 +277,7 @@ fn dispatch(runtime: &tokio::runtime::Runtime) {
                     for _ in 0..CALLS {
                         let item = serde_json::from_str(&text).expect("it is JSON");
                         for reading in reader.push(&item) {
-                            let Reading::Call(call) = reading else { panic!("a call") };
+                            let ParsedCall::Call(call) = reading else { panic!("a call") };
                             calls.start(call).expect("the last one is answered");
                         }
                         let answer = calls.next().await.expect("it was started");

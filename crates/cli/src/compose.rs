@@ -8,7 +8,7 @@ use agent::WebSearchTool;
 use exec::spill::Spill;
 use toolgate::mcp::{self, McpClientDeps, McpServers};
 use toolgate::rules::{RuleLayer, NewRule, RuleSet, RulePath, concerns_tool};
-use toolgate::wire::{FreeformAs, Integers, Style};
+use toolgate::wire::{FreeformDeclaration, IntegerSpelling, ApiCompat};
 use toolgate::{
     ApplyPatchToolType, ApprovalPolicy, Approver, MinimumTier, BuildFault, ToolgateBuilder, CommandLimits, Confinement,
     EnvironmentPolicy, ModelFamily, Hook, HostRules, InheritScope, CallLimits, NetworkPolicy, CallObserver, ImageSettings, RegistryFault, Rulebook,
@@ -450,16 +450,16 @@ impl ComposedTools {
     }
 
     /// Returns the style in which tools are written for the model's API.
-    pub(crate) fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> ApiCompat {
         let integers = match self.config.integers.value {
-            config::IntegerStyle::Keep => Integers::Keep,
-            config::IntegerStyle::Number => Integers::AsNumber,
+            config::IntegerStyle::Keep => IntegerSpelling::Keep,
+            config::IntegerStyle::Number => IntegerSpelling::AsNumber,
         };
         let freeform = match self.tools.family.apply_patch {
-            ApplyPatchToolType::Freeform => FreeformAs::Custom,
-            ApplyPatchToolType::Function => FreeformAs::Function,
+            ApplyPatchToolType::Freeform => FreeformDeclaration::Custom,
+            ApplyPatchToolType::Function => FreeformDeclaration::Function,
         };
-        Style { integers, freeform }
+        ApiCompat { integers, freeform }
     }
 
     /// Offers tools in forms that the API in front of the model accepts. A form chosen by the configuration stays.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tool::{ToolCall, ToolOutput, ToolSpec};
 
 use crate::write::{anthropic, chat, responses};
-use crate::{CallReader, Style};
+use crate::{CallReader, ApiCompat};
 
 /// A model API that this crate reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ impl Dialect {
     /// Returns the value of a request's `tools`: an array sorted by name. Equal specs give equal bytes.
     ///
     /// Tools that the API has no form for are left out: `local_shell` and `web_search` exist in Responses only.
-    pub fn tools(self, specs: &[&ToolSpec], style: &Style) -> Value {
+    pub fn tools(self, specs: &[&ToolSpec], style: &ApiCompat) -> Value {
         let mut specs = specs.to_vec();
         specs.sort_by_key(|spec| spec.name());
         let hosted = specs.iter().any(|spec| matches!(spec, ToolSpec::WebSearch { .. }));

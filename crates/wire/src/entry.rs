@@ -8,14 +8,14 @@ use crate::Dialect;
 
 /// One serialised item of a conversation, a part of request bodies. Cloning shares the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SerializedItem {
     text: Arc<str>,
-    part: Part,
+    part: ItemFragment,
 }
 
 /// The role of an entry's text in the request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ItemFragment {
     /// A complete item or message.
     Whole,
     /// A `tool_result` block, which must come first in its user message.
@@ -27,15 +27,15 @@ pub(crate) enum Part {
 impl Dialect {
     /// Serialises an item that [`user`](Self::user), [`said`](Self::said), [`answers`](Self::answers) or
     /// [`replies`](Self::replies) wrote.
-    pub fn entry(self, item: &Value) -> Entry {
-        let whole = || Entry { text: item.to_string().into(), part: Part::Whole };
+    pub fn entry(self, item: &Value) -> SerializedItem {
+        let whole = || SerializedItem { text: item.to_string().into(), part: ItemFragment::Whole };
         match self {
             Self::Responses | Self::Chat => whole(),
-            Self::Anthropic if item["type"] == "tool_result" => Entry { part: Part::Result, ..whole() },
+            Self::Anthropic if item["type"] == "tool_result" => SerializedItem { part: ItemFragment::Result, ..whole() },
             Self::Anthropic => match (item["role"].as_str(), item["content"].as_array()) {
                 (Some("user"), Some(blocks)) if !blocks.is_empty() => {
                     let blocks: Vec<String> = blocks.iter().map(Value::to_string).collect();
-                    Entry { text: blocks.join(",").into(), part: Part::Blocks }
+                    SerializedItem { text: blocks.join(",").into(), part: ItemFragment::Blocks }
                 }
                 (Some(_) | None, _) => whole(),
             },
@@ -43,7 +43,7 @@ impl Dialect {
     }
 }
 
-impl Entry {
+impl SerializedItem {
     /// Returns the bytes that this entry adds to a request body, without separators and enclosing messages.
     pub fn size(&self) -> usize {
         self.text.len()
@@ -53,7 +53,7 @@ impl Entry {
         &self.text
     }
 
-    pub(crate) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> ItemFragment {
         self.part
     }
 }

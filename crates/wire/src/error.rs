@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Dialect;
 
-pub use code::Code;
+pub use code::ModelErrorCode;
 
 /// Upper bound on a retry delay that a server requests; a longer one is taken for a wrong server clock.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,16 +19,16 @@ const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 #[error("{message}")]
 pub struct ModelError {
     /// The kind of error.
-    pub code: Code,
+    pub code: ModelErrorCode,
     /// The error and the advice for the user: one line of bounded length, with API keys removed.
     pub message: String,
     /// States when the request may be retried.
-    pub retry: Retry,
+    pub retry: RetryAdvice,
 }
 
 /// Advice on retrying an unchanged request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
+pub enum RetryAdvice {
     /// Retry after a delay that the caller chooses.
     Soon,
     /// Retry not earlier than this delay, which the server requested.
@@ -39,7 +39,7 @@ pub enum Retry {
 
 /// The facts that a server's error report contains.
 #[derive(Debug, Default)]
-struct Account {
+struct ServerErrorReport {
     status: Option<u16>,
     /// The server's error identifiers, the more specific one first.
     words: Vec<String>,
@@ -51,8 +51,8 @@ impl Dialect {
     /// Parses an HTTP response with an error status. `retry_after` is the value of the `retry-after` header.
     pub fn refused(self, status: u16, retry_after: Option<&str>, body: &str) -> ModelError {
         let mut account = match serde_json::from_str::<Value>(body) {
-            Ok(json) => Account::of(&json),
-            Err(_) => Account { text: plain::body(body), ..Account::default() },
+            Ok(json) => ServerErrorReport::of(&json),
+            Err(_) => ServerErrorReport { text: plain::body(body), ..ServerErrorReport::default() },
         };
         account.status = Some(status);
         account.wait = retry_after.and_then(seconds).or(account.wait);
@@ -61,7 +61,7 @@ impl Dialect {
 
     /// Parses an error that a stream reports.
     pub(crate) fn failed(self, json: &Value) -> ModelError {
-        Account::of(json).judge(self)
+        ServerErrorReport::of(json).judge(self)
     }
 }
 
@@ -70,7 +70,7 @@ impl ModelError {
     pub(crate) fn broken() -> Self {
         let message =
             "the stream of the model ended before its response did; send the request again".to_owned();
-        Self { code: Code::Broken, message, retry: Retry::Soon }
+        Self { code: ModelErrorCode::Broken, message, retry: RetryAdvice::Soon }
     }
 
     /// The error for a response with more pieces than the limit.
@@ -78,18 +78,18 @@ impl ModelError {
         let message = format!(
             "the model's response has more than {limit} pieces of text and calls; ask for less, or limit its output"
         );
-        Self { code: Code::Endless, message, retry: Retry::Never }
+        Self { code: ModelErrorCode::Endless, message, retry: RetryAdvice::Never }
     }
 
     /// The error for a response with more bytes than the limit.
     pub(crate) fn endless(limit: usize) -> Self {
         let message =
             format!("the model's response is longer than {limit} bytes; ask for less, or limit its output");
-        Self { code: Code::Endless, message, retry: Retry::Never }
+        Self { code: ModelErrorCode::Endless, message, retry: RetryAdvice::Never }
     }
 }
 
-impl Account {
+impl ServerErrorReport {
     /// Extracts the error from the shapes that servers send: `{"error": {..}}`, `{"error": ".."}`, `[{"error": ..}]`,
     /// `{"detail": ..}` or the bare error object.
     fn of(json: &Value) -> Self {
@@ -107,16 +107,16 @@ impl Account {
     }
 
     fn judge(self, dialect: Dialect) -> ModelError {
-        let code = Code::of(self.status, &self.words, &self.text);
+        let code = ModelErrorCode::of(self.status, &self.words, &self.text);
         let retry = match (code.passes(), self.wait) {
-            (false, _) => Retry::Never,
-            (true, Some(wait)) => Retry::After(wait.min(MAX_WAIT)),
-            (true, None) => Retry::Soon,
+            (false, _) => RetryAdvice::Never,
+            (true, Some(wait)) => RetryAdvice::After(wait.min(MAX_WAIT)),
+            (true, None) => RetryAdvice::Soon,
         };
         ModelError { code, message: self.sentence(code, dialect), retry }
     }
 
-    fn sentence(&self, code: Code, dialect: Dialect) -> String {
+    fn sentence(&self, code: ModelErrorCode, dialect: Dialect) -> String {
         let status = self.status.map(|status| status.to_string());
         let marks: Vec<&str> =
             status.as_deref().into_iter().chain(self.words.first().map(String::as_str)).collect();

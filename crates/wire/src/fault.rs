@@ -13,14 +13,14 @@ use crate::Dialect;
 pub struct WireFault {
     pub(crate) id: Option<CallId>,
     pub(crate) name: Option<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: CallItemKind,
     pub(crate) path: String,
-    pub(crate) why: Why,
+    pub(crate) why: CallFaultReason,
 }
 
 /// The reason why a call cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum CallFaultReason {
     /// A required field is missing or empty.
     #[error("it is missing")]
     Missing,
@@ -57,7 +57,7 @@ pub enum Why {
 
 /// The item type that answers the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CallItemKind {
     Function,
     Custom,
 }
@@ -79,7 +79,7 @@ impl WireFault {
     }
 
     /// Returns the reason.
-    pub fn why(&self) -> &Why {
+    pub fn why(&self) -> &CallFaultReason {
         &self.why
     }
 
@@ -88,8 +88,8 @@ impl WireFault {
     pub fn answer(&self, dialect: Dialect) -> Option<Value> {
         let id = self.id.clone()?;
         let payload = match self.kind {
-            Kind::Function => ToolPayload::Function { arguments: String::new() },
-            Kind::Custom => ToolPayload::Custom { input: String::new() },
+            CallItemKind::Function => ToolPayload::Function { arguments: String::new() },
+            CallItemKind::Custom => ToolPayload::Custom { input: String::new() },
         };
         let call = ToolCall { id, name: self.name.clone().unwrap_or_default(), payload };
         dialect.answer(&call, &ToolOutput::failure(self.to_string())).into_iter().next()
@@ -120,8 +120,8 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
-    fn fault(id: Option<&str>, kind: Kind) -> WireFault {
-        let why = Why::Type { expected: "a string", found: type_of(&Value::Null) };
+    fn fault(id: Option<&str>, kind: CallItemKind) -> WireFault {
+        let why = CallFaultReason::Type { expected: "a string", found: type_of(&Value::Null) };
         WireFault {
             id: id.map(CallId::from),
             name: Some("shell".into()),
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn the_answer_has_the_item_type_of_the_call() {
         let say = |kind, dialect| fault(Some("c1"), kind).answer(dialect).unwrap().to_string();
-        insta::assert_snapshot!(say(Kind::Function, Dialect::Responses), @r#"{"call_id":"c1","output":"the call of `shell` cannot be read at `arguments`: expected a string, found null","type":"function_call_output"}"#);
-        insta::assert_snapshot!(say(Kind::Custom, Dialect::Responses), @r#"{"call_id":"c1","output":"the call of `shell` cannot be read at `arguments`: expected a string, found null","type":"custom_tool_call_output"}"#);
-        insta::assert_snapshot!(say(Kind::Custom, Dialect::Anthropic), @r#"{"content":"the call of `shell` cannot be read at `arguments`: expected a string, found null","is_error":true,"tool_use_id":"c1","type":"tool_result"}"#);
+        insta::assert_snapshot!(say(CallItemKind::Function, Dialect::Responses), @r#"{"call_id":"c1","output":"the call of `shell` cannot be read at `arguments`: expected a string, found null","type":"function_call_output"}"#);
+        insta::assert_snapshot!(say(CallItemKind::Custom, Dialect::Responses), @r#"{"call_id":"c1","output":"the call of `shell` cannot be read at `arguments`: expected a string, found null","type":"custom_tool_call_output"}"#);
+        insta::assert_snapshot!(say(CallItemKind::Custom, Dialect::Anthropic), @r#"{"content":"the call of `shell` cannot be read at `arguments`: expected a string, found null","is_error":true,"tool_use_id":"c1","type":"tool_result"}"#);
     }
 
     #[test]
     fn without_an_id_there_is_no_answer() {
-        assert_eq!(fault(None, Kind::Function).answer(Dialect::Chat), None);
+        assert_eq!(fault(None, CallItemKind::Function).answer(Dialect::Chat), None);
     }
 }

@@ -9,12 +9,12 @@ mod responses;
 use serde_json::Value;
 use tool::ToolCall;
 
-use crate::{CallReader, Dialect, ModelError, Said, Usage, WireFault};
-use notes::Notes;
+use crate::{CallReader, Dialect, ModelError, AssistantTurn, TokenUsage, WireFault};
+use notes::ResponseAccumulator;
 
 /// An event decoded from a model response.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ModelStreamEvent {
     /// The next delta of the model's text.
     Text(String),
     /// The next delta of the model's reasoning, or of its summary.
@@ -31,14 +31,14 @@ pub enum Heard {
         item: Value,
     },
     /// The token usage of the response: at most once, right before the end.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// The end of the response: exactly once, as the last event.
-    End(End),
+    End(ResponseEnd),
 }
 
 /// The way in which a response ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum ResponseEnd {
     /// The model finished its response.
     Done,
     /// The provider cut the response short.
@@ -64,43 +64,43 @@ pub enum End {
 /// assert_eq!(listener.into_said().text(), "Hello");
 /// ```
 #[derive(Debug)]
-pub struct Listener {
+pub struct StreamDecoder {
     calls: CallReader,
-    ear: Ear,
-    notes: Notes,
+    ear: DialectDecoder,
+    notes: ResponseAccumulator,
 }
 
 /// The decoder of the response's dialect.
 #[derive(Debug)]
-enum Ear {
-    Responses(responses::Ear),
-    Chat(chat::Ear),
-    Anthropic(anthropic::Ear),
+enum DialectDecoder {
+    Responses(responses::ResponsesStreamDecoder),
+    Chat(chat::ChatStreamDecoder),
+    Anthropic(anthropic::AnthropicStreamDecoder),
 }
 
 impl Dialect {
     /// Returns a decoder for one response of the model.
-    pub fn listener(self) -> Listener {
+    pub fn listener(self) -> StreamDecoder {
         let ear = match self {
-            Self::Responses => Ear::Responses(responses::Ear::default()),
-            Self::Chat => Ear::Chat(chat::Ear::default()),
-            Self::Anthropic => Ear::Anthropic(anthropic::Ear::default()),
+            Self::Responses => DialectDecoder::Responses(responses::ResponsesStreamDecoder::default()),
+            Self::Chat => DialectDecoder::Chat(chat::ChatStreamDecoder::default()),
+            Self::Anthropic => DialectDecoder::Anthropic(anthropic::AnthropicStreamDecoder::default()),
         };
-        Listener { calls: CallReader::of_one_response(self), ear, notes: Notes::new(self) }
+        StreamDecoder { calls: CallReader::of_one_response(self), ear, notes: ResponseAccumulator::new(self) }
     }
 }
 
-impl Listener {
+impl StreamDecoder {
     /// Decodes the next stream event, or a whole response. Input after the end is ignored.
-    pub fn push(&mut self, json: &Value) -> Vec<Heard> {
+    pub fn push(&mut self, json: &Value) -> Vec<ModelStreamEvent> {
         if self.notes.is_over() {
             return Vec::new();
         }
         self.notes.readings(self.calls.push(json));
         match &mut self.ear {
-            Ear::Responses(ear) => ear.hear(json, &mut self.notes),
-            Ear::Chat(ear) => ear.hear(json, &mut self.notes),
-            Ear::Anthropic(ear) => ear.hear(json, &mut self.notes),
+            DialectDecoder::Responses(ear) => ear.hear(json, &mut self.notes),
+            DialectDecoder::Chat(ear) => ear.hear(json, &mut self.notes),
+            DialectDecoder::Anthropic(ear) => ear.hear(json, &mut self.notes),
         }
         if self.notes.is_ending() {
             // Flushes the partial state of the ear and of the reader. The end itself is already set.
@@ -110,8 +110,8 @@ impl Listener {
     }
 
     /// Ends the stream, with or without `[DONE]`. If the response is incomplete, each partial call becomes a call or a
-    /// fault, and the end is [`End::Failed`].
-    pub fn finish(&mut self) -> Vec<Heard> {
+    /// fault, and the end is [`ResponseEnd::Failed`].
+    pub fn finish(&mut self) -> Vec<ModelStreamEvent> {
         if self.notes.is_over() {
             return Vec::new();
         }
@@ -121,17 +121,17 @@ impl Listener {
     }
 
     /// Returns the turn accumulated so far.
-    pub fn into_said(self) -> Said {
+    pub fn into_said(self) -> AssistantTurn {
         self.notes.into_said()
     }
 
     /// Flushes partial state, and returns the end of a response that receives no more events.
-    fn close(&mut self) -> End {
+    fn close(&mut self) -> ResponseEnd {
         self.notes.readings(self.calls.finish());
         match &mut self.ear {
-            Ear::Responses(ear) => ear.finish(&mut self.notes),
-            Ear::Chat(ear) => ear.finish(&mut self.notes),
-            Ear::Anthropic(ear) => ear.finish(&mut self.notes),
+            DialectDecoder::Responses(ear) => ear.finish(&mut self.notes),
+            DialectDecoder::Chat(ear) => ear.finish(&mut self.notes),
+            DialectDecoder::Anthropic(ear) => ear.finish(&mut self.notes),
         }
     }
 }

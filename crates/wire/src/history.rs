@@ -5,7 +5,7 @@ use tool::{CallId, OutputImage, ToolCall, ToolOutput};
 
 use crate::dialect::sorted;
 use crate::write::{anthropic, chat, responses};
-use crate::{Dialect, Said};
+use crate::{Dialect, AssistantTurn};
 
 /// The answer to a call that was never answered.
 const UNANSWERED: &str =
@@ -24,7 +24,7 @@ impl Dialect {
     /// Writes an assistant turn as history items; none if the turn has no content.
     ///
     /// A turn decoded by another dialect is reduced to its text and calls; its API-specific items are left out.
-    pub fn said(self, said: &Said) -> Vec<Value> {
+    pub fn said(self, said: &AssistantTurn) -> Vec<Value> {
         let items = match self {
             Self::Responses => responses::said(said),
             Self::Chat => chat::said(said).into_iter().collect(),
@@ -40,7 +40,7 @@ impl Dialect {
     /// output is answered as interrupted.
     pub fn replies<'a>(
         self,
-        said: &Said,
+        said: &AssistantTurn,
         outputs: impl IntoIterator<Item = (&'a CallId, &'a ToolOutput)>,
     ) -> Vec<Value> {
         let outputs: Vec<(&CallId, &ToolOutput)> = outputs.into_iter().collect();

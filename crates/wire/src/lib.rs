@@ -19,9 +19,9 @@
 //! assert_eq!(answer, [json!({"type": "function_call_output", "call_id": "c1", "output": "a.txt"})]);
 //! ```
 //!
-//! For a whole conversation: [`Dialect::request`] writes the request body. A [`Listener`] decodes the response and
-//! keeps it as [`Said`]. [`Dialect::said`] and [`Dialect::replies`] write the items that the next request adds. Every
-//! item is serialised once, as an [`Entry`].
+//! For a whole conversation: [`Dialect::request`] writes the request body. A [`StreamDecoder`] decodes the response and
+//! keeps it as [`AssistantTurn`]. [`Dialect::said`] and [`Dialect::replies`] write the items that the next request adds. Every
+//! item is serialised once, as an [`SerializedItem`].
 //!
 //! ```
 //! use serde_json::{Value, json};
@@ -71,15 +71,15 @@ mod words;
 mod write;
 
 pub use dialect::{Dialect, UnknownDialect};
-pub use entry::Entry;
-pub use error::{Code, ModelError, Retry};
-pub use fault::{Why, WireFault};
-pub use hear::{End, Heard, Listener};
-pub use read::{CallReader, Reading};
-pub use request::{Reasoning, Request};
-pub use said::{Said, UnreadableSaid};
-pub use speak::Line;
-pub use style::{FreeformAs, Integers, Style};
-pub use usage::Usage;
-pub use words::{Words, words};
+pub use entry::SerializedItem;
+pub use error::{ModelErrorCode, ModelError, RetryAdvice};
+pub use fault::{CallFaultReason, WireFault};
+pub use hear::{ResponseEnd, ModelStreamEvent, StreamDecoder};
+pub use read::{CallReader, ParsedCall};
+pub use request::{ReasoningMode, ModelRequest};
+pub use said::{AssistantTurn, UnreadableTurn};
+pub use speak::MockOutput;
+pub use style::{FreeformDeclaration, IntegerSpelling, ApiCompat};
+pub use usage::TokenUsage;
+pub use words::{TranscriptItem, words};
 pub use write::mcp::mcp_tools;

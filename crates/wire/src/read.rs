@@ -15,12 +15,12 @@ use tool::ToolCall;
 use crate::{Dialect, WireFault};
 pub(crate) use chat::{finish_reason, first_choice, is_whole};
 pub(crate) use responses::call_id;
-use seen::Seen;
-use turn::{Piece, Turn};
+use seen::CallDeduplicator;
+use turn::{ResponseFragment, ResponseTracker};
 
 /// A result of the call reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
+pub enum ParsedCall {
     /// A complete call.
     Call(ToolCall),
     /// A call that cannot be parsed.
@@ -34,96 +34,96 @@ pub enum Reading {
 /// [`finish`](Self::finish). A single item is always reported, because only its sender could repeat it.
 #[derive(Debug)]
 pub struct CallReader {
-    state: State,
-    seen: Seen,
+    state: DialectCallReader,
+    seen: CallDeduplicator,
     dialect: Dialect,
-    turn: Turn,
-    span: Span,
+    turn: ResponseTracker,
+    span: ReaderScope,
 }
 
 /// The number of responses that a reader serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Span {
+enum ReaderScope {
     One,
     Many,
 }
 
 /// The call reader of the dialect.
 #[derive(Debug)]
-enum State {
-    Responses(responses::Reader),
-    Chat(chat::Reader),
-    Anthropic(anthropic::Reader),
+enum DialectCallReader {
+    Responses(responses::ResponsesCallReader),
+    Chat(chat::ChatCallReader),
+    Anthropic(anthropic::AnthropicCallReader),
 }
 
 impl CallReader {
     /// Returns a reader for any number of consecutive responses.
     pub(crate) fn new(dialect: Dialect) -> Self {
         let state = match dialect {
-            Dialect::Responses => State::Responses(responses::Reader::default()),
-            Dialect::Chat => State::Chat(chat::Reader::default()),
-            Dialect::Anthropic => State::Anthropic(anthropic::Reader::default()),
+            Dialect::Responses => DialectCallReader::Responses(responses::ResponsesCallReader::default()),
+            Dialect::Chat => DialectCallReader::Chat(chat::ChatCallReader::default()),
+            Dialect::Anthropic => DialectCallReader::Anthropic(anthropic::AnthropicCallReader::default()),
         };
-        Self { state, seen: Seen::default(), dialect, turn: Turn::default(), span: Span::Many }
+        Self { state, seen: CallDeduplicator::default(), dialect, turn: ResponseTracker::default(), span: ReaderScope::Many }
     }
 
     /// Returns a reader that takes all input for one response, so no id is reported twice.
     pub(crate) fn of_one_response(dialect: Dialect) -> Self {
-        Self { span: Span::One, ..Self::new(dialect) }
+        Self { span: ReaderScope::One, ..Self::new(dialect) }
     }
 
     /// Parses the next piece of JSON: a stream event, a whole response, a message, or a single item.
     ///
     /// Any other JSON gives no result.
-    pub fn push(&mut self, json: &Value) -> Vec<Reading> {
+    pub fn push(&mut self, json: &Value) -> Vec<ParsedCall> {
         match self.span {
-            Span::One => {
+            ReaderScope::One => {
                 let readings = self.read(json);
                 self.admit(readings)
             }
-            Span::Many => self.push_to_a_turn(json),
+            ReaderScope::Many => self.push_to_a_turn(json),
         }
     }
 
-    fn push_to_a_turn(&mut self, json: &Value) -> Vec<Reading> {
-        let piece = Piece::of(self.dialect, json);
+    fn push_to_a_turn(&mut self, json: &Value) -> Vec<ParsedCall> {
+        let piece = ResponseFragment::of(self.dialect, json);
         let idle = match &self.state {
-            State::Chat(reader) => reader.is_idle(),
-            State::Responses(_) | State::Anthropic(_) => true,
+            DialectCallReader::Chat(reader) => reader.is_idle(),
+            DialectCallReader::Responses(_) | DialectCallReader::Anthropic(_) => true,
         };
         let mut before = if self.turn.passes_to(piece, idle) { self.finish() } else { Vec::new() };
         let readings = self.read(json);
-        if piece == Piece::Item {
+        if piece == ResponseFragment::Item {
             readings.iter().for_each(|reading| self.seen.forget(reading));
         }
         before.extend(self.admit(readings));
         before
     }
 
-    fn read(&mut self, json: &Value) -> Vec<Reading> {
+    fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
         match &mut self.state {
-            State::Responses(reader) => reader.read(json),
-            State::Chat(reader) => reader.read(json),
-            State::Anthropic(reader) => reader.read(json),
+            DialectCallReader::Responses(reader) => reader.read(json),
+            DialectCallReader::Chat(reader) => reader.read(json),
+            DialectCallReader::Anthropic(reader) => reader.read(json),
         }
     }
 
     /// Ends the stream: each partial call becomes a call if it is complete, else a fault.
-    pub fn finish(&mut self) -> Vec<Reading> {
+    pub fn finish(&mut self) -> Vec<ParsedCall> {
         let readings = match &mut self.state {
-            State::Responses(reader) => reader.finish(),
-            State::Chat(reader) => reader.finish(),
-            State::Anthropic(reader) => reader.finish(),
+            DialectCallReader::Responses(reader) => reader.finish(),
+            DialectCallReader::Chat(reader) => reader.finish(),
+            DialectCallReader::Anthropic(reader) => reader.finish(),
         };
         let readings = self.admit(readings);
         match self.span {
-            Span::One => {}
-            Span::Many => self.seen.clear(),
+            ReaderScope::One => {}
+            ReaderScope::Many => self.seen.clear(),
         }
         readings
     }
 
-    fn admit(&mut self, readings: Vec<Reading>) -> Vec<Reading> {
+    fn admit(&mut self, readings: Vec<ParsedCall>) -> Vec<ParsedCall> {
         readings.into_iter().filter_map(|reading| self.seen.admit(reading)).collect()
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     /// Describes the results of a reader for a stream that then ends: one line for each result.
     pub(super) fn tell(dialect: Dialect, stream: &[Value]) -> String {
         let mut reader = dialect.reader();
-        let mut readings: Vec<Reading> = stream.iter().flat_map(|json| reader.push(json)).collect();
+        let mut readings: Vec<ParsedCall> = stream.iter().flat_map(|json| reader.push(json)).collect();
         readings.extend(reader.finish());
         let text = readings.iter().map(line).collect::<Vec<_>>().join("\n");
         // Removes the random part of invented ids, which differs between readers.
@@ -213,9 +213,9 @@ mod tests {
         );
     }
 
-    fn line(reading: &Reading) -> String {
+    fn line(reading: &ParsedCall) -> String {
         match reading {
-            Reading::Call(call) => {
+            ParsedCall::Call(call) => {
                 let kind = match call.payload {
                     tool::ToolPayload::Function { .. } => "function",
                     tool::ToolPayload::Custom { .. } => "custom",
@@ -224,7 +224,7 @@ mod tests {
                 };
                 format!("{} {kind} {} {}", call.id, call.name, call.payload.arguments())
             }
-            Reading::Fault(fault) => {
+            ParsedCall::Fault(fault) => {
                 format!("{} fault {fault}", fault.id().map_or("-", tool::CallId::as_str))
             }
         }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::Dialect;
-use crate::entry::{Entry, Part};
+use crate::entry::{SerializedItem, ItemFragment};
 
 /// Default output limit for the API that requires one. Every Claude 4 model accepts it.
 const MAX_TOKENS: u64 = 32_000;
@@ -26,13 +26,13 @@ const ROOM: usize = 1024;
 
 /// The parameters of a model request.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct ModelRequest<'a> {
     /// The model name, e.g. `gpt-5`.
     pub model: &'a str,
     /// The system prompt; may be empty.
     pub instructions: &'a str,
     /// The conversation so far.
-    pub items: &'a [Entry],
+    pub items: &'a [SerializedItem],
     /// The output of [`Dialect::tools`] as text; may be empty.
     pub tools: &'a str,
     /// The maximum number of output tokens.
@@ -40,12 +40,12 @@ pub struct Request<'a> {
     /// Routes the requests of a session to machines with a warm prompt cache (Responses).
     pub cache_key: Option<&'a str>,
     /// The handling of reasoning items.
-    pub reasoning: Reasoning,
+    pub reasoning: ReasoningMode,
 }
 
 /// The handling of a model's reasoning between two requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reasoning {
+pub enum ReasoningMode {
     /// Reasoning is returned encrypted and kept in the history (Responses; Anthropic always signs it).
     Keep,
     /// Reasoning is not requested.
@@ -55,7 +55,7 @@ pub enum Reasoning {
 
 impl Dialect {
     /// Writes the body of a streaming request. Equal requests give equal bytes.
-    pub fn request(self, request: &Request<'_>) -> String {
+    pub fn request(self, request: &ModelRequest<'_>) -> String {
         let items: usize = request.items.iter().map(|entry| entry.size() + MARK.len()).sum();
         let given = request.instructions.len() + request.instructions.len() / 8 + request.tools.len();
         let mut body = String::with_capacity(items + given + ROOM);
@@ -71,11 +71,11 @@ impl Dialect {
     }
 }
 
-fn responses(body: &mut String, request: &Request<'_>) {
+fn responses(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","store":false,"stream":true"#);
     match request.reasoning {
-        Reasoning::Keep => body.push_str(r#","include":["reasoning.encrypted_content"]"#),
-        Reasoning::None => {}
+        ReasoningMode::Keep => body.push_str(r#","include":["reasoning.encrypted_content"]"#),
+        ReasoningMode::None => {}
     }
     push_number(body, "max_output_tokens", request.max_output_tokens);
     if let Some(key) = request.cache_key {
@@ -94,7 +94,7 @@ fn responses(body: &mut String, request: &Request<'_>) {
     push_wholes(body, request.items);
 }
 
-fn chat(body: &mut String, request: &Request<'_>) {
+fn chat(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
     // OpenAI's newer models reject `max_tokens`; servers that do not know the newer name ignore it.
     push_number(body, "max_completion_tokens", request.max_output_tokens);
@@ -111,7 +111,7 @@ fn chat(body: &mut String, request: &Request<'_>) {
     push_wholes(body, request.items);
 }
 
-fn anthropic(body: &mut String, request: &Request<'_>) {
+fn anthropic(body: &mut String, request: &ModelRequest<'_>) {
     body.push_str(r#","stream":true"#);
     push_number(body, "max_tokens", Some(request.max_output_tokens.unwrap_or(MAX_TOKENS)));
     if let Some(tools) = tools_of(request) {
@@ -130,7 +130,7 @@ fn anthropic(body: &mut String, request: &Request<'_>) {
     push_messages(body, request.items);
 }
 
-fn push_wholes(body: &mut String, entries: &[Entry]) {
+fn push_wholes(body: &mut String, entries: &[SerializedItem]) {
     for (at, entry) in entries.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         body.push_str(entry.text());
@@ -138,10 +138,10 @@ fn push_wholes(body: &mut String, entries: &[Entry]) {
 }
 
 /// Merges the entries of one user message into one message, results first.
-fn push_messages(body: &mut String, entries: &[Entry]) {
-    let runs: Vec<&[Entry]> =
-        entries.chunk_by(|one, next| one.part() != Part::Whole && next.part() != Part::Whole).collect();
-    let is_user = |run: &[Entry]| run.first().is_some_and(|entry| entry.part() != Part::Whole);
+fn push_messages(body: &mut String, entries: &[SerializedItem]) {
+    let runs: Vec<&[SerializedItem]> =
+        entries.chunk_by(|one, next| one.part() != ItemFragment::Whole && next.part() != ItemFragment::Whole).collect();
+    let is_user = |run: &[SerializedItem]| run.first().is_some_and(|entry| entry.part() != ItemFragment::Whole);
     let users = runs.iter().filter(|run| is_user(run)).count();
     let mut user = 0;
     for (at, run) in runs.iter().enumerate() {
@@ -161,16 +161,16 @@ fn push_messages(body: &mut String, entries: &[Entry]) {
     }
 }
 
-fn push_blocks(body: &mut String, run: &[Entry]) {
-    let of = |part: Part| run.iter().filter(move |entry| entry.part() == part);
-    for (at, entry) in of(Part::Result).chain(of(Part::Blocks)).enumerate() {
+fn push_blocks(body: &mut String, run: &[SerializedItem]) {
+    let of = |part: ItemFragment| run.iter().filter(move |entry| entry.part() == part);
+    for (at, entry) in of(ItemFragment::Result).chain(of(ItemFragment::Blocks)).enumerate() {
         body.push_str(if at == 0 { "" } else { "," });
         body.push_str(entry.text());
     }
 }
 
 /// Returns the tools unless the list is empty, which APIs reject.
-fn tools_of<'a>(request: &Request<'a>) -> Option<&'a str> {
+fn tools_of<'a>(request: &ModelRequest<'a>) -> Option<&'a str> {
     let tools = request.tools.trim();
     (!matches!(tools, "" | "[]")).then_some(tools)
 }

@@ -5,32 +5,32 @@ mod save;
 use serde_json::Value;
 use tool::{CallId, ToolCall, ToolOutput, ToolPayload};
 
-use crate::fault::Kind;
+use crate::fault::CallItemKind;
 use crate::{Dialect, WireFault};
 
-pub use save::UnreadableSaid;
+pub use save::UnreadableTurn;
 
 /// One assistant turn: text, calls, and items that only the originating API understands, in order.
 ///
 /// No two calls have the same id, and each call must be answered. [`calls`](Self::calls) are answered by running them,
 /// [`unread`](Self::unread) calls with their included output. [`Dialect::replies`] writes both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct AssistantTurn {
     dialect: Dialect,
-    pieces: Vec<Piece>,
+    pieces: Vec<TurnPiece>,
 }
 
 /// One piece of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Piece {
-    pub(crate) what: What,
+pub(crate) struct TurnPiece {
+    pub(crate) what: TurnContent,
     /// The item as the API sent it, if it contains more than `what`.
     pub(crate) raw: Option<Value>,
 }
 
 /// The content of a piece.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum TurnContent {
     Text(String),
     Call(ToolCall),
     /// A call that could not be parsed, with substitute arguments, and the reason.
@@ -41,7 +41,7 @@ pub(crate) enum What {
     Item,
 }
 
-impl Said {
+impl AssistantTurn {
     /// Returns an empty turn.
     pub(crate) fn new(dialect: Dialect) -> Self {
         Self { dialect, pieces: Vec::new() }
@@ -50,7 +50,7 @@ impl Said {
     /// Returns a turn that consists of calls alone.
     pub fn of_calls(dialect: Dialect, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let mut said = Self::new(dialect);
-        calls.into_iter().for_each(|call| said.push(Piece { what: What::Call(call), raw: None }));
+        calls.into_iter().for_each(|call| said.push(TurnPiece { what: TurnContent::Call(call), raw: None }));
         said
     }
 
@@ -67,8 +67,8 @@ impl Said {
     /// Returns the text for the user, pieces joined by newlines.
     pub fn text(&self) -> String {
         let texts = self.pieces.iter().filter_map(|piece| match &piece.what {
-            What::Text(text) => Some(text.as_str()),
-            What::Call(_) | What::Unread(..) | What::Lost(_) | What::Item => None,
+            TurnContent::Text(text) => Some(text.as_str()),
+            TurnContent::Call(_) | TurnContent::Unread(..) | TurnContent::Lost(_) | TurnContent::Item => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
@@ -76,39 +76,39 @@ impl Said {
     /// Returns the calls to run, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
-            What::Call(call) => Some(call),
-            What::Text(_) | What::Unread(..) | What::Lost(_) | What::Item => None,
+            TurnContent::Call(call) => Some(call),
+            TurnContent::Text(_) | TurnContent::Unread(..) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
     }
 
     /// Returns the calls that could not be parsed, each with its answer.
     pub fn unread(&self) -> impl Iterator<Item = (&ToolCall, ToolOutput)> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
-            What::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
-            What::Text(_) | What::Call(_) | What::Lost(_) | What::Item => None,
+            TurnContent::Unread(call, why) => Some((call, ToolOutput::failure(why.as_str()))),
+            TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
     }
 
     /// Returns one sentence for the model about each call without an id. Such calls are not in the history.
     pub fn lost(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
-            What::Lost(why) => Some(why.as_str()),
-            What::Text(_) | What::Call(_) | What::Unread(..) | What::Item => None,
+            TurnContent::Lost(why) => Some(why.as_str()),
+            TurnContent::Text(_) | TurnContent::Call(_) | TurnContent::Unread(..) | TurnContent::Item => None,
         })
     }
 
-    pub(crate) fn pieces(&self) -> &[Piece] {
+    pub(crate) fn pieces(&self) -> &[TurnPiece] {
         &self.pieces
     }
 
     /// Adds a piece. Blank text and calls with a known id are dropped.
-    pub(crate) fn push(&mut self, piece: Piece) {
+    pub(crate) fn push(&mut self, piece: TurnPiece) {
         let taken = |call: &ToolCall| self.ids().any(|id| *id == call.id);
         let keep = match &piece.what {
-            What::Text(text) => !text.trim().is_empty(),
-            What::Call(call) | What::Unread(call, _) => !taken(call),
-            What::Lost(_) => true,
-            What::Item => piece.raw.as_ref().is_some_and(is_harmless),
+            TurnContent::Text(text) => !text.trim().is_empty(),
+            TurnContent::Call(call) | TurnContent::Unread(call, _) => !taken(call),
+            TurnContent::Lost(_) => true,
+            TurnContent::Item => piece.raw.as_ref().is_some_and(is_harmless),
         };
         if keep {
             self.pieces.push(piece);
@@ -117,8 +117,8 @@ impl Said {
 
     fn ids(&self) -> impl Iterator<Item = &CallId> {
         self.pieces.iter().filter_map(|piece| match &piece.what {
-            What::Call(call) | What::Unread(call, _) => Some(&call.id),
-            What::Text(_) | What::Lost(_) | What::Item => None,
+            TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(&call.id),
+            TurnContent::Text(_) | TurnContent::Lost(_) | TurnContent::Item => None,
         })
     }
 }
@@ -141,14 +141,14 @@ fn is_harmless(item: &Value) -> bool {
     item.is_object() && item["type"].as_str().is_none_or(|kind| !PAIRED.contains(&kind))
 }
 
-impl What {
+impl TurnContent {
     /// Converts a fault into the content that the history keeps.
     pub(crate) fn of_fault(fault: &WireFault) -> Self {
         let Some(id) = fault.id().cloned() else { return Self::Lost(fault.to_string()) };
         let payload = match fault.kind {
             // The received arguments may be anything, and servers that render them in a template need an object.
-            Kind::Function => ToolPayload::Function { arguments: "{}".to_owned() },
-            Kind::Custom => ToolPayload::Custom { input: String::new() },
+            CallItemKind::Function => ToolPayload::Function { arguments: "{}".to_owned() },
+            CallItemKind::Custom => ToolPayload::Custom { input: String::new() },
         };
         let name = fault.name().unwrap_or_default().to_owned();
         Self::Unread(ToolCall { id, name, payload }, fault.to_string())
@@ -159,18 +159,18 @@ impl What {
 mod tests {
     use super::*;
 
-    fn piece(what: What) -> Piece {
-        Piece { what, raw: None }
+    fn piece(what: TurnContent) -> TurnPiece {
+        TurnPiece { what, raw: None }
     }
 
     #[test]
     fn an_id_is_taken_once_and_blank_text_is_nothing() {
-        let mut said = Said::new(Dialect::Chat);
-        said.push(piece(What::Text(" \n".to_owned())));
+        let mut said = AssistantTurn::new(Dialect::Chat);
+        said.push(piece(TurnContent::Text(" \n".to_owned())));
         assert!(said.is_empty());
-        said.push(piece(What::Call(ToolCall::function("a", "read", "{}"))));
-        said.push(piece(What::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
-        said.push(piece(What::Lost("lost".to_owned())));
+        said.push(piece(TurnContent::Call(ToolCall::function("a", "read", "{}"))));
+        said.push(piece(TurnContent::Unread(ToolCall::function("a", "list", "{}"), "why".to_owned())));
+        said.push(piece(TurnContent::Lost("lost".to_owned())));
         assert_eq!(said.calls().count(), 1);
         assert_eq!(said.unread().count(), 0);
         assert_eq!(said.lost().collect::<Vec<_>>(), ["lost"]);

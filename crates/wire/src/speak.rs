@@ -5,14 +5,14 @@ use tool::{ToolCall, ToolPayload};
 
 use crate::dialect::sorted;
 use crate::write::call::{arguments, object};
-use crate::{Dialect, Usage};
+use crate::{Dialect, TokenUsage};
 
 /// Approximate bytes of a text delta.
 const PIECE: usize = 24;
 
 /// One output of a mock model.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum MockOutput {
     /// Text for the user.
     Text(String),
     /// A call.
@@ -21,7 +21,7 @@ pub enum Line {
 
 impl Dialect {
     /// Returns the stream events of a response with these outputs. The response id is derived from `id`.
-    pub fn spoken(self, id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+    pub fn spoken(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
         let events = match self {
             Self::Responses => responses(id, lines, usage),
             Self::Chat => chat(id, lines, usage),
@@ -33,14 +33,14 @@ impl Dialect {
 
 impl Dialect {
     /// Returns the response as a whole, for requests that do not stream.
-    pub fn spoken_whole(self, id: &str, lines: &[Line], usage: Usage) -> Value {
-        let calls = lines.iter().any(|line| matches!(line, Line::Call(_)));
-        let text: String = lines.iter().filter_map(Line::text).collect();
+    pub fn spoken_whole(self, id: &str, lines: &[MockOutput], usage: TokenUsage) -> Value {
+        let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
+        let text: String = lines.iter().filter_map(MockOutput::text).collect();
         let last = self.spoken(id, lines, usage).pop().unwrap_or_default();
         sorted(match self {
             Self::Responses => last["response"].clone(),
             Self::Chat => {
-                let calls_made: Vec<Value> = lines.iter().filter_map(Line::call).map(|call| {
+                let calls_made: Vec<Value> = lines.iter().filter_map(MockOutput::call).map(|call| {
                     json!({"id": call.id.as_str(), "type": "function", "function": {"name": call.name, "arguments": arguments(call)}})
                 }).collect();
                 let mut message = json!({"role": "assistant", "content": text});
@@ -52,9 +52,9 @@ impl Dialect {
                     "choices": [{"index": 0, "message": message, "finish_reason": why}]})
             }
             Self::Anthropic => {
-                let block = |line: &Line| match line {
-                    Line::Text(text) => json!({"type": "text", "text": text}),
-                    Line::Call(call) => {
+                let block = |line: &MockOutput| match line {
+                    MockOutput::Text(text) => json!({"type": "text", "text": text}),
+                    MockOutput::Call(call) => {
                         json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": object(call)})
                     }
                 };
@@ -67,7 +67,7 @@ impl Dialect {
     }
 }
 
-impl Line {
+impl MockOutput {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -98,7 +98,7 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn responses(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+fn responses(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let open =
         json!({"id": format!("resp_{id}"), "object": "response", "status": "in_progress", "output": []});
     let mut events = vec![json!({"type": "response.created", "response": open})];
@@ -106,7 +106,7 @@ fn responses(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
     for (at, line) in lines.iter().enumerate() {
         let item = responses_item(&format!("{id}_{at}"), line);
         events.push(json!({"type": "response.output_item.added", "output_index": at, "item": item}));
-        if let Line::Text(text) = line {
+        if let MockOutput::Text(text) = line {
             events.extend(pieces(text).into_iter().map(|piece| {
                 json!({"type": "response.output_text.delta", "item_id": item["id"], "output_index": at, "content_index": 0, "delta": piece})
             }));
@@ -124,13 +124,13 @@ fn responses(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
     events
 }
 
-fn responses_item(id: &str, line: &Line) -> Value {
+fn responses_item(id: &str, line: &MockOutput) -> Value {
     let call = match line {
-        Line::Text(text) => {
+        MockOutput::Text(text) => {
             return json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]});
         }
-        Line::Call(call) => call,
+        MockOutput::Call(call) => call,
     };
     let (kind, field, text) = match &call.payload {
         ToolPayload::LocalShell(shell) => {
@@ -147,17 +147,17 @@ fn responses_item(id: &str, line: &Line) -> Value {
     item
 }
 
-fn chat(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+fn chat(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let chunk = |choices: Value| json!({"id": format!("chatcmpl_{id}"), "object": "chat.completion.chunk", "choices": choices});
     let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
     let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
     for line in lines {
         match line {
-            Line::Text(text) => {
+            MockOutput::Text(text) => {
                 events.extend(pieces(text).into_iter().map(|piece| delta(json!({ "content": piece }))));
             }
-            Line::Call(call) => {
+            MockOutput::Call(call) => {
                 let function = json!({"name": call.name, "arguments": arguments(call)});
                 let call =
                     json!({"index": calls, "id": call.id.as_str(), "type": "function", "function": function});
@@ -178,19 +178,19 @@ fn chat(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
     events
 }
 
-fn anthropic(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
+fn anthropic(id: &str, lines: &[MockOutput], usage: TokenUsage) -> Vec<Value> {
     let fresh = usage.input.saturating_sub(usage.cached);
     let start = json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": [],
         "usage": {"input_tokens": fresh, "cache_read_input_tokens": usage.cached, "output_tokens": 1}});
     let mut events = vec![json!({"type": "message_start", "message": start})];
     for (at, line) in lines.iter().enumerate() {
         let (block, deltas): (Value, Vec<Value>) = match line {
-            Line::Text(text) => {
+            MockOutput::Text(text) => {
                 let deltas =
                     pieces(text).into_iter().map(|piece| json!({"type": "text_delta", "text": piece}));
                 (json!({"type": "text", "text": ""}), deltas.collect())
             }
-            Line::Call(call) => {
+            MockOutput::Call(call) => {
                 let input = json!({"type": "input_json_delta", "partial_json": object(call).to_string()});
                 let block =
                     json!({"type": "tool_use", "id": call.id.as_str(), "name": call.name, "input": {}});
@@ -203,7 +203,7 @@ fn anthropic(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
             .extend(deltas.map(|delta| json!({"type": "content_block_delta", "index": at, "delta": delta})));
         events.push(json!({"type": "content_block_stop", "index": at}));
     }
-    let calls = lines.iter().any(|line| matches!(line, Line::Call(_)));
+    let calls = lines.iter().any(|line| matches!(line, MockOutput::Call(_)));
     let why = if calls { "tool_use" } else { "end_turn" };
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": why}, "usage": {"output_tokens": usage.output}}));
     events.push(json!({"type": "message_stop"}));
@@ -213,8 +213,8 @@ fn anthropic(id: &str, lines: &[Line], usage: Usage) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{CallReader, Reading};
-    use crate::{End, Heard};
+    use crate::read::{CallReader, ParsedCall};
+    use crate::{ResponseEnd, ModelStreamEvent};
 
     #[test]
     fn what_is_spoken_is_heard() {
@@ -222,21 +222,21 @@ mod tests {
         let shell = tool::LocalShellCall { command: vec!["ls".to_owned()], ..tool::LocalShellCall::default() };
         let shell = ToolPayload::LocalShell(shell);
         let lines = [
-            Line::Text("Some words that are long enough to come in more than one piece.".to_owned()),
-            Line::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
-            Line::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
-            Line::Call(ToolCall { id: "c3".into(), name: "local_shell".to_owned(), payload: shell }),
+            MockOutput::Text("Some words that are long enough to come in more than one piece.".to_owned()),
+            MockOutput::Call(ToolCall::function("c1", "read_file", r#"{"path":"a"}"#)),
+            MockOutput::Call(ToolCall { id: "c2".into(), name: "apply_patch".to_owned(), payload: patch }),
+            MockOutput::Call(ToolCall { id: "c3".into(), name: "local_shell".to_owned(), payload: shell }),
         ];
-        let usage = Usage { input: 9, cached: 4, output: 3, reasoning: 0 };
+        let usage = TokenUsage { input: 9, cached: 4, output: 3, reasoning: 0 };
         for dialect in Dialect::ALL {
             let mut listener = dialect.listener();
-            let mut heard: Vec<Heard> =
+            let mut heard: Vec<ModelStreamEvent> =
                 dialect.spoken("1", &lines, usage).iter().flat_map(|event| listener.push(event)).collect();
             heard.extend(listener.finish());
-            assert!(heard.contains(&Heard::Usage(usage)), "{dialect}");
-            assert_eq!(heard.last(), Some(&Heard::End(End::Done)), "{dialect}");
+            assert!(heard.contains(&ModelStreamEvent::Usage(usage)), "{dialect}");
+            assert_eq!(heard.last(), Some(&ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
             let said = listener.into_said();
-            let Line::Text(text) = &lines[0] else { unreachable!() };
+            let MockOutput::Text(text) = &lines[0] else { unreachable!() };
             assert_eq!(said.text(), *text, "{dialect}");
             let calls: Vec<(&str, &str)> =
                 said.calls().map(|call| (call.id.as_str(), call.name.as_str())).collect();
@@ -250,7 +250,7 @@ mod tests {
             let read: Vec<String> = CallReader::new(dialect)
                 .push(&whole)
                 .into_iter()
-                .filter_map(|reading| if let Reading::Call(call) = reading { Some(call.name) } else { None })
+                .filter_map(|reading| if let ParsedCall::Call(call) = reading { Some(call.name) } else { None })
                 .collect();
             assert_eq!(read, ["read_file", "apply_patch", "local_shell"], "{dialect}: {whole}");
             assert!(whole.to_string().contains(text), "{dialect}: {whole}");

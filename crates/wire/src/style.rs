@@ -2,16 +2,16 @@
 
 /// Deviations from the dialect's best form of tool declarations. The default deviates in nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Style {
+pub struct ApiCompat {
     /// The type name of whole numbers in schemas.
-    pub integers: Integers,
+    pub integers: IntegerSpelling,
     /// The declaration of freeform tools in the Responses API; the other APIs only have functions.
-    pub freeform: FreeformAs,
+    pub freeform: FreeformDeclaration,
 }
 
 /// The type name of whole numbers in schemas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Integers {
+pub enum IntegerSpelling {
     /// `integer`, as in JSON Schema.
     #[default]
     Keep,
@@ -21,7 +21,7 @@ pub enum Integers {
 
 /// The declaration of a freeform tool where the API has a form for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FreeformAs {
+pub enum FreeformDeclaration {
     /// A `custom` tool with its grammar.
     #[default]
     Custom,

@@ -6,7 +6,7 @@ use crate::Dialect;
 
 /// Token usage of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// All input tokens, cached or not.
     pub input: u64,
     /// Input tokens that came from the cache.
@@ -17,7 +17,7 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Updates the counts from a `usage` object. Absent fields keep their value: Anthropic reports the input when a
     /// message starts and the output when it ends.
     pub(crate) fn take(&mut self, dialect: Dialect, usage: &Value) {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn tell(dialect: Dialect, usages: &[Value]) -> [u64; 4] {
-        let mut told = Usage::default();
+        let mut told = TokenUsage::default();
         usages.iter().for_each(|usage| told.take(dialect, usage));
         [told.input, told.cached, told.output, told.reasoning]
     }

@@ -7,7 +7,7 @@ const DEPTH: usize = 4;
 
 /// One readable part of a model response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Words {
+pub enum TranscriptItem {
     /// Text for the user.
     Text(String),
     /// Reasoning, or its summary.
@@ -18,42 +18,42 @@ pub enum Words {
 
 /// Returns the readable parts of `items`, in order. Items may come from any API or from
 /// [`Said::save`](crate::Said::save). Calls are left out.
-pub fn words(items: &[Value]) -> Vec<Words> {
+pub fn words(items: &[Value]) -> Vec<TranscriptItem> {
     let mut found = Vec::new();
     items.iter().for_each(|item| look(item, DEPTH, &mut found));
     found.retain(|words| match words {
-        Words::Text(text) | Words::Thought(text) | Words::Other(text) => !text.trim().is_empty(),
+        TranscriptItem::Text(text) | TranscriptItem::Thought(text) | TranscriptItem::Other(text) => !text.trim().is_empty(),
     });
     found
 }
 
-fn look(item: &Value, depth: usize, found: &mut Vec<Words>) {
+fn look(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     // In Chat, reasoning has several field names and stands beside the text.
-    found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(Words::Thought));
+    found.extend(text("reasoning_content").or_else(|| text("reasoning")).map(TranscriptItem::Thought));
     match item["type"].as_str() {
-        Some("thinking") => found.extend(text("thinking").map(Words::Thought)),
+        Some("thinking") => found.extend(text("thinking").map(TranscriptItem::Thought)),
         Some("reasoning") => thoughts(item, found),
-        Some("refusal") => found.extend(text("refusal").map(Words::Text)),
-        Some("text" | "output_text") => found.extend(text("text").map(Words::Text)),
+        Some("refusal") => found.extend(text("refusal").map(TranscriptItem::Text)),
+        Some("text" | "output_text") => found.extend(text("text").map(TranscriptItem::Text)),
         Some("message") | None => whole(item, depth, found),
         Some(kind) if is_call(kind) => {}
-        Some(kind) => found.push(Words::Other(kind.to_owned())),
+        Some(kind) => found.push(TranscriptItem::Other(kind.to_owned())),
     }
 }
 
 /// Collects the parts of a message, or of a saved turn.
-fn whole(item: &Value, depth: usize, found: &mut Vec<Words>) {
+fn whole(item: &Value, depth: usize, found: &mut Vec<TranscriptItem>) {
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     match &item["content"] {
-        Value::String(text) => found.push(Words::Text(text.clone())),
+        Value::String(text) => found.push(TranscriptItem::Text(text.clone())),
         content => list(content).iter().for_each(|part| look(part, depth, found)),
     }
-    found.extend(text("refusal").map(Words::Text));
+    found.extend(text("refusal").map(TranscriptItem::Text));
     list(&item["pieces"]).iter().for_each(|piece| look(piece, depth, found));
     match text("text") {
-        Some(text) => found.push(Words::Text(text)),
+        Some(text) => found.push(TranscriptItem::Text(text)),
         // The raw item of a call is recognised as a call and skipped.
         None if item["raw"].is_object() => look(&item["raw"], depth, found),
         None => {}
@@ -61,8 +61,8 @@ fn whole(item: &Value, depth: usize, found: &mut Vec<Words>) {
 }
 
 /// Collects the reasoning of a Responses item: the full text, or else the summary.
-fn thoughts(item: &Value, found: &mut Vec<Words>) {
-    let text = |part: &Value| part["text"].as_str().map(|text| Words::Thought(text.to_owned()));
+fn thoughts(item: &Value, found: &mut Vec<TranscriptItem>) {
+    let text = |part: &Value| part["text"].as_str().map(|text| TranscriptItem::Thought(text.to_owned()));
     let before = found.len();
     for name in ["content", "summary"] {
         if found.len() == before {
@@ -87,17 +87,17 @@ mod tests {
     use super::*;
     use crate::Dialect;
 
-    fn text(text: &str) -> Words {
-        Words::Text(text.to_owned())
+    fn text(text: &str) -> TranscriptItem {
+        TranscriptItem::Text(text.to_owned())
     }
 
-    fn thought(text: &str) -> Words {
-        Words::Thought(text.to_owned())
+    fn thought(text: &str) -> TranscriptItem {
+        TranscriptItem::Thought(text.to_owned())
     }
 
     #[test]
     fn every_api_is_understood() {
-        let other = Words::Other("web_search_call".to_owned());
+        let other = TranscriptItem::Other("web_search_call".to_owned());
         for (items, expected) in [
             (
                 json!([

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tool::{FreeformSpec, FunctionSpec, OutputImage, OutputItem, JsonSchema, ToolOutput, ToolSpec};
 
-use crate::{Integers, Style};
+use crate::{IntegerSpelling, ApiCompat};
 
 /// Stands for an empty tool output, because APIs reject blank text.
 const NO_OUTPUT: &str = "(no output)";
@@ -20,15 +20,15 @@ const NO_OUTPUT: &str = "(no output)";
 const NO_WORDS: &str = "(an empty message)";
 
 /// A tool declared as a function, for APIs that only have functions.
-struct Declared {
+struct FunctionDeclaration {
     name: String,
     description: String,
     parameters: Value,
 }
 
-impl Declared {
+impl FunctionDeclaration {
     /// Returns the declaration, if the tool can be a function.
-    fn of(spec: &ToolSpec, style: &Style) -> Option<Self> {
+    fn of(spec: &ToolSpec, style: &ApiCompat) -> Option<Self> {
         match spec {
             ToolSpec::Function(function) => Some(Self::function(function, style)),
             ToolSpec::Freeform(freeform) => Some(Self::wrapped(freeform)),
@@ -36,7 +36,7 @@ impl Declared {
         }
     }
 
-    fn function(function: &FunctionSpec, style: &Style) -> Self {
+    fn function(function: &FunctionSpec, style: &ApiCompat) -> Self {
         let parameters = schema(&function.parameters, style);
         Self { name: function.name.clone(), description: function.description.clone(), parameters }
     }
@@ -58,10 +58,10 @@ impl Declared {
 
 /// Returns the schema of a tool's arguments. OpenAI rejects an object without `properties`, Anthropic a root without
 /// `type`.
-fn schema(schema: &JsonSchema, style: &Style) -> Value {
+fn schema(schema: &JsonSchema, style: &ApiCompat) -> Value {
     let written = match style.integers {
-        Integers::Keep => serde_json::to_value(schema),
-        Integers::AsNumber => serde_json::to_value(schema.fold_integers()),
+        IntegerSpelling::Keep => serde_json::to_value(schema),
+        IntegerSpelling::AsNumber => serde_json::to_value(schema.fold_integers()),
     };
     let mut value = written.expect("a schema is maps with string keys, lists and scalars");
     if let Value::Object(root) = &mut value {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tool::{LocalShellCall, ToolCall, ToolPayload};
-use toolgate_wire::{Dialect, FreeformAs, Integers, Reading, Style};
+use toolgate_wire::{Dialect, FreeformDeclaration, IntegerSpelling, ParsedCall, ApiCompat};
 
 /// Asserts that `json` survives a round trip through `T`, which would lose an unknown field.
 fn survives<T: DeserializeOwned + Serialize>(json: &Value) {
@@ -28,8 +28,8 @@ fn survives<T: DeserializeOwned + Serialize>(json: &Value) {
 fn tools_are_taken() {
     let specs = specs();
     let specs: Vec<_> = specs.iter().collect();
-    let plain = Style { integers: Integers::AsNumber, freeform: FreeformAs::Function };
-    for style in [Style::default(), plain] {
+    let plain = ApiCompat { integers: IntegerSpelling::AsNumber, freeform: FreeformDeclaration::Function };
+    for style in [ApiCompat::default(), plain] {
         Dialect::Responses.tools(&specs, &style).as_array().unwrap().iter().for_each(survives::<Tool>);
         Dialect::Chat
             .tools(&specs, &style)
@@ -76,7 +76,7 @@ fn requests_are_taken() {
     passes::<CreateChatCompletionRequest>(&talk::request(Dialect::Chat));
 }
 
-fn read(dialect: Dialect, json: &impl Serialize) -> Vec<Reading> {
+fn read(dialect: Dialect, json: &impl Serialize) -> Vec<ParsedCall> {
     dialect.reader().push(&serde_json::to_value(json).expect("the types are JSON"))
 }
 
@@ -98,10 +98,10 @@ fn items_are_read() {
     let shell = LocalShellToolCall { action, call_id, id, status: OutputStatus::Completed };
 
     let call = ToolCall::function("call_1", "read", "{}");
-    assert_eq!(read(Dialect::Responses, &OutputItem::FunctionCall(function)), [Reading::Call(call)]);
+    assert_eq!(read(Dialect::Responses, &OutputItem::FunctionCall(function)), [ParsedCall::Call(call)]);
     let payload = ToolPayload::Custom { input: "x".to_owned() };
     let call = ToolCall { id: "call_2".into(), name: "patch".to_owned(), payload };
-    assert_eq!(read(Dialect::Responses, &OutputItem::CustomToolCall(custom)), [Reading::Call(call)]);
+    assert_eq!(read(Dialect::Responses, &OutputItem::CustomToolCall(custom)), [ParsedCall::Call(call)]);
     let shell_call = LocalShellCall {
         command: vec!["ls".to_owned()],
         workdir: Some("/w".to_owned()),
@@ -110,7 +110,7 @@ fn items_are_read() {
     };
     let payload = ToolPayload::LocalShell(shell_call);
     let call = ToolCall { id: "call_3".into(), name: "local_shell".to_owned(), payload };
-    assert_eq!(read(Dialect::Responses, &OutputItem::LocalShellCall(shell)), [Reading::Call(call)]);
+    assert_eq!(read(Dialect::Responses, &OutputItem::LocalShellCall(shell)), [ParsedCall::Call(call)]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn stream_events_are_read() {
     let event =
         json!({"type": "response.output_item.done", "output_index": 0, "sequence_number": 3, "item": item});
     let event: ResponseStreamEvent = serde_json::from_value(event).unwrap();
-    assert_eq!(read(Dialect::Responses, &event), [Reading::Call(ToolCall::function("call_1", "read", "{}"))]);
+    assert_eq!(read(Dialect::Responses, &event), [ParsedCall::Call(ToolCall::function("call_1", "read", "{}"))]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn chat_calls_and_chunks_are_read() {
         id: "call_1".to_owned(),
         function,
     });
-    let expected = [Reading::Call(ToolCall::function("call_1", "read", "{}"))];
+    let expected = [ParsedCall::Call(ToolCall::function("call_1", "read", "{}"))];
     assert_eq!(read(Dialect::Chat, &call), expected);
 
     let piece = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}});

@@ -12,12 +12,12 @@ use proptest::sample::select;
 use proptest::{prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
 use tool::{CallId, OutputImage, ToolOutput};
-use toolgate_wire::{Dialect, End, Entry, Heard, Reasoning, Request, Said};
+use toolgate_wire::{Dialect, ResponseEnd, SerializedItem, ModelStreamEvent, ReasoningMode, ModelRequest, AssistantTurn};
 
 /// One turn: the model's output, the tool outputs in order of arrival, and an optional user message.
 #[derive(Debug, Clone)]
-struct Turn {
-    said: Said,
+struct GeneratedTurn {
+    said: AssistantTurn,
     outputs: Vec<(CallId, ToolOutput)>,
     steering: Option<String>,
 }
@@ -61,10 +61,10 @@ fn piece() -> impl Strategy<Value = Value> {
     })
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = AssistantTurn> {
     let saved = (select(Dialect::ALL.to_vec()), vec(piece(), 0..6)).prop_map(|(dialect, pieces)| {
         let saved = json!({"dialect": dialect.as_str(), "pieces": pieces});
-        Said::load(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
+        AssistantTurn::load(&saved).unwrap_or_else(|fault| panic!("{fault}: {saved}"))
     });
     let heard = (select(Dialect::ALL.to_vec()), vec(hostile(), 0..8)).prop_map(|(dialect, stream)| {
         let mut listener = dialect.listener();
@@ -75,12 +75,12 @@ fn said() -> impl Strategy<Value = Said> {
     prop_oneof![saved, heard]
 }
 
-fn turn() -> impl Strategy<Value = Turn> {
+fn turn() -> impl Strategy<Value = GeneratedTurn> {
     let picture = OutputImage { mime: "image/png", bytes: vec![1] };
     let output =
         select(vec![ToolOutput::text("ok"), ToolOutput::failure(""), ToolOutput::image("see", picture)]);
     let outputs = vec((ids().prop_map(CallId::from), output), 0..6);
-    (said(), outputs, option::of("\\PC{0,5}")).prop_map(|(said, outputs, steering)| Turn {
+    (said(), outputs, option::of("\\PC{0,5}")).prop_map(|(said, outputs, steering)| GeneratedTurn {
         said,
         outputs,
         steering,
@@ -88,22 +88,22 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 /// Returns the items of the request that follows the turns.
-fn history(dialect: Dialect, turns: &[Turn]) -> Vec<Value> {
+fn history(dialect: Dialect, turns: &[GeneratedTurn]) -> Vec<Value> {
     let mut items = vec![dialect.user("go", &[])];
     for turn in turns {
         items.extend(dialect.said(&turn.said));
         items.extend(dialect.replies(&turn.said, turn.outputs.iter().map(|(id, output)| (id, output))));
         items.extend(turn.steering.as_deref().map(|text| dialect.user(text, &[])));
     }
-    let entries: Vec<Entry> = items.iter().map(|item| dialect.entry(item)).collect();
-    let request = Request {
+    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.entry(item)).collect();
+    let request = ModelRequest {
         model: "m",
         instructions: "",
         items: &entries,
         tools: "[]",
         max_output_tokens: None,
         cache_key: None,
-        reasoning: Reasoning::Keep,
+        reasoning: ReasoningMode::Keep,
     };
     let body: Value = serde_json::from_str(&dialect.request(&request)).expect("a request is JSON");
     let list = if dialect == Dialect::Responses { &body["input"] } else { &body["messages"] };
@@ -112,23 +112,23 @@ fn history(dialect: Dialect, turns: &[Turn]) -> Vec<Value> {
 
 /// The role of a history item in the pairing of calls and answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum HistoryStep {
     Call(String),
     Answer(String),
     /// An item before which every call must have its answer.
     Bar,
 }
 
-fn steps(dialect: Dialect, item: &Value) -> Vec<Step> {
+fn steps(dialect: Dialect, item: &Value) -> Vec<HistoryStep> {
     match dialect {
         Dialect::Responses => step(item, "call_id").into_iter().collect(),
-        Dialect::Chat if item["role"] == "tool" => vec![Step::Answer(text(item, "tool_call_id"))],
+        Dialect::Chat if item["role"] == "tool" => vec![HistoryStep::Answer(text(item, "tool_call_id"))],
         Dialect::Chat => {
             let calls = item["tool_calls"].as_array().into_iter().flatten();
-            [Step::Bar].into_iter().chain(calls.map(|call| Step::Call(text(call, "id")))).collect()
+            [HistoryStep::Bar].into_iter().chain(calls.map(|call| HistoryStep::Call(text(call, "id")))).collect()
         }
         Dialect::Anthropic => {
-            let bar = (item["role"] == "assistant").then_some(Step::Bar);
+            let bar = (item["role"] == "assistant").then_some(HistoryStep::Bar);
             let blocks = item["content"].as_array().expect("content is blocks").iter();
             bar.into_iter().chain(blocks.filter_map(|block| step(block, "tool_use_id"))).collect()
         }
@@ -136,16 +136,16 @@ fn steps(dialect: Dialect, item: &Value) -> Vec<Step> {
 }
 
 /// Classifies an item of Responses or a block of Anthropic.
-fn step(item: &Value, answers: &str) -> Option<Step> {
+fn step(item: &Value, answers: &str) -> Option<HistoryStep> {
     match item["type"].as_str() {
         Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-            Some(Step::Call(text(item, "call_id")))
+            Some(HistoryStep::Call(text(item, "call_id")))
         }
-        Some("tool_use") => Some(Step::Call(text(item, "id"))),
+        Some("tool_use") => Some(HistoryStep::Call(text(item, "id"))),
         Some("function_call_output" | "custom_tool_call_output" | "tool_result") => {
-            Some(Step::Answer(text(item, answers)))
+            Some(HistoryStep::Answer(text(item, answers)))
         }
-        Some("message") if item["role"] == "user" => Some(Step::Bar),
+        Some("message") if item["role"] == "user" => Some(HistoryStep::Bar),
         Some(_) | None => None,
     }
 }
@@ -157,11 +157,11 @@ fn text(item: &Value, field: &str) -> String {
 /// Returns the first violation of the pairing, if any.
 fn unpaired(dialect: Dialect, items: &[Value]) -> Option<String> {
     let mut open = BTreeSet::new();
-    for step in items.iter().flat_map(|item| steps(dialect, item)).chain([Step::Bar]) {
+    for step in items.iter().flat_map(|item| steps(dialect, item)).chain([HistoryStep::Bar]) {
         let fine = match &step {
-            Step::Call(id) => open.insert(id.clone()),
-            Step::Answer(id) => open.remove(id),
-            Step::Bar => open.is_empty(),
+            HistoryStep::Call(id) => open.insert(id.clone()),
+            HistoryStep::Answer(id) => open.remove(id),
+            HistoryStep::Bar => open.is_empty(),
         };
         if !fine {
             return Some(format!("{step:?} while {open:?} are open"));
@@ -172,11 +172,11 @@ fn unpaired(dialect: Dialect, items: &[Value]) -> Option<String> {
     (!apart).then(|| "two user messages in a row".to_owned())
 }
 
-fn id(heard: &Heard) -> Option<CallId> {
+fn id(heard: &ModelStreamEvent) -> Option<CallId> {
     match heard {
-        Heard::Call(call) => Some(call.id.clone()),
-        Heard::Fault(fault) => fault.id().cloned(),
-        Heard::Text(_) | Heard::Thought(_) | Heard::Hosted { .. } | Heard::Usage(_) | Heard::End(_) => None,
+        ModelStreamEvent::Call(call) => Some(call.id.clone()),
+        ModelStreamEvent::Fault(fault) => fault.id().cloned(),
+        ModelStreamEvent::Text(_) | ModelStreamEvent::Thought(_) | ModelStreamEvent::Hosted { .. } | ModelStreamEvent::Usage(_) | ModelStreamEvent::End(_) => None,
     }
 }
 
@@ -195,18 +195,18 @@ proptest! {
     fn any_json_is_heard_to_one_end(stream in vec(hostile(), 0..12), kept in 0..12usize) {
         for dialect in Dialect::ALL {
             let mut listener = dialect.listener();
-            let mut heard: Vec<Heard> = stream.iter().take(kept).flat_map(|json| listener.push(json)).collect();
+            let mut heard: Vec<ModelStreamEvent> = stream.iter().take(kept).flat_map(|json| listener.push(json)).collect();
             heard.extend(listener.finish());
             heard.extend(stream.iter().flat_map(|json| listener.push(json)));
-            let ends = heard.iter().filter(|heard| matches!(heard, Heard::End(_))).count();
+            let ends = heard.iter().filter(|heard| matches!(heard, ModelStreamEvent::End(_))).count();
             prop_assert_eq!(ends, 1, "{}", dialect);
-            prop_assert!(matches!(heard.last(), Some(Heard::End(_))), "{}", dialect);
+            prop_assert!(matches!(heard.last(), Some(ModelStreamEvent::End(_))), "{}", dialect);
             let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
             let unique: BTreeSet<&CallId> = ids.iter().collect();
             prop_assert_eq!(unique.len(), ids.len(), "{}", dialect);
             let said = listener.into_said();
             prop_assert_eq!(said.calls().count() + said.unread().count(), ids.len(), "{}", dialect);
-            prop_assert_eq!(Said::load(&said.save()), Ok(said), "{}", dialect);
+            prop_assert_eq!(AssistantTurn::load(&said.save()), Ok(said), "{}", dialect);
         }
     }
 
@@ -239,8 +239,8 @@ fn a_response_without_end_is_ended() {
     for (dialect, event) in events {
         let mut listener = dialect.listener();
         let ended =
-            (0..70).find_map(|_| listener.push(&event).pop().filter(|heard| matches!(heard, Heard::End(_))));
-        let Some(Heard::End(End::Failed(error))) = ended else { panic!("{dialect}: {ended:?}") };
+            (0..70).find_map(|_| listener.push(&event).pop().filter(|heard| matches!(heard, ModelStreamEvent::End(_))));
+        let Some(ModelStreamEvent::End(ResponseEnd::Failed(error))) = ended else { panic!("{dialect}: {ended:?}") };
         assert_eq!(
             error.to_string(),
             "the model's response is longer than 67108864 bytes; ask for less, or limit its output"
@@ -252,9 +252,9 @@ fn a_response_without_end_is_ended() {
 fn a_response_of_too_many_calls_is_ended_and_runs_none_twice() {
     let mut listener = Dialect::Responses.listener();
     let call = |at: usize| json!({"type": "response.output_item.done", "item": {"type": "function_call", "call_id": format!("c{at}"), "name": "t", "arguments": "{}"}});
-    let heard: Vec<Heard> = (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
+    let heard: Vec<ModelStreamEvent> = (0..5000).chain(0..5000).flat_map(|at| listener.push(&call(at))).collect();
     let ids: Vec<CallId> = heard.iter().filter_map(id).collect();
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len());
-    assert!(matches!(heard.last(), Some(Heard::End(End::Failed(_)))));
+    assert!(matches!(heard.last(), Some(ModelStreamEvent::End(ResponseEnd::Failed(_)))));
     assert_eq!(listener.into_said().calls().count(), ids.len());
 }

@@ -9,22 +9,22 @@ use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use proptest::{collection::vec, prop_assert, prop_assert_eq};
 use serde_json::{Value, json};
 use tool::ToolCall;
-use toolgate_wire::{CallReader, Dialect, Reading};
+use toolgate_wire::{CallReader, Dialect, ParsedCall};
 
 /// A call's arguments, and the pieces that they are split into.
 #[derive(Debug, Clone)]
-struct Cut {
+struct SplitCall {
     arguments: String,
     pieces: Vec<String>,
 }
 
-fn cut() -> impl Strategy<Value = Cut> {
+fn cut() -> impl Strategy<Value = SplitCall> {
     (vec(("\\PC{0,6}", "\\PC{0,20}"), 0..4), vec(0.0..1.0f64, 0..6)).prop_map(|(fields, cuts)| {
         let map: serde_json::Map<String, Value> =
             fields.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
         let arguments = Value::Object(map).to_string();
         let pieces = split(&arguments, &cuts);
-        Cut { arguments, pieces }
+        SplitCall { arguments, pieces }
     })
 }
 
@@ -43,7 +43,7 @@ fn split(text: &str, cuts: &[f64]) -> Vec<String> {
 }
 
 /// Interleaves the pieces of all calls as `(call, piece)`, keeping each call's pieces in sequence.
-fn interleave(calls: &[Cut], order: &[usize]) -> Vec<(usize, String)> {
+fn interleave(calls: &[SplitCall], order: &[usize]) -> Vec<(usize, String)> {
     let mut rest: Vec<Vec<String>> =
         calls.iter().map(|call| call.pieces.iter().rev().cloned().collect()).collect();
     let mut sent = Vec::new();
@@ -57,7 +57,7 @@ fn interleave(calls: &[Cut], order: &[usize]) -> Vec<(usize, String)> {
     sent
 }
 
-fn stream(dialect: Dialect, calls: &[Cut], order: &[usize]) -> Vec<Value> {
+fn stream(dialect: Dialect, calls: &[SplitCall], order: &[usize]) -> Vec<Value> {
     let starts = (0..calls.len()).map(|at| start(dialect, at));
     let deltas = interleave(calls, order).into_iter().map(|(at, piece)| delta(dialect, at, &piece));
     let stops = (0..calls.len()).flat_map(|at| stop(dialect, at));
@@ -112,8 +112,8 @@ fn end(dialect: Dialect) -> Value {
     }
 }
 
-fn read(mut reader: CallReader, stream: &[Value]) -> Vec<Reading> {
-    let mut readings: Vec<Reading> = stream.iter().flat_map(|json| reader.push(json)).collect();
+fn read(mut reader: CallReader, stream: &[Value]) -> Vec<ParsedCall> {
+    let mut readings: Vec<ParsedCall> = stream.iter().flat_map(|json| reader.push(json)).collect();
     readings.extend(reader.finish());
     readings
 }
@@ -124,8 +124,8 @@ proptest! {
     #[test]
     fn pieces_give_back_their_calls(calls in vec(cut(), 1..5), order in vec(0..8usize, 1..12)) {
         for dialect in Dialect::ALL {
-            let expected: Vec<Reading> = calls.iter().enumerate().map(|(at, call)| {
-                Reading::Call(ToolCall::function(format!("c{at}"), format!("tool_{at}"), call.arguments.clone()))
+            let expected: Vec<ParsedCall> = calls.iter().enumerate().map(|(at, call)| {
+                ParsedCall::Call(ToolCall::function(format!("c{at}"), format!("tool_{at}"), call.arguments.clone()))
             }).collect();
             prop_assert_eq!(read(dialect.reader(), &stream(dialect, &calls, &order)), expected, "{}", dialect);
         }
@@ -150,7 +150,7 @@ proptest! {
             let unique: BTreeSet<&String> = ids.iter().collect();
             prop_assert_eq!(unique.len(), ids.len(), "{}", dialect);
             for reading in &readings {
-                if let Reading::Fault(fault) = reading {
+                if let ParsedCall::Fault(fault) = reading {
                     prop_assert!(fault.answer(dialect).is_some() == fault.id().is_some());
                 }
             }
@@ -158,10 +158,10 @@ proptest! {
     }
 }
 
-fn id(reading: &Reading) -> Option<String> {
+fn id(reading: &ParsedCall) -> Option<String> {
     match reading {
-        Reading::Call(call) => Some(call.id.to_string()),
-        Reading::Fault(fault) => fault.id().map(ToString::to_string),
+        ParsedCall::Call(call) => Some(call.id.to_string()),
+        ParsedCall::Fault(fault) => fault.id().map(ToString::to_string),
     }
 }
 
@@ -174,7 +174,7 @@ fn too_much_text_is_a_fault_and_is_not_kept() {
         pieces.extend(stop(dialect, 0));
         pieces.push(end(dialect));
         let readings = read(dialect.reader(), &pieces);
-        let [Reading::Fault(fault)] = readings.as_slice() else {
+        let [ParsedCall::Fault(fault)] = readings.as_slice() else {
             panic!("{dialect}: {} readings", readings.len())
         };
         assert!(
@@ -188,9 +188,9 @@ fn too_much_text_is_a_fault_and_is_not_kept() {
 fn too_many_open_calls_are_faults() {
     for dialect in Dialect::ALL {
         let mut reader = dialect.reader();
-        let early: Vec<Reading> = (0..1030).flat_map(|at| reader.push(&start(dialect, at))).collect();
+        let early: Vec<ParsedCall> = (0..1030).flat_map(|at| reader.push(&start(dialect, at))).collect();
         assert_eq!(early.len(), 6, "{dialect}");
-        assert!(early.iter().all(|reading| matches!(reading, Reading::Fault(fault) if fault.id().is_some())));
+        assert!(early.iter().all(|reading| matches!(reading, ParsedCall::Fault(fault) if fault.id().is_some())));
         assert_eq!(reader.finish().len(), 1024, "{dialect}");
     }
 }

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use samples::{calls, outputs, specs};
 use serde_json::{Value, json};
 use tool::{ToolCall, ToolOutput, ToolSpec};
-use toolgate_wire::{Dialect, End, Heard, Reading, Style};
+use toolgate_wire::{Dialect, ResponseEnd, ModelStreamEvent, ParsedCall, ApiCompat};
 
 #[test]
 fn real_clients_take_what_we_write_and_we_read_what_they_stream() {
@@ -58,7 +58,7 @@ fn ours() -> Value {
         calls.iter().flat_map(|call| outputs.iter().map(move |output| (call, output))).collect();
     let of = |dialect: Dialect| {
         let (tools, answers) =
-            (dialect.tools(&specs, &Style::default()), dialect.answers(pairs.iter().copied()));
+            (dialect.tools(&specs, &ApiCompat::default()), dialect.answers(pairs.iter().copied()));
         (
             dialect.to_string(),
             json!({ "tools": tools, "answers": answers, "request": talk::request(dialect) }),
@@ -72,30 +72,30 @@ fn read(told: &Value) -> String {
     let dialect: Dialect = field("dialect").parse().expect("the script writes our names");
     let mut reader = dialect.reader();
     let events = told["events"].as_array().into_iter().flatten();
-    let mut readings: Vec<Reading> = events.flat_map(|event| reader.push(event)).collect();
+    let mut readings: Vec<ParsedCall> = events.flat_map(|event| reader.push(event)).collect();
     readings.extend(reader.finish());
     // Single items are not a response, so they cannot be decoded as a stream.
     if field("from") != "objects" {
         assert_eq!(listen(dialect, told), readings, "{dialect} {}", field("from"));
     }
     let lines = readings.iter().map(|reading| match reading {
-        Reading::Call(call) => format!("\n  {} {} {:?}", call.id, call.name, call.payload.arguments()),
-        Reading::Fault(fault) => format!("\n  fault: {fault}"),
+        ParsedCall::Call(call) => format!("\n  {} {} {:?}", call.id, call.name, call.payload.arguments()),
+        ParsedCall::Fault(fault) => format!("\n  fault: {fault}"),
     });
     format!("{dialect} {}:{}", field("from"), lines.collect::<String>())
 }
 
 /// Decodes the calls of a response that must end without a fault.
-fn listen(dialect: Dialect, told: &Value) -> Vec<Reading> {
+fn listen(dialect: Dialect, told: &Value) -> Vec<ParsedCall> {
     let mut listener = dialect.listener();
     let events = told["events"].as_array().into_iter().flatten();
-    let mut heard: Vec<Heard> = events.flat_map(|event| listener.push(event)).collect();
+    let mut heard: Vec<ModelStreamEvent> = events.flat_map(|event| listener.push(event)).collect();
     heard.extend(listener.finish());
-    assert_eq!(heard.pop(), Some(Heard::End(End::Done)), "{dialect}");
+    assert_eq!(heard.pop(), Some(ModelStreamEvent::End(ResponseEnd::Done)), "{dialect}");
     let calls = heard.into_iter().filter_map(|heard| match heard {
-        Heard::Call(call) => Some(Reading::Call(call)),
-        Heard::Fault(fault) => Some(Reading::Fault(fault)),
-        Heard::Text(_) | Heard::Thought(_) | Heard::Hosted { .. } | Heard::Usage(_) | Heard::End(_) => None,
+        ModelStreamEvent::Call(call) => Some(ParsedCall::Call(call)),
+        ModelStreamEvent::Fault(fault) => Some(ParsedCall::Fault(fault)),
+        ModelStreamEvent::Text(_) | ModelStreamEvent::Thought(_) | ModelStreamEvent::Hosted { .. } | ModelStreamEvent::Usage(_) | ModelStreamEvent::End(_) => None,
     });
     calls.collect()
 }

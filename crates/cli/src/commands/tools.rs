@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate::mcp::{self, McpClientDeps};
-use toolgate::wire::{Dialect, Style, mcp_tools};
+use toolgate::wire::{Dialect, ApiCompat, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
 use super::call::{is_of_servers, may_be_of};
@@ -78,7 +78,7 @@ fn chosen(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFau
     }
 }
 
-fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &Style) -> Value {
+fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &ApiCompat) -> Value {
     match wire {
         ToolsWire::Responses => Dialect::Responses.tools(specs, style),
         ToolsWire::Chat => Dialect::Chat.tools(specs, style),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journal::{JournalFault, JournalReader, RecordedVerdict, TornTail};
-use toolgate::wire::Words;
+use toolgate::wire::TranscriptItem;
 
 use super::excerpt::{TextExcerpt, TextTruncator};
 use super::tell::TimelineBuilder;
@@ -276,11 +276,11 @@ impl TimelineAnswer {
 }
 
 impl ModelSpeech {
-    pub(super) fn of(words: &Words, shears: &mut TextTruncator) -> Self {
+    pub(super) fn of(words: &TranscriptItem, shears: &mut TextTruncator) -> Self {
         match words {
-            Words::Text(text) => Self::Text(shears.cut(text)),
-            Words::Thought(text) => Self::Thought(shears.cut(text)),
-            Words::Other(kind) => Self::Other(super::excerpt::name(kind)),
+            TranscriptItem::Text(text) => Self::Text(shears.cut(text)),
+            TranscriptItem::Thought(text) => Self::Thought(shears.cut(text)),
+            TranscriptItem::Other(kind) => Self::Other(super::excerpt::name(kind)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent::{ModelEndpoint, TurnLimits, ModelBackend, ScriptedBackend};
-use toolgate::wire::{Dialect, Reasoning};
+use toolgate::wire::{Dialect, ReasoningMode};
 
 use crate::args::ModelArgs;
 use crate::commands::script_server::script;
@@ -19,7 +19,7 @@ const SCRIPTED: &str = "script";
 pub(crate) struct ChosenModel {
     pub(crate) model: Arc<dyn ModelBackend>,
     pub(crate) name: String,
-    pub(crate) reasoning: Reasoning,
+    pub(crate) reasoning: ReasoningMode,
     /// The API in front of it.
     pub(crate) api: ToolFormApi,
 }
@@ -56,7 +56,7 @@ pub(crate) fn chosen(asked: &ModelLocation, configured: Option<&str>) -> Result<
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
         let model = Arc::new(ScriptedBackend::new(dialect, script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
-        return Ok(ChosenModel { model, name, reasoning: Reasoning::None, api: ToolFormApi::of(dialect, None) });
+        return Ok(ChosenModel { model, name, reasoning: ReasoningMode::None, api: ToolFormApi::of(dialect, None) });
     }
     let name = name.ok_or_else(|| {
         CliFault::usage("no model is named")
@@ -111,9 +111,9 @@ fn suggested(name: &str) -> Dialect {
 }
 
 /// Reports whether the model's reasoning must be kept for later requests.
-fn reasoning(name: &str) -> Reasoning {
+fn reasoning(name: &str) -> ReasoningMode {
     let thinks = ["gpt-5", "o1", "o3", "o4", "codex"].iter().any(|family| name.starts_with(family));
-    if thinks { Reasoning::Keep } else { Reasoning::None }
+    if thinks { ReasoningMode::Keep } else { ReasoningMode::None }
 }
 
 fn provider(dialect: Dialect) -> &'static str {

@@ -4,7 +4,7 @@ use crate::Dialect;
 
 /// The kind of error that a model API reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum ModelErrorCode {
     /// The request exceeds the model's context length; a shorter conversation would fit.
     ContextLength,
     /// The rate limit was exceeded.
@@ -40,7 +40,7 @@ const TOO_LONG: &[&str] = &[
     "input token count",
 ];
 
-impl Code {
+impl ModelErrorCode {
     /// Picks the most specific classification: a specific identifier, then the HTTP status, then a general identifier.
     pub(super) fn of(status: Option<u16>, words: &[String], text: &str) -> Self {
         let named = words.iter().find_map(|word| Self::named(word));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::End;
-use super::notes::Notes;
+use super::ResponseEnd;
+use super::notes::ResponseAccumulator;
 use super::responses::is_fault;
 use crate::ModelError;
 
@@ -12,23 +12,23 @@ const MAX_OPEN: usize = 1024;
 
 /// Decoder state of a Messages response: open blocks and the stop reason.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
-    open: Vec<Block>,
+pub(super) struct AnthropicStreamDecoder {
+    open: Vec<OpenContentBlock>,
     stop: Option<String>,
 }
 
 /// A content block that is still open.
 #[derive(Debug)]
-struct Block {
+struct OpenContentBlock {
     index: Option<u64>,
     json: Value,
     /// The accumulated JSON text of its `input`.
     input: String,
 }
 
-impl Ear {
+impl AnthropicStreamDecoder {
     /// Decodes one stream event, or a whole message.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
         match json["type"].as_str() {
             Some("message_start") => notes.usage(&json["message"]["usage"]),
             Some("content_block_start") => self.start(json, notes),
@@ -43,22 +43,22 @@ impl Ear {
                 notes.usage(&json["usage"]);
             }
             Some("message_stop") => notes.end(self.ending()),
-            Some("error") => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some("error") => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
             Some("message") | None if json["content"].is_array() => self.whole(json, notes),
-            None if is_fault(&json["error"]) => notes.end(End::Failed(notes.dialect().failed(json))),
+            None if is_fault(&json["error"]) => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
             Some(_) | None => {}
         }
     }
 
     /// Keeps open text blocks, which are valid as far as they go. Open thinking blocks have no signature and are
     /// dropped.
-    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
         for block in self.open.drain(..).filter(|block| block.json["type"] == "text") {
             close(block, notes);
         }
         match self.stop {
             Some(_) => self.ending(),
-            None => End::Failed(ModelError::broken()),
+            None => ResponseEnd::Failed(ModelError::broken()),
         }
     }
 
@@ -68,33 +68,33 @@ impl Ear {
         }
     }
 
-    fn ending(&self) -> End {
+    fn ending(&self) -> ResponseEnd {
         match self.stop.as_deref() {
-            Some("end_turn" | "tool_use" | "stop_sequence") | None => End::Done,
-            Some(why) => End::CutShort { why: why.to_owned() },
+            Some("end_turn" | "tool_use" | "stop_sequence") | None => ResponseEnd::Done,
+            Some(why) => ResponseEnd::CutShort { why: why.to_owned() },
         }
     }
 
-    fn whole(&mut self, message: &Value, notes: &mut Notes) {
+    fn whole(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
         for json in message["content"].as_array().into_iter().flatten() {
             show(json, notes);
-            close(Block { index: None, json: json.clone(), input: String::new() }, notes);
+            close(OpenContentBlock { index: None, json: json.clone(), input: String::new() }, notes);
         }
         notes.usage(&message["usage"]);
         self.stopped(message);
         notes.end(self.ending());
     }
 
-    fn start(&mut self, event: &Value, notes: &mut Notes) {
+    fn start(&mut self, event: &Value, notes: &mut ResponseAccumulator) {
         let json = event["content_block"].clone();
         show(&json, notes);
         notes.weigh(json.to_string().len());
         if self.open.len() < MAX_OPEN && json.is_object() {
-            self.open.push(Block { index: event["index"].as_u64(), json, input: String::new() });
+            self.open.push(OpenContentBlock { index: event["index"].as_u64(), json, input: String::new() });
         }
     }
 
-    fn delta(&mut self, event: &Value, notes: &mut Notes) {
+    fn delta(&mut self, event: &Value, notes: &mut ResponseAccumulator) {
         let Some(at) = self.find(event) else { return };
         let (block, delta) = (&mut self.open[at], &event["delta"]);
         let piece = |name: &str| delta[name].as_str().unwrap_or_default();
@@ -126,8 +126,8 @@ impl Ear {
     }
 }
 
-impl Block {
-    fn grow(&mut self, field: &str, piece: &str, notes: &mut Notes) {
+impl OpenContentBlock {
+    fn grow(&mut self, field: &str, piece: &str, notes: &mut ResponseAccumulator) {
         notes.weigh(piece.len());
         match &mut self.json[field] {
             Value::String(text) => text.push_str(piece),
@@ -135,7 +135,7 @@ impl Block {
         }
     }
 
-    fn cite(&mut self, citation: &Value, notes: &mut Notes) {
+    fn cite(&mut self, citation: &Value, notes: &mut ResponseAccumulator) {
         notes.weigh(citation.to_string().len());
         match &mut self.json["citations"] {
             Value::Array(citations) => citations.push(citation.clone()),
@@ -145,7 +145,7 @@ impl Block {
 }
 
 /// Emits the initial content of a block.
-fn show(block: &Value, notes: &mut Notes) {
+fn show(block: &Value, notes: &mut ResponseAccumulator) {
     match block["type"].as_str() {
         Some("text") => notes.text(block["text"].as_str().unwrap_or_default()),
         Some("thinking") => notes.thought(block["thinking"].as_str().unwrap_or_default()),
@@ -154,8 +154,8 @@ fn show(block: &Value, notes: &mut Notes) {
 }
 
 /// Keeps a completed block.
-fn close(block: Block, notes: &mut Notes) {
-    let Block { mut json, input, .. } = block;
+fn close(block: OpenContentBlock, notes: &mut ResponseAccumulator) {
+    let OpenContentBlock { mut json, input, .. } = block;
     if !input.is_empty() {
         json["input"] = serde_json::from_str(&input).unwrap_or_else(|_| Value::Object(Map::new()));
     }

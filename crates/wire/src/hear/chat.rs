@@ -7,8 +7,8 @@ use std::mem;
 
 use serde_json::{Map, Value, json};
 
-use super::End;
-use super::notes::Notes;
+use super::ResponseEnd;
+use super::notes::ResponseAccumulator;
 use super::responses::is_fault;
 use crate::ModelError;
 use crate::read::{finish_reason, first_choice, is_whole};
@@ -16,7 +16,7 @@ use crate::write::chat::{DETAILS, EXTRA, THOUGHTS};
 
 /// Decoder state of a Chat Completions response.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
+pub(super) struct ChatStreamDecoder {
     text: String,
     /// Fields of the message that must be sent back with it.
     beside: Map<String, Value>,
@@ -25,13 +25,13 @@ pub(super) struct Ear {
     reason: Option<String>,
 }
 
-impl Ear {
+impl ChatStreamDecoder {
     /// Decodes one chunk, or a whole response.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
         notes.usage(&json["x_groq"]["usage"]);
         notes.usage(&json["usage"]);
         if is_fault(&json["error"]) {
-            return notes.end(End::Failed(notes.dialect().failed(json)));
+            return notes.end(ResponseEnd::Failed(notes.dialect().failed(json)));
         }
         let Some(choices) = json["choices"].as_array() else { return };
         let Some(choice) = first_choice(json) else {
@@ -41,7 +41,7 @@ impl Ear {
             return;
         };
         if is_fault(&choice["error"]) {
-            return notes.end(End::Failed(notes.dialect().failed(choice)));
+            return notes.end(ResponseEnd::Failed(notes.dialect().failed(choice)));
         }
         let whole = is_whole(choice);
         self.message(if whole { &choice["message"] } else { &choice["delta"] }, notes);
@@ -57,23 +57,23 @@ impl Ear {
     }
 
     /// Keeps partial text and reasoning.
-    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
         self.keep(notes);
         match self.reason {
             Some(_) => self.ending(),
-            None => End::Failed(ModelError::broken()),
+            None => ResponseEnd::Failed(ModelError::broken()),
         }
     }
 
-    fn ending(&self) -> End {
+    fn ending(&self) -> ResponseEnd {
         match self.reason.as_deref() {
-            Some(why @ ("length" | "content_filter" | "max_tokens")) => End::CutShort { why: why.to_owned() },
-            Some(_) | None => End::Done,
+            Some(why @ ("length" | "content_filter" | "max_tokens")) => ResponseEnd::CutShort { why: why.to_owned() },
+            Some(_) | None => ResponseEnd::Done,
         }
     }
 
     /// Decodes a message or the delta of a chunk.
-    fn message(&mut self, message: &Value, notes: &mut Notes) {
+    fn message(&mut self, message: &Value, notes: &mut ResponseAccumulator) {
         let thought =
             THOUGHTS.into_iter().find(|name| message[name].as_str().is_some_and(|it| !it.is_empty()));
         if let Some(name) = thought {
@@ -95,7 +95,7 @@ impl Ear {
         }
     }
 
-    fn part(&mut self, part: &Value, notes: &mut Notes) {
+    fn part(&mut self, part: &Value, notes: &mut ResponseAccumulator) {
         if let Some(text) = part["text"].as_str() {
             self.say(text, notes);
         }
@@ -104,13 +104,13 @@ impl Ear {
         }
     }
 
-    fn say(&mut self, piece: &str, notes: &mut Notes) {
+    fn say(&mut self, piece: &str, notes: &mut ResponseAccumulator) {
         notes.weigh(piece.len());
         notes.text(piece);
         self.text.push_str(piece);
     }
 
-    fn think(&mut self, name: &str, piece: &Value, notes: &mut Notes) {
+    fn think(&mut self, name: &str, piece: &Value, notes: &mut ResponseAccumulator) {
         let piece = piece.as_str().unwrap_or_default();
         notes.weigh(piece.len());
         notes.thought(piece);
@@ -118,7 +118,7 @@ impl Ear {
     }
 
     /// Merges consecutive parts of the same index, which are fragments of one part.
-    fn details(&mut self, details: &Value, notes: &mut Notes) {
+    fn details(&mut self, details: &Value, notes: &mut ResponseAccumulator) {
         for detail in details.as_array().into_iter().flatten().filter_map(Value::as_object) {
             notes.weigh(Value::Object(detail.clone()).to_string().len());
             let kept = self.beside.entry(DETAILS).or_insert_with(|| json!([]));
@@ -132,7 +132,7 @@ impl Ear {
     }
 
     /// Keeps what is complete: reasoning, text, calls.
-    fn keep(&mut self, notes: &mut Notes) {
+    fn keep(&mut self, notes: &mut ResponseAccumulator) {
         if !self.beside.is_empty() {
             notes.keep_item(&Value::Object(mem::take(&mut self.beside)));
         }

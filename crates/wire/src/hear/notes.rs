@@ -4,10 +4,10 @@ use std::mem;
 
 use serde_json::Value;
 
-use super::{End, Heard};
-use crate::read::Reading;
-use crate::said::{Piece, Said, What};
-use crate::{Dialect, ModelError, Usage};
+use super::{ResponseEnd, ModelStreamEvent};
+use crate::read::ParsedCall;
+use crate::said::{TurnPiece, AssistantTurn, TurnContent};
+use crate::{Dialect, ModelError, TokenUsage};
 
 /// Maximum bytes that are kept of one response, text and items together.
 const MAX_KEPT_BYTES: usize = 64 << 20;
@@ -20,39 +20,39 @@ const NODE_BYTES: usize = 32;
 
 /// The accumulated turn, and the events that are not returned yet.
 #[derive(Debug)]
-pub(super) struct Notes {
+pub(super) struct ResponseAccumulator {
     dialect: Dialect,
-    said: Said,
-    heard: Vec<Heard>,
+    said: AssistantTurn,
+    heard: Vec<ModelStreamEvent>,
     /// Results of the call reader whose place in the response is not known yet.
-    readings: Vec<Reading>,
-    usage: Option<Usage>,
+    readings: Vec<ParsedCall>,
+    usage: Option<TokenUsage>,
     kept: usize,
-    state: State,
+    state: AccumulatorState,
 }
 
 /// The progress of a response towards its end.
 #[derive(Debug)]
-enum State {
+enum AccumulatorState {
     Open,
-    Ending(End),
+    Ending(ResponseEnd),
     Over,
 }
 
-impl Notes {
+impl ResponseAccumulator {
     pub(super) fn new(dialect: Dialect) -> Self {
         let (heard, readings) = (Vec::new(), Vec::new());
-        Self { dialect, said: Said::new(dialect), heard, readings, usage: None, kept: 0, state: State::Open }
+        Self { dialect, said: AssistantTurn::new(dialect), heard, readings, usage: None, kept: 0, state: AccumulatorState::Open }
     }
 
     /// Returns whether the end was returned to the caller.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, AccumulatorState::Over)
     }
 
     /// Returns whether the end is set but not returned yet.
     pub(super) fn is_ending(&self) -> bool {
-        matches!(self.state, State::Ending(_))
+        matches!(self.state, AccumulatorState::Ending(_))
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -60,45 +60,45 @@ impl Notes {
     }
 
     /// Adds results of the call reader.
-    pub(super) fn readings(&mut self, readings: Vec<Reading>) {
+    pub(super) fn readings(&mut self, readings: Vec<ParsedCall>) {
         self.readings.extend(readings);
     }
 
     /// Emits a text delta.
     pub(super) fn text(&mut self, piece: &str) {
         if !piece.is_empty() {
-            self.heard.push(Heard::Text(piece.to_owned()));
+            self.heard.push(ModelStreamEvent::Text(piece.to_owned()));
         }
     }
 
     /// Emits a reasoning delta.
     pub(super) fn thought(&mut self, piece: &str) {
         if !piece.is_empty() {
-            self.heard.push(Heard::Thought(piece.to_owned()));
+            self.heard.push(ModelStreamEvent::Thought(piece.to_owned()));
         }
     }
 
     /// Keeps a complete text.
     pub(super) fn keep_text(&mut self, text: String, raw: Option<&Value>) {
-        self.keep(What::Text(text), raw);
+        self.keep(TurnContent::Text(text), raw);
     }
 
     /// Keeps an item that only its own API understands.
     pub(super) fn keep_item(&mut self, item: &Value) {
-        self.keep(What::Item, Some(item));
+        self.keep(TurnContent::Item, Some(item));
     }
 
     /// Keeps and emits an action that the provider performed itself.
     pub(super) fn hosted(&mut self, kind: &str, item: &Value) {
         self.keep_item(item);
-        self.heard.push(Heard::Hosted { kind: kind.to_owned(), item: item.clone() });
+        self.heard.push(ModelStreamEvent::Hosted { kind: kind.to_owned(), item: item.clone() });
     }
 
     /// Keeps and emits the call with this id at this place, if the reader has found it.
     pub(super) fn call(&mut self, id: Option<&str>, raw: Option<&Value>) {
         let found = self.readings.iter().position(|reading| match reading {
-            Reading::Call(call) => Some(call.id.as_str()) == id,
-            Reading::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
+            ParsedCall::Call(call) => Some(call.id.as_str()) == id,
+            ParsedCall::Fault(fault) => fault.id().map(|id| id.as_str()) == id,
         });
         if let Some(at) = found {
             let reading = self.readings.remove(at);
@@ -110,27 +110,27 @@ impl Notes {
     pub(super) fn calls(&mut self, raw_of: impl Fn(&str) -> Option<Value>) {
         for reading in mem::take(&mut self.readings) {
             let raw = match &reading {
-                Reading::Call(call) => raw_of(call.id.as_str()),
-                Reading::Fault(_) => None,
+                ParsedCall::Call(call) => raw_of(call.id.as_str()),
+                ParsedCall::Fault(_) => None,
             };
             self.reading(reading, raw.as_ref());
         }
     }
 
-    fn reading(&mut self, reading: Reading, raw: Option<&Value>) {
+    fn reading(&mut self, reading: ParsedCall, raw: Option<&Value>) {
         // A call that is not kept must not run either.
         if self.is_full() {
             return;
         }
         match reading {
-            Reading::Call(call) => {
+            ParsedCall::Call(call) => {
                 self.weigh(call.payload.arguments().len());
-                self.keep(What::Call(call.clone()), raw);
-                self.heard.push(Heard::Call(call));
+                self.keep(TurnContent::Call(call.clone()), raw);
+                self.heard.push(ModelStreamEvent::Call(call));
             }
-            Reading::Fault(fault) => {
-                self.keep(What::of_fault(&fault), None);
-                self.heard.push(Heard::Fault(fault));
+            ParsedCall::Fault(fault) => {
+                self.keep(TurnContent::of_fault(&fault), None);
+                self.heard.push(ModelStreamEvent::Fault(fault));
             }
         }
     }
@@ -143,10 +143,10 @@ impl Notes {
     }
 
     /// Sets the end of the response; the first call wins.
-    pub(super) fn end(&mut self, end: End) {
+    pub(super) fn end(&mut self, end: ResponseEnd) {
         match self.state {
-            State::Open => self.state = State::Ending(end),
-            State::Ending(_) | State::Over => {}
+            AccumulatorState::Open => self.state = AccumulatorState::Ending(end),
+            AccumulatorState::Ending(_) | AccumulatorState::Over => {}
         }
     }
 
@@ -154,14 +154,14 @@ impl Notes {
     pub(super) fn weigh(&mut self, bytes: usize) {
         self.kept = self.kept.saturating_add(bytes).saturating_add(NODE_BYTES);
         if self.kept > MAX_KEPT_BYTES {
-            self.end(End::Failed(ModelError::endless(MAX_KEPT_BYTES)));
+            self.end(ResponseEnd::Failed(ModelError::endless(MAX_KEPT_BYTES)));
         }
     }
 
-    fn keep(&mut self, what: What, raw: Option<&Value>) {
+    fn keep(&mut self, what: TurnContent, raw: Option<&Value>) {
         self.weigh(raw.map_or(0, weight));
         if !self.is_full() {
-            self.said.push(Piece { what, raw: raw.cloned() });
+            self.said.push(TurnPiece { what, raw: raw.cloned() });
         }
     }
 
@@ -169,28 +169,28 @@ impl Notes {
     fn is_full(&mut self) -> bool {
         let full = self.said.pieces().len() >= MAX_PIECES;
         if full {
-            self.end(End::Failed(ModelError::scattered(MAX_PIECES)));
+            self.end(ResponseEnd::Failed(ModelError::scattered(MAX_PIECES)));
         }
         full
     }
 
     /// Takes the events to return to the caller now.
-    pub(super) fn take(&mut self) -> Vec<Heard> {
+    pub(super) fn take(&mut self) -> Vec<ModelStreamEvent> {
         self.calls(|_| None);
         let mut heard = mem::take(&mut self.heard);
-        match mem::replace(&mut self.state, State::Over) {
-            State::Ending(end) => {
-                heard.extend(self.usage.take().map(Heard::Usage));
-                heard.push(Heard::End(end));
+        match mem::replace(&mut self.state, AccumulatorState::Over) {
+            AccumulatorState::Ending(end) => {
+                heard.extend(self.usage.take().map(ModelStreamEvent::Usage));
+                heard.push(ModelStreamEvent::End(end));
             }
-            State::Open => self.state = State::Open,
-            State::Over => {}
+            AccumulatorState::Open => self.state = AccumulatorState::Open,
+            AccumulatorState::Over => {}
         }
         heard
     }
 
     /// Returns the accumulated turn.
-    pub(super) fn into_said(self) -> Said {
+    pub(super) fn into_said(self) -> AssistantTurn {
         self.said
     }
 }

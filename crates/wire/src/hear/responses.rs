@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::End;
-use super::notes::Notes;
+use super::ResponseEnd;
+use super::notes::ResponseAccumulator;
 use crate::ModelError;
 use crate::read::call_id;
 
 /// Decoder state of a Responses response.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
+pub(super) struct ResponsesStreamDecoder {
     /// Open texts, by output index.
     open: Vec<(Option<u64>, String)>,
     /// Output indices and ids of completed items.
@@ -24,9 +24,9 @@ pub(super) struct Ear {
     thinking: bool,
 }
 
-impl Ear {
+impl ResponsesStreamDecoder {
     /// Decodes one stream event, or a whole response.
-    pub(super) fn hear(&mut self, json: &Value, notes: &mut Notes) {
+    pub(super) fn hear(&mut self, json: &Value, notes: &mut ResponseAccumulator) {
         let delta = json["delta"].as_str().unwrap_or_default();
         match json["type"].as_str() {
             Some("response.output_text.delta" | "response.refusal.delta") => {
@@ -49,22 +49,22 @@ impl Ear {
             Some(event @ ("response.failed" | "response.cancelled")) => {
                 self.response(&json["response"], event, notes);
             }
-            Some("error") => notes.end(End::Failed(notes.dialect().failed(json))),
+            Some("error") => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
             Some(_) | None if json["output"].is_array() => self.response(json, "", notes),
-            None if is_fault(&json["error"]) => notes.end(End::Failed(notes.dialect().failed(json))),
+            None if is_fault(&json["error"]) => notes.end(ResponseEnd::Failed(notes.dialect().failed(json))),
             Some(_) | None => {}
         }
     }
 
     /// Keeps partial text.
-    pub(super) fn finish(&mut self, notes: &mut Notes) -> End {
+    pub(super) fn finish(&mut self, notes: &mut ResponseAccumulator) -> ResponseEnd {
         for (_, text) in self.open.drain(..) {
             notes.keep_text(text, None);
         }
-        End::Failed(ModelError::broken())
+        ResponseEnd::Failed(ModelError::broken())
     }
 
-    fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut Notes) {
+    fn delta(&mut self, place: Option<u64>, piece: &str, notes: &mut ResponseAccumulator) {
         notes.weigh(piece.len());
         notes.text(piece);
         match self.open.iter_mut().rfind(|(other, _)| *other == place) {
@@ -73,7 +73,7 @@ impl Ear {
         }
     }
 
-    fn item(&mut self, item: &Value, place: Option<u64>, notes: &mut Notes) {
+    fn item(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
         self.places.extend(place);
         self.ids.extend(item["id"].as_str().map(str::to_owned));
         match item["type"].as_str() {
@@ -87,7 +87,7 @@ impl Ear {
         }
     }
 
-    fn message(&mut self, item: &Value, place: Option<u64>, notes: &mut Notes) {
+    fn message(&mut self, item: &Value, place: Option<u64>, notes: &mut ResponseAccumulator) {
         let parts = item["content"].as_array().into_iter().flatten();
         let text: String =
             parts.filter_map(|part| part["text"].as_str().or_else(|| part["refusal"].as_str())).collect();
@@ -100,7 +100,7 @@ impl Ear {
         notes.keep_text(text, Some(item));
     }
 
-    fn thought(&mut self, item: &Value, notes: &mut Notes) {
+    fn thought(&mut self, item: &Value, notes: &mut ResponseAccumulator) {
         if !self.thinking {
             let parts = ["summary", "content"].map(|field| item[field].as_array().into_iter().flatten());
             let texts: Vec<&str> =
@@ -112,7 +112,7 @@ impl Ear {
     }
 
     /// Decodes the end of a stream, which repeats its items, or a whole response.
-    fn response(&mut self, response: &Value, event: &str, notes: &mut Notes) {
+    fn response(&mut self, response: &Value, event: &str, notes: &mut ResponseAccumulator) {
         let items = response["output"].as_array().into_iter().flatten();
         for (item, place) in items.zip(0..) {
             let known = item["id"].as_str().is_some_and(|id| self.ids.contains(id));
@@ -124,15 +124,15 @@ impl Ear {
         let why = response["incomplete_details"]["reason"].as_str();
         let end = match (event, response["status"].as_str()) {
             ("response.failed", _) | (_, Some("failed")) => {
-                End::Failed(notes.dialect().failed(&response["error"]))
+                ResponseEnd::Failed(notes.dialect().failed(&response["error"]))
             }
             ("response.cancelled", _) | (_, Some("cancelled")) => {
-                End::CutShort { why: "cancelled".to_owned() }
+                ResponseEnd::CutShort { why: "cancelled".to_owned() }
             }
             ("response.incomplete", _) | (_, Some("incomplete")) => {
-                End::CutShort { why: why.unwrap_or("incomplete").to_owned() }
+                ResponseEnd::CutShort { why: why.unwrap_or("incomplete").to_owned() }
             }
-            (_, Some(_) | None) => End::Done,
+            (_, Some(_) | None) => ResponseEnd::Done,
         };
         notes.end(end);
     }

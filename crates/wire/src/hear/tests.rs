@@ -7,13 +7,13 @@ mod scripted;
 
 use serde_json::Value;
 
-use super::{End, Heard, Listener};
-use crate::{Dialect, Said};
+use super::{ResponseEnd, ModelStreamEvent, StreamDecoder};
+use crate::{Dialect, AssistantTurn};
 
 /// Decodes a stream that then ends. Returns the events, one a line, and the turn.
-fn listen(dialect: Dialect, stream: &[Value]) -> (String, Said) {
-    let mut listener: Listener = dialect.listener();
-    let mut heard: Vec<Heard> = stream.iter().flat_map(|json| listener.push(json)).collect();
+fn listen(dialect: Dialect, stream: &[Value]) -> (String, AssistantTurn) {
+    let mut listener: StreamDecoder = dialect.listener();
+    let mut heard: Vec<ModelStreamEvent> = stream.iter().flat_map(|json| listener.push(json)).collect();
     heard.extend(listener.finish());
     assert_eq!(listener.finish(), [], "an end comes once");
     let lines: Vec<String> = heard.iter().map(line).collect();
@@ -36,18 +36,18 @@ fn tell(dialect: Dialect, stream: &[Value]) -> String {
     format!("{heard}\n--\n{}", items.join("\n"))
 }
 
-fn line(heard: &Heard) -> String {
+fn line(heard: &ModelStreamEvent) -> String {
     match heard {
-        Heard::Text(piece) => format!("text {piece:?}"),
-        Heard::Thought(piece) => format!("thought {piece:?}"),
-        Heard::Call(call) => format!("call {} {} {}", call.id, call.name, call.payload.arguments()),
-        Heard::Fault(fault) => format!("fault {fault}"),
-        Heard::Hosted { kind, item } => format!("hosted {kind} {item}"),
-        Heard::Usage(usage) => {
+        ModelStreamEvent::Text(piece) => format!("text {piece:?}"),
+        ModelStreamEvent::Thought(piece) => format!("thought {piece:?}"),
+        ModelStreamEvent::Call(call) => format!("call {} {} {}", call.id, call.name, call.payload.arguments()),
+        ModelStreamEvent::Fault(fault) => format!("fault {fault}"),
+        ModelStreamEvent::Hosted { kind, item } => format!("hosted {kind} {item}"),
+        ModelStreamEvent::Usage(usage) => {
             format!("usage {} {} {} {}", usage.input, usage.cached, usage.output, usage.reasoning)
         }
-        Heard::End(End::Done) => "done".to_owned(),
-        Heard::End(End::CutShort { why }) => format!("cut short: {why}"),
-        Heard::End(End::Failed(error)) => format!("failed: {:?} {:?} {error}", error.code, error.retry),
+        ModelStreamEvent::End(ResponseEnd::Done) => "done".to_owned(),
+        ModelStreamEvent::End(ResponseEnd::CutShort { why }) => format!("cut short: {why}"),
+        ModelStreamEvent::End(ResponseEnd::Failed(error)) => format!("failed: {:?} {:?} {error}", error.code, error.retry),
     }
 }

@@ -40,7 +40,7 @@ fn a_person_is_heard_in_every_dialect() {
 }
 
 /// Returns a turn with calls of every kind, one unreadable and one lost.
-fn said(dialect: Dialect) -> Said {
+fn said(dialect: Dialect) -> AssistantTurn {
     let call = |id: &str, name: &str, payload: Value| json!({"id": id, "name": name, "payload": payload});
     let pieces = json!([
         {"call": call("a", "functions.read:0", json!({"arguments": "{oops"}))},
@@ -50,7 +50,7 @@ fn said(dialect: Dialect) -> Said {
         {"unread": call("d", "", json!({"arguments": "{}"})), "why": "the call cannot be read"},
         {"lost": "the call of `x` cannot be read at `id`: it is missing"},
     ]);
-    Said::load(&json!({"dialect": dialect.as_str(), "pieces": pieces})).unwrap()
+    AssistantTurn::load(&json!({"dialect": dialect.as_str(), "pieces": pieces})).unwrap()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_turn_and_its_replies_in_every_dialect() {
 fn a_turn_of_nothing_is_no_turn() {
     for dialect in Dialect::ALL {
         let lost = json!({"dialect": "chat", "pieces": [{"lost": "no id"}]});
-        let said = Said::load(&lost).unwrap();
+        let said = AssistantTurn::load(&lost).unwrap();
         assert_eq!(dialect.said(&said), [] as [Value; 0], "{dialect}");
         assert_eq!(dialect.replies(&said, []), [dialect.user("no id", &[])], "{dialect}");
     }

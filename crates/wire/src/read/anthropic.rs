@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::Reading;
-use super::draft::{Draft, Drafts, End, Paths, given};
-use crate::Why;
-use crate::fault::Kind;
+use super::ParsedCall;
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given};
+use crate::CallFaultReason;
+use crate::fault::CallItemKind;
 
-const TOOL_USE: Paths =
-    Paths { id: "id", name: "name", text: "input", shape: "an object", kind: Kind::Function };
+const TOOL_USE: CallFieldPaths =
+    CallFieldPaths { id: "id", name: "name", text: "input", shape: "an object", kind: CallItemKind::Function };
 
 /// Parser state: the open `tool_use` blocks.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    drafts: Drafts,
+pub(super) struct AnthropicCallReader {
+    drafts: OpenCalls,
 }
 
-impl Reader {
+impl AnthropicCallReader {
     /// Parses a stream event, a message or a single block.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
             Some("content_block_start") => self.start(json),
             Some("content_block_delta") => {
@@ -27,21 +27,21 @@ impl Reader {
             }
             Some("content_block_stop") => {
                 let stopped = self.find(json).and_then(|at| self.drafts.take(at));
-                stopped.map(|draft| draft.close(End::Proper)).into_iter().collect()
+                stopped.map(|draft| draft.close(CallTextEnd::Proper)).into_iter().collect()
             }
             Some("message_stop") => self.finish(),
-            Some("tool_use") => whole(json).map(|draft| draft.close(End::Proper)).into_iter().collect(),
+            Some("tool_use") => whole(json).map(|draft| draft.close(CallTextEnd::Proper)).into_iter().collect(),
             Some("message") | None => message(json),
             Some(_) => Vec::new(),
         }
     }
 
     /// Closes all open calls at the end of a stream.
-    pub(super) fn finish(&mut self) -> Vec<Reading> {
-        self.drafts.drain().into_iter().map(|draft| draft.close(End::Cut)).collect()
+    pub(super) fn finish(&mut self) -> Vec<ParsedCall> {
+        self.drafts.drain().into_iter().map(|draft| draft.close(CallTextEnd::Cut)).collect()
     }
 
-    fn start(&mut self, event: &Value) -> Vec<Reading> {
+    fn start(&mut self, event: &Value) -> Vec<ParsedCall> {
         let Some(mut draft) = block(&event["content_block"]) else { return Vec::new() };
         draft.index = event["index"].as_u64();
         draft.set_fallback(&event["content_block"]["input"]);
@@ -64,32 +64,32 @@ impl Reader {
 }
 
 /// Parses a whole message. If the model ran out of tokens, the input of the last block looks complete but is not.
-fn message(message: &Value) -> Vec<Reading> {
+fn message(message: &Value) -> Vec<ParsedCall> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
     let cut = matches!(message["stop_reason"].as_str(), Some("max_tokens" | "model_context_window_exceeded"));
     let readings = blocks.iter().enumerate().filter_map(|(at, json)| {
         let mut draft = whole(json)?;
         if cut && at + 1 == blocks.len() {
-            draft.spoil(TOOL_USE.text, Why::Unfinished);
+            draft.spoil(TOOL_USE.text, CallFaultReason::Unfinished);
         }
-        Some(draft.close(End::Proper))
+        Some(draft.close(CallTextEnd::Proper))
     });
     readings.collect()
 }
 
 /// Returns the draft of a whole `tool_use` block; `None` for other blocks.
-fn whole(json: &Value) -> Option<Draft> {
+fn whole(json: &Value) -> Option<PartialCall> {
     let mut draft = block(json)?;
     draft.set_text(&json["input"]);
     Some(draft)
 }
 
 /// Returns the draft of a `tool_use` block without its input.
-fn block(block: &Value) -> Option<Draft> {
+fn block(block: &Value) -> Option<PartialCall> {
     if block["type"] != "tool_use" {
         return None;
     }
-    let mut draft = Draft::new(TOOL_USE);
+    let mut draft = PartialCall::new(TOOL_USE);
     draft.id = given(&block["id"]).map(str::to_owned);
     draft.set_name(&block["name"]);
     Some(draft)

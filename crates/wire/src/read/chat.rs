@@ -1,46 +1,46 @@
 //! Parses tool calls of the Chat Completions API, as OpenAI and its many imitators stream it.
 //!
 //! Only choice 0 counts: further choices are alternatives, whose calls must not run too. A delta belongs to the open
-//! call with its `index`, else its `id`, else its position. [`Piece::starts_another`] handles servers that give several
+//! call with its `index`, else its `id`, else its position. [`ToolCallDelta::starts_another`] handles servers that give several
 //! calls the same index.
 
 use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::Reading;
-use super::draft::{Draft, Drafts, End, Paths, given};
-use crate::Why;
-use crate::fault::Kind;
+use super::ParsedCall;
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given};
+use crate::CallFaultReason;
+use crate::fault::CallItemKind;
 
 /// One of the two shapes of a call: the field of its body, and the field of its text inside the body.
-struct Form {
+struct ChatCallShape {
     body: &'static str,
     text: &'static str,
-    paths: Paths,
+    paths: CallFieldPaths,
 }
 
-const FUNCTION: Form = Form {
+const FUNCTION: ChatCallShape = ChatCallShape {
     body: "function",
     text: "arguments",
-    paths: Paths {
+    paths: CallFieldPaths {
         id: "id",
         name: "function.name",
         text: "function.arguments",
         shape: "a string",
-        kind: Kind::Function,
+        kind: CallItemKind::Function,
     },
 };
 
-const CUSTOM: Form = Form {
+const CUSTOM: ChatCallShape = ChatCallShape {
     body: "custom",
     text: "input",
-    paths: Paths {
+    paths: CallFieldPaths {
         id: "id",
         name: "custom.name",
         text: "custom.input",
         shape: "a string",
-        kind: Kind::Custom,
+        kind: CallItemKind::Custom,
     },
 };
 
@@ -49,31 +49,31 @@ const LEGACY: &str = "function_call";
 
 /// Parser state: the open calls, and the source of invented ids.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    drafts: Drafts,
+pub(super) struct ChatCallReader {
+    drafts: OpenCalls,
     invented: u64,
     /// Random seed of the ids that replace missing ones, so that they differ between responses.
     state: RandomState,
 }
 
-impl Reader {
+impl ChatCallReader {
     /// Parses a chunk, a whole response, a message or a single call.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
         if json["choices"].is_array() {
             return first_choice(json).map(|choice| self.choice(choice)).unwrap_or_default();
         }
         if json["tool_calls"].is_array() || json["function_call"].is_object() {
-            return self.message(json, End::Proper);
+            return self.message(json, CallTextEnd::Proper);
         }
         let is_call = json["function"].is_object()
             || json["custom"].is_object()
             || matches!(json["type"].as_str(), Some("function" | "custom"));
-        if is_call { vec![self.whole(json, End::Proper)] } else { Vec::new() }
+        if is_call { vec![self.whole(json, CallTextEnd::Proper)] } else { Vec::new() }
     }
 
     /// Closes all open calls at the end of a stream.
-    pub(super) fn finish(&mut self) -> Vec<Reading> {
-        self.close_all(End::Cut)
+    pub(super) fn finish(&mut self) -> Vec<ParsedCall> {
+        self.close_all(CallTextEnd::Cut)
     }
 
     /// Returns whether no call is open.
@@ -81,11 +81,11 @@ impl Reader {
         self.drafts.len() == 0
     }
 
-    fn choice(&mut self, choice: &Value) -> Vec<Reading> {
+    fn choice(&mut self, choice: &Value) -> Vec<ParsedCall> {
         let reason = finish_reason(choice);
         let end = match reason {
-            Some("length" | "content_filter") => End::Cut,
-            Some(_) | None => End::Proper,
+            Some("length" | "content_filter") => CallTextEnd::Cut,
+            Some(_) | None => CallTextEnd::Proper,
         };
         if is_whole(choice) {
             return self.message(&choice["message"], end);
@@ -98,11 +98,11 @@ impl Reader {
         readings
     }
 
-    fn close_all(&mut self, end: End) -> Vec<Reading> {
+    fn close_all(&mut self, end: CallTextEnd) -> Vec<ParsedCall> {
         self.drafts.drain().into_iter().map(|draft| self.close(draft, end)).collect()
     }
 
-    fn close(&mut self, mut draft: Draft, end: End) -> Reading {
+    fn close(&mut self, mut draft: PartialCall, end: CallTextEnd) -> ParsedCall {
         if draft.id.is_none() {
             self.invented += 1;
             let mark = self.state.hash_one(0_u8) >> 32;
@@ -111,9 +111,9 @@ impl Reader {
         draft.close(end)
     }
 
-    fn message(&mut self, message: &Value, end: End) -> Vec<Reading> {
+    fn message(&mut self, message: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
         let calls = message["tool_calls"].as_array().into_iter().flatten();
-        let mut readings: Vec<Reading> = calls.map(|call| self.whole(call, end)).collect();
+        let mut readings: Vec<ParsedCall> = calls.map(|call| self.whole(call, end)).collect();
         let legacy = &message[LEGACY];
         // Some servers send the same call in both forms.
         if readings.is_empty() && legacy.is_object() {
@@ -122,36 +122,36 @@ impl Reader {
         readings
     }
 
-    fn whole(&mut self, call: &Value, end: End) -> Reading {
+    fn whole(&mut self, call: &Value, end: CallTextEnd) -> ParsedCall {
         let form = form(call);
         let body = &call[form.body];
-        let mut draft = Draft::new(form.paths);
+        let mut draft = PartialCall::new(form.paths);
         draft.id = given(&call["id"]).map(str::to_owned);
         match body {
             Value::Object(_) => {
                 draft.set_name(&body["name"]);
                 draft.set_text(&body[form.text]);
             }
-            Value::Null => draft.spoil(form.body, Why::Missing),
+            Value::Null => draft.spoil(form.body, CallFaultReason::Missing),
             other => draft.spoil_type(form.body, "an object", other),
         }
         self.close(draft, end)
     }
 
-    fn delta(&mut self, delta: &Value) -> Vec<Reading> {
+    fn delta(&mut self, delta: &Value) -> Vec<ParsedCall> {
         let calls = delta["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
-        let mut pieces: Vec<Piece<'_>> = calls.iter().map(Piece::new).collect();
+        let mut pieces: Vec<ToolCallDelta<'_>> = calls.iter().map(ToolCallDelta::new).collect();
         if calls.len() > 1 {
             pieces.iter_mut().zip(0..).for_each(|(piece, at)| piece.position = Some(at));
         }
         if calls.is_empty() && delta[LEGACY].is_object() {
-            pieces.push(Piece { legacy: true, ..Piece::of(&FUNCTION, &Value::Null, &delta[LEGACY]) });
+            pieces.push(ToolCallDelta { legacy: true, ..ToolCallDelta::of(&FUNCTION, &Value::Null, &delta[LEGACY]) });
         }
         pieces.iter().filter_map(|piece| self.piece(piece)).collect()
     }
 
     /// Appends a delta to its call. Returns a reading only if no further call can be opened.
-    fn piece(&mut self, piece: &Piece<'_>) -> Option<Reading> {
+    fn piece(&mut self, piece: &ToolCallDelta<'_>) -> Option<ParsedCall> {
         let at = match self.find(piece) {
             Some(at) => at,
             None => match self.drafts.open(piece.draft()) {
@@ -173,9 +173,9 @@ impl Reader {
         None
     }
 
-    fn find(&mut self, piece: &Piece<'_>) -> Option<usize> {
+    fn find(&mut self, piece: &ToolCallDelta<'_>) -> Option<usize> {
         let last = self.drafts.len().checked_sub(1);
-        let same_id = |draft: &Draft| piece.id.is_some() && draft.id.as_deref() == piece.id;
+        let same_id = |draft: &PartialCall| piece.id.is_some() && draft.id.as_deref() == piece.id;
         let at = match (piece.index, piece.position) {
             _ if piece.legacy => self.drafts.newest(|draft| draft.item.as_deref() == Some(LEGACY)),
             (Some(index), _) => self.drafts.newest(|draft| draft.index == Some(index)),
@@ -206,13 +206,13 @@ pub(crate) fn finish_reason(choice: &Value) -> Option<&str> {
     choice["finish_reason"].as_str().filter(|reason| !matches!(*reason, "" | "null"))
 }
 
-fn form(call: &Value) -> &'static Form {
+fn form(call: &Value) -> &'static ChatCallShape {
     if call["custom"].is_object() || call["type"] == "custom" { &CUSTOM } else { &FUNCTION }
 }
 
 /// One element of `delta.tool_calls`.
-struct Piece<'a> {
-    form: &'static Form,
+struct ToolCallDelta<'a> {
+    form: &'static ChatCallShape,
     index: Option<u64>,
     /// Its position among several deltas of one chunk.
     position: Option<usize>,
@@ -222,19 +222,19 @@ struct Piece<'a> {
     text: &'a Value,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ToolCallDelta<'a> {
     fn new(json: &'a Value) -> Self {
         let form = form(json);
         Self::of(form, json, &json[form.body])
     }
 
-    fn of(form: &'static Form, json: &'a Value, body: &'a Value) -> Self {
+    fn of(form: &'static ChatCallShape, json: &'a Value, body: &'a Value) -> Self {
         let (index, id, name) = (json["index"].as_u64(), given(&json["id"]), given(&body["name"]));
         Self { form, index, position: None, legacy: false, id, name, text: &body[form.text] }
     }
 
-    fn draft(&self) -> Draft {
-        let mut draft = Draft::new(self.form.paths);
+    fn draft(&self) -> PartialCall {
+        let mut draft = PartialCall::new(self.form.paths);
         draft.index = self.index;
         draft.item = self.legacy.then(|| LEGACY.to_owned());
         draft.id = self.id.map(str::to_owned);
@@ -255,7 +255,7 @@ impl<'a> Piece<'a> {
     /// name, a different id means a new call (Gemini gives all calls index 0). Without ids, a different name begins a
     /// new call once the arguments have begun, or if there is no index either. An equal name begins a new call once the
     /// arguments are complete and more follow.
-    fn starts_another(&self, draft: &mut Draft) -> bool {
+    fn starts_another(&self, draft: &mut PartialCall) -> bool {
         let Some(name) = self.name else { return false };
         if let (Some(id), Some(known)) = (self.id, draft.id.as_deref()) {
             return id != known;

@@ -5,10 +5,10 @@ use std::mem;
 use serde_json::Value;
 use tool::{CallId, MAX_ARGUMENT_BYTES, ToolCall, ToolPayload};
 
-use super::Reading;
-use super::scan::Scan;
-use crate::fault::{Kind, type_of};
-use crate::{Why, WireFault};
+use super::ParsedCall;
+use super::scan::ObjectScanner;
+use crate::fault::{CallItemKind, type_of};
+use crate::{CallFaultReason, WireFault};
 
 /// Maximum number of open calls in one stream.
 pub(super) const MAX_OPEN: usize = 1024;
@@ -21,18 +21,18 @@ const MAX_NAME_BYTES: usize = 64 << 10;
 
 /// The fields of an item that hold the parts of a call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Paths {
+pub(super) struct CallFieldPaths {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
     pub(super) text: &'static str,
     /// The JSON type that the text field should have.
     pub(super) shape: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: CallItemKind,
 }
 
 /// The way in which the text of a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CallTextEnd {
     /// The server reported the end.
     Proper,
     /// The stream broke off, or the model ran out of tokens.
@@ -41,8 +41,8 @@ pub(super) enum End {
 
 /// A call under construction.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) paths: Paths,
+pub(super) struct PartialCall {
+    pub(super) paths: CallFieldPaths,
     /// Its index in the response, if the server sends one.
     pub(super) index: Option<u64>,
     /// The item's own id, if it differs from the call id.
@@ -52,17 +52,17 @@ pub(super) struct Draft {
     text: String,
     /// The initial text of the item, used if no delta follows.
     fallback: String,
-    scan: Scan,
-    spoiled: Option<(String, Why)>,
+    scan: ObjectScanner,
+    spoiled: Option<(String, CallFaultReason)>,
     ended: bool,
 }
 
-impl Draft {
+impl PartialCall {
     /// Creates a call without id, name and text.
-    pub(super) fn new(paths: Paths) -> Self {
+    pub(super) fn new(paths: CallFieldPaths) -> Self {
         let (name, text, fallback) = (String::new(), String::new(), String::new());
         let (index, item, id, spoiled) = (None, None, None, None);
-        Self { paths, index, item, id, name, text, fallback, scan: Scan::default(), spoiled, ended: false }
+        Self { paths, index, item, id, name, text, fallback, scan: ObjectScanner::default(), spoiled, ended: false }
     }
 
     /// Sets the name from a whole item.
@@ -78,9 +78,9 @@ impl Draft {
     pub(super) fn set_text(&mut self, value: &Value) {
         match (value, self.paths.kind) {
             (Value::String(text), _) => self.replace(text.clone()),
-            (Value::Object(_), Kind::Function) => self.replace(value.to_string()),
-            (Value::Null, Kind::Function) => {}
-            (Value::Null, Kind::Custom) => self.spoil(self.paths.text, Why::Missing),
+            (Value::Object(_), CallItemKind::Function) => self.replace(value.to_string()),
+            (Value::Null, CallItemKind::Function) => {}
+            (Value::Null, CallItemKind::Custom) => self.spoil(self.paths.text, CallFaultReason::Missing),
             (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_), _) => {
                 self.spoil_type(self.paths.text, self.paths.shape, value);
             }
@@ -120,21 +120,21 @@ impl Draft {
 
     /// Marks the call as faulty, because `value` has the wrong type.
     pub(super) fn spoil_type(&mut self, path: &str, expected: &'static str, value: &Value) {
-        self.spoil(path, Why::Type { expected, found: type_of(value) });
+        self.spoil(path, CallFaultReason::Type { expected, found: type_of(value) });
     }
 
     /// Marks the call as faulty and drops its text. The first fault is reported.
-    pub(super) fn spoil(&mut self, path: &str, why: Why) {
+    pub(super) fn spoil(&mut self, path: &str, why: CallFaultReason) {
         (self.text, self.fallback) = (String::new(), String::new());
         self.spoiled.get_or_insert_with(|| (path.to_owned(), why));
     }
 
     fn replace(&mut self, text: String) {
         if text.len() > MAX_ARGUMENT_BYTES {
-            self.spoil(self.paths.text, Why::TooLong { limit: MAX_ARGUMENT_BYTES });
+            self.spoil(self.paths.text, CallFaultReason::TooLong { limit: MAX_ARGUMENT_BYTES });
         } else if self.spoiled.is_none() {
             self.text = text;
-            self.scan = Scan::default();
+            self.scan = ObjectScanner::default();
         }
     }
 
@@ -143,13 +143,13 @@ impl Draft {
     }
 
     /// Returns the call, or the fault that prevents it.
-    pub(super) fn close(self, end: End) -> Reading {
+    pub(super) fn close(self, end: CallTextEnd) -> ParsedCall {
         let Self { paths, id, name, text, fallback, spoiled, ended, .. } = self;
         let text = if text.is_empty() { fallback } else { text };
-        let whole = end == End::Proper || ended;
+        let whole = end == CallTextEnd::Proper || ended;
         let fault = |id: Option<&str>, path: &str, why| {
             let name = Some(name.clone()).filter(|name| !name.is_empty());
-            Reading::Fault(WireFault {
+            ParsedCall::Fault(WireFault {
                 id: id.map(CallId::from),
                 name,
                 kind: paths.kind,
@@ -160,20 +160,20 @@ impl Draft {
         if let Some((path, why)) = spoiled {
             return fault(id.as_deref(), &path, why);
         }
-        let Some(id) = id.as_deref() else { return fault(None, paths.id, Why::Missing) };
+        let Some(id) = id.as_deref() else { return fault(None, paths.id, CallFaultReason::Missing) };
         let payload = match paths.kind {
-            Kind::Function if !whole && !is_object(&text) => {
-                return fault(Some(id), paths.text, Why::Unfinished);
+            CallItemKind::Function if !whole && !is_object(&text) => {
+                return fault(Some(id), paths.text, CallFaultReason::Unfinished);
             }
-            Kind::Custom if !whole => return fault(Some(id), paths.text, Why::Unfinished),
-            Kind::Function if text.trim().is_empty() => ToolPayload::Function { arguments: "{}".to_owned() },
-            Kind::Function => ToolPayload::Function { arguments: text },
-            Kind::Custom => ToolPayload::Custom { input: text },
+            CallItemKind::Custom if !whole => return fault(Some(id), paths.text, CallFaultReason::Unfinished),
+            CallItemKind::Function if text.trim().is_empty() => ToolPayload::Function { arguments: "{}".to_owned() },
+            CallItemKind::Function => ToolPayload::Function { arguments: text },
+            CallItemKind::Custom => ToolPayload::Custom { input: text },
         };
         if name.is_empty() {
-            return fault(Some(id), paths.name, Why::Missing);
+            return fault(Some(id), paths.name, CallFaultReason::Missing);
         }
-        Reading::Call(ToolCall { id: id.into(), name, payload })
+        ParsedCall::Call(ToolCall { id: id.into(), name, payload })
     }
 }
 
@@ -198,20 +198,20 @@ fn is_object(text: &str) -> bool {
 
 /// The open calls of a stream, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Drafts {
-    open: Vec<Draft>,
+pub(super) struct OpenCalls {
+    open: Vec<PartialCall>,
     held: usize,
 }
 
-impl Drafts {
+impl OpenCalls {
     /// Opens a call. Beyond the limit it returns a fault.
-    pub(super) fn open(&mut self, mut draft: Draft) -> Result<usize, Box<Reading>> {
+    pub(super) fn open(&mut self, mut draft: PartialCall) -> Result<usize, Box<ParsedCall>> {
         if self.open.len() >= MAX_OPEN {
-            draft.spoil(draft.paths.id, Why::TooMany { limit: MAX_OPEN });
-            return Err(Box::new(draft.close(End::Proper)));
+            draft.spoil(draft.paths.id, CallFaultReason::TooMany { limit: MAX_OPEN });
+            return Err(Box::new(draft.close(CallTextEnd::Proper)));
         }
         if self.held + draft.size() > MAX_HELD_BYTES {
-            draft.spoil(draft.paths.text, Why::TooLong { limit: MAX_HELD_BYTES });
+            draft.spoil(draft.paths.text, CallFaultReason::TooLong { limit: MAX_HELD_BYTES });
         }
         self.held += draft.size();
         self.open.push(draft);
@@ -219,7 +219,7 @@ impl Drafts {
     }
 
     /// Returns the index of the newest open call that satisfies `wanted`.
-    pub(super) fn newest(&self, wanted: impl Fn(&Draft) -> bool) -> Option<usize> {
+    pub(super) fn newest(&self, wanted: impl Fn(&PartialCall) -> bool) -> Option<usize> {
         self.open.iter().rposition(wanted)
     }
 
@@ -227,7 +227,7 @@ impl Drafts {
         self.open.len()
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut Draft> {
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut PartialCall> {
         self.open.get_mut(at)
     }
 
@@ -236,7 +236,7 @@ impl Drafts {
         let Some(draft) = self.open.get_mut(at) else { return };
         if draft.name.len() + piece.len() > MAX_NAME_BYTES {
             self.held -= draft.size();
-            draft.spoil(draft.paths.name, Why::TooLong { limit: MAX_NAME_BYTES });
+            draft.spoil(draft.paths.name, CallFaultReason::TooLong { limit: MAX_NAME_BYTES });
         } else {
             draft.name.push_str(piece);
         }
@@ -252,7 +252,7 @@ impl Drafts {
         if long || self.held + piece.len() > MAX_HELD_BYTES {
             self.held -= draft.size();
             let limit = if long { MAX_ARGUMENT_BYTES } else { MAX_HELD_BYTES };
-            draft.spoil(draft.paths.text, Why::TooLong { limit });
+            draft.spoil(draft.paths.text, CallFaultReason::TooLong { limit });
             return;
         }
         self.held += piece.len();
@@ -268,14 +268,14 @@ impl Drafts {
     }
 
     /// Removes the call at `at` from the stream.
-    pub(super) fn take(&mut self, at: usize) -> Option<Draft> {
+    pub(super) fn take(&mut self, at: usize) -> Option<PartialCall> {
         let draft = (at < self.open.len()).then(|| self.open.remove(at))?;
         self.held -= draft.size();
         Some(draft)
     }
 
     /// Removes all calls, oldest first.
-    pub(super) fn drain(&mut self) -> Vec<Draft> {
+    pub(super) fn drain(&mut self) -> Vec<PartialCall> {
         self.held = 0;
         mem::take(&mut self.open)
     }

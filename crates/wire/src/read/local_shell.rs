@@ -3,18 +3,18 @@
 use serde_json::{Map, Value};
 use tool::{CallId, LocalShellCall, ToolCall, ToolPayload};
 
-use super::Reading;
-use super::draft::Paths;
+use super::ParsedCall;
+use super::draft::CallFieldPaths;
 use super::responses::call_id;
-use crate::fault::{Kind, type_of};
-use crate::{Why, WireFault};
+use crate::fault::{CallItemKind, type_of};
+use crate::{CallFaultReason, WireFault};
 
 /// The item type.
 pub(super) const TYPE: &str = "local_shell_call";
 
 /// The answer is a `function_call_output`; `write::responses` gives the reason.
-pub(super) const PATHS: Paths =
-    Paths { id: "call_id", name: "type", text: "action", shape: "an object", kind: Kind::Function };
+pub(super) const PATHS: CallFieldPaths =
+    CallFieldPaths { id: "call_id", name: "type", text: "action", shape: "an object", kind: CallItemKind::Function };
 
 /// The name of the tool that the item calls.
 pub(super) const NAME: &str = "local_shell";
@@ -23,30 +23,30 @@ pub(super) const NAME: &str = "local_shell";
 const READ: [&str; 3] = ["type", "working_directory", "timeout_ms"];
 
 /// Parses a finished item. The tool accepts or rejects the other fields of the action, such as `env`.
-pub(super) fn read(item: &Value) -> Reading {
+pub(super) fn read(item: &Value) -> ParsedCall {
     let fault = |id, path: String, why| {
         let name = Some(NAME.to_owned());
-        Reading::Fault(WireFault { id, name, kind: Kind::Function, path, why })
+        ParsedCall::Fault(WireFault { id, name, kind: CallItemKind::Function, path, why })
     };
     let Some(id) = call_id(item).map(CallId::from) else {
-        return fault(None, "call_id".to_owned(), Why::Missing);
+        return fault(None, "call_id".to_owned(), CallFaultReason::Missing);
     };
     if item["status"] == "incomplete" {
-        return fault(Some(id), "action".to_owned(), Why::Unfinished);
+        return fault(Some(id), "action".to_owned(), CallFaultReason::Unfinished);
     }
     match shell_action(&item["action"]) {
         Ok(shell) => {
-            Reading::Call(ToolCall { id, name: NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
+            ParsedCall::Call(ToolCall { id, name: NAME.to_owned(), payload: ToolPayload::LocalShell(shell) })
         }
         Err((path, why)) => fault(Some(id), path, why),
     }
 }
 
-fn shell_action(action: &Value) -> Result<LocalShellCall, (String, Why)> {
+fn shell_action(action: &Value) -> Result<LocalShellCall, (String, CallFaultReason)> {
     let wrong = |path: &str, expected, value| {
         let why = match value {
-            &Value::Null => Why::Missing,
-            value => Why::Type { expected, found: type_of(value) },
+            &Value::Null => CallFaultReason::Missing,
+            value => CallFaultReason::Type { expected, found: type_of(value) },
         };
         Err((path.to_owned(), why))
     };

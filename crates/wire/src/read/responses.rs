@@ -5,25 +5,25 @@
 
 use serde_json::Value;
 
-use super::draft::{Draft, Drafts, End, Paths, given, is_blank};
-use super::{Reading, local_shell};
-use crate::Why;
-use crate::fault::Kind;
+use super::draft::{PartialCall, OpenCalls, CallTextEnd, CallFieldPaths, given, is_blank};
+use super::{ParsedCall, local_shell};
+use crate::CallFaultReason;
+use crate::fault::CallItemKind;
 
-const FUNCTION: Paths =
-    Paths { id: "call_id", name: "name", text: "arguments", shape: "a string", kind: Kind::Function };
-const CUSTOM: Paths =
-    Paths { id: "call_id", name: "name", text: "input", shape: "a string", kind: Kind::Custom };
+const FUNCTION: CallFieldPaths =
+    CallFieldPaths { id: "call_id", name: "name", text: "arguments", shape: "a string", kind: CallItemKind::Function };
+const CUSTOM: CallFieldPaths =
+    CallFieldPaths { id: "call_id", name: "name", text: "input", shape: "a string", kind: CallItemKind::Custom };
 
 /// Parser state: the open calls.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    drafts: Drafts,
+pub(super) struct ResponsesCallReader {
+    drafts: OpenCalls,
 }
 
-impl Reader {
+impl ResponsesCallReader {
     /// Parses a stream event, a whole response or a single item.
-    pub(super) fn read(&mut self, json: &Value) -> Vec<Reading> {
+    pub(super) fn read(&mut self, json: &Value) -> Vec<ParsedCall> {
         match json["type"].as_str() {
             Some("response.output_item.added") => self.added(json),
             Some("response.output_item.done") => self.item(&json["item"], json["output_index"].as_u64()),
@@ -33,41 +33,41 @@ impl Reader {
             }
             Some("response.function_call_arguments.done") => self.text_done(json, "arguments"),
             Some("response.custom_tool_call_input.done") => self.text_done(json, "input"),
-            Some("response.completed" | "response.done") => self.response(&json["response"], End::Proper),
+            Some("response.completed" | "response.done") => self.response(&json["response"], CallTextEnd::Proper),
             Some("response.incomplete" | "response.failed" | "response.cancelled") => {
-                self.response(&json["response"], End::Cut)
+                self.response(&json["response"], CallTextEnd::Cut)
             }
-            None if json["output"].is_array() => self.response(json, End::Cut),
+            None if json["output"].is_array() => self.response(json, CallTextEnd::Cut),
             Some(_) | None => self.item(json, None),
         }
     }
 
     /// Closes all open calls at the end of a stream.
-    pub(super) fn finish(&mut self) -> Vec<Reading> {
-        self.close_all(End::Cut)
+    pub(super) fn finish(&mut self) -> Vec<ParsedCall> {
+        self.close_all(CallTextEnd::Cut)
     }
 
     /// Parses a whole response; `end` applies to streamed calls that are missing in it.
-    fn response(&mut self, response: &Value, end: End) -> Vec<Reading> {
+    fn response(&mut self, response: &Value, end: CallTextEnd) -> Vec<ParsedCall> {
         let items = response["output"].as_array().into_iter().flatten();
-        let mut readings: Vec<Reading> =
+        let mut readings: Vec<ParsedCall> =
             items.zip(0..).flat_map(|(item, index)| self.item(item, Some(index))).collect();
         readings.extend(self.close_all(end));
         readings
     }
 
-    fn close_all(&mut self, end: End) -> Vec<Reading> {
+    fn close_all(&mut self, end: CallTextEnd) -> Vec<ParsedCall> {
         self.drafts.drain().into_iter().map(|draft| draft.close(end)).collect()
     }
 
-    fn added(&mut self, event: &Value) -> Vec<Reading> {
+    fn added(&mut self, event: &Value) -> Vec<ParsedCall> {
         let Some(mut draft) = draft(&event["item"]) else { return Vec::new() };
         draft.index = event["output_index"].as_u64();
         match event["item"]["type"].as_str() {
             // This item has no deltas.
             Some(local_shell::TYPE) => {
                 draft.name = local_shell::NAME.to_owned();
-                draft.spoil(draft.paths.text, Why::Unfinished);
+                draft.spoil(draft.paths.text, CallFaultReason::Unfinished);
             }
             Some(_) | None => draft.set_fallback(&event["item"][draft.paths.text]),
         }
@@ -80,7 +80,7 @@ impl Reader {
         }
     }
 
-    fn text_done(&mut self, event: &Value, field: &str) -> Vec<Reading> {
+    fn text_done(&mut self, event: &Value, field: &str) -> Vec<ParsedCall> {
         let Some(at) = self.find(event) else { return Vec::new() };
         if !event[field].is_null() {
             self.drafts.replace(at, &event[field]);
@@ -106,7 +106,7 @@ impl Reader {
     }
 
     /// Parses a finished item, which replaces its streamed draft.
-    fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<Reading> {
+    fn item(&mut self, item: &Value, index: Option<u64>) -> Vec<ParsedCall> {
         let Some(mut whole) = draft(item) else { return Vec::new() };
         let streamed = self.streamed(&whole, index).and_then(|at| self.drafts.take(at));
         if item["type"] == local_shell::TYPE {
@@ -118,12 +118,12 @@ impl Reader {
             Some(_) | None => whole.set_text(text),
         }
         if item["status"] == "incomplete" {
-            whole.spoil(whole.paths.text, Why::Unfinished);
+            whole.spoil(whole.paths.text, CallFaultReason::Unfinished);
         }
-        vec![whole.close(End::Proper)]
+        vec![whole.close(CallTextEnd::Proper)]
     }
 
-    fn streamed(&self, whole: &Draft, index: Option<u64>) -> Option<usize> {
+    fn streamed(&self, whole: &PartialCall, index: Option<u64>) -> Option<usize> {
         self.drafts.newest(|draft| {
             let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
             same(&draft.id, &whole.id)
@@ -134,14 +134,14 @@ impl Reader {
 }
 
 /// Returns the draft of a call without its text; `None` for other items.
-fn draft(item: &Value) -> Option<Draft> {
+fn draft(item: &Value) -> Option<PartialCall> {
     let paths = match item["type"].as_str()? {
         "function_call" => FUNCTION,
         "custom_tool_call" => CUSTOM,
         local_shell::TYPE => local_shell::PATHS,
         _ => return None,
     };
-    let mut draft = Draft::new(paths);
+    let mut draft = PartialCall::new(paths);
     draft.item = given(&item["id"]).map(str::to_owned);
     draft.id = call_id(item).map(str::to_owned);
     draft.set_name(&item["name"]);

@@ -2,23 +2,23 @@
 
 /// Scanner state: the bytes already read, and the nesting depth there.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct ObjectScanner {
     read: usize,
     depth: usize,
-    place: Place,
+    place: JsonScanState,
     closed: bool,
 }
 
 /// The lexical state: outside strings, in a string, or after a backslash.
 #[derive(Debug, Default, Clone, Copy)]
-enum Place {
+enum JsonScanState {
     #[default]
     Outside,
     String,
     Escape,
 }
 
-impl Scan {
+impl ObjectScanner {
     /// Returns whether the first bracket of `text` is closed. `text` may only have grown since the last call.
     pub(super) fn is_closed(&mut self, text: &str) -> bool {
         for byte in text.as_bytes().get(self.read..).unwrap_or_default() {
@@ -30,8 +30,8 @@ impl Scan {
 
     fn step(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
-            (Place::Outside, b'"') => Place::String,
-            (Place::Outside, byte) => {
+            (JsonScanState::Outside, b'"') => JsonScanState::String,
+            (JsonScanState::Outside, byte) => {
                 match byte {
                     b'{' | b'[' => self.depth += 1,
                     b'}' | b']' => {
@@ -40,11 +40,11 @@ impl Scan {
                     }
                     _ => {}
                 }
-                Place::Outside
+                JsonScanState::Outside
             }
-            (Place::String, b'"') => Place::Outside,
-            (Place::String, b'\\') => Place::Escape,
-            (Place::String | Place::Escape, _) => Place::String,
+            (JsonScanState::String, b'"') => JsonScanState::Outside,
+            (JsonScanState::String, b'\\') => JsonScanState::Escape,
+            (JsonScanState::String | JsonScanState::Escape, _) => JsonScanState::String,
         };
     }
 }
@@ -57,7 +57,7 @@ mod tests {
     fn an_object_is_closed_by_its_own_brace() {
         for text in [r#"{}"#, r#" {"a": {"b": [1]}}"#, r#"{"a": "\"}"}"#, r#"{"a": "\\"}"#, r#"{"a": "ö}"} "#]
         {
-            let mut scan = Scan::default();
+            let mut scan = ObjectScanner::default();
             let closing = text.trim_end().len();
             for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
                 assert_eq!(scan.is_closed(&text[..end]), end >= closing, "{}", &text[..end]);

@@ -6,9 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::Value;
 use tool::{CallId, ToolCall, ToolPayload};
 
-use super::Reading;
-use crate::fault::Kind;
-use crate::{Why, WireFault};
+use super::ParsedCall;
+use crate::fault::CallItemKind;
+use crate::{CallFaultReason, WireFault};
 
 /// Maximum number of remembered ids; a response with more calls forgets its oldest.
 const REMEMBERED: usize = 4096;
@@ -16,13 +16,13 @@ const REMEMBERED: usize = 4096;
 /// Remembers the reported calls. An equal call under a known id is a repetition, which streams contain. A different
 /// call under a known id comes from a server that reuses ids, and becomes a fault.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct CallDeduplicator {
     order: VecDeque<String>,
     /// Fingerprints by id, or by message for a fault without an id.
     prints: HashMap<String, u64>,
 }
 
-impl Seen {
+impl CallDeduplicator {
     /// Forgets all calls.
     pub(super) fn clear(&mut self) {
         self.order.clear();
@@ -30,7 +30,7 @@ impl Seen {
     }
 
     /// Lets the id of `reading` be used again.
-    pub(super) fn forget(&mut self, reading: &Reading) {
+    pub(super) fn forget(&mut self, reading: &ParsedCall) {
         let key = key(reading);
         if self.prints.remove(&key).is_some() {
             self.order.retain(|other| *other != key);
@@ -38,21 +38,21 @@ impl Seen {
     }
 
     /// Returns the reading to report, if any.
-    pub(super) fn admit(&mut self, reading: Reading) -> Option<Reading> {
+    pub(super) fn admit(&mut self, reading: ParsedCall) -> Option<ParsedCall> {
         let key = key(&reading);
         let print = match &reading {
-            Reading::Call(call) => print(call),
-            Reading::Fault(_) => 0,
+            ParsedCall::Call(call) => print(call),
+            ParsedCall::Fault(_) => 0,
         };
         let Some(known) = self.prints.get(&key) else {
             self.remember(key, print);
             return Some(reading);
         };
         match reading {
-            Reading::Call(call) if *known != print && !is_blank(&call) => {
-                self.admit(Reading::Fault(reused(call)))
+            ParsedCall::Call(call) if *known != print && !is_blank(&call) => {
+                self.admit(ParsedCall::Fault(reused(call)))
             }
-            Reading::Call(_) | Reading::Fault(_) => None,
+            ParsedCall::Call(_) | ParsedCall::Fault(_) => None,
         }
     }
 
@@ -68,10 +68,10 @@ impl Seen {
 }
 
 /// Returns the key that a reading is remembered by.
-fn key(reading: &Reading) -> String {
+fn key(reading: &ParsedCall) -> String {
     match reading {
-        Reading::Call(call) => call.id.as_str().to_owned(),
-        Reading::Fault(fault) => fault.id().map_or_else(|| fault.to_string(), CallId::to_string),
+        ParsedCall::Call(call) => call.id.as_str().to_owned(),
+        ParsedCall::Fault(fault) => fault.id().map_or_else(|| fault.to_string(), CallId::to_string),
     }
 }
 
@@ -84,10 +84,10 @@ fn is_blank(call: &ToolCall) -> bool {
 /// Returns a fault without an id, because the first call with that id gets the answer.
 fn reused(call: ToolCall) -> WireFault {
     let kind = match call.payload {
-        ToolPayload::Custom { .. } => Kind::Custom,
-        ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => Kind::Function,
+        ToolPayload::Custom { .. } => CallItemKind::Custom,
+        ToolPayload::Function { .. } | ToolPayload::LocalShell(_) | ToolPayload::Mcp { .. } => CallItemKind::Function,
     };
-    let why = Why::Reused { id: call.id.to_string() };
+    let why = CallFaultReason::Reused { id: call.id.to_string() };
     WireFault { id: None, name: Some(call.name), kind, path: "id".to_owned(), why }
 }
 

@@ -8,7 +8,7 @@ use crate::Dialect;
 
 /// The position of a piece of JSON within a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum ResponseFragment<'a> {
     /// The start of a response.
     Start(Option<&'a str>),
     /// A part of a streamed response.
@@ -23,7 +23,7 @@ pub(super) enum Piece<'a> {
     Other,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ResponseFragment<'a> {
     /// Classifies a piece of JSON.
     pub(super) fn of(dialect: Dialect, json: &'a Value) -> Self {
         match dialect {
@@ -76,7 +76,7 @@ impl<'a> Piece<'a> {
 
 /// The response that the last piece belonged to.
 #[derive(Debug, Default)]
-pub(super) enum Turn {
+pub(super) enum ResponseTracker {
     #[default]
     None,
     Streaming(Option<String>),
@@ -84,33 +84,33 @@ pub(super) enum Turn {
     Whole,
 }
 
-impl Turn {
+impl ResponseTracker {
     /// Records `piece`, and returns whether it begins another response. `idle` means that no call is open. Some proxies
     /// give every chunk its own id, so an open call continues regardless of the id.
-    pub(super) fn passes_to(&mut self, piece: Piece<'_>, idle: bool) -> bool {
+    pub(super) fn passes_to(&mut self, piece: ResponseFragment<'_>, idle: bool) -> bool {
         let owned = |id: Option<&str>| id.map(str::to_owned);
         let (another, next) = match (piece, &*self) {
-            (Piece::Item | Piece::Other, _) => return false,
-            (Piece::Start(id), _) => (true, Self::Streaming(owned(id))),
-            (Piece::Part(id) | Piece::End(id), Self::Streaming(last)) => {
+            (ResponseFragment::Item | ResponseFragment::Other, _) => return false,
+            (ResponseFragment::Start(id), _) => (true, Self::Streaming(owned(id))),
+            (ResponseFragment::Part(id) | ResponseFragment::End(id), Self::Streaming(last)) => {
                 let id = owned(id).or_else(|| last.clone());
-                let renamed = matches!(piece, Piece::Part(_)) && last.is_some() && id != *last;
+                let renamed = matches!(piece, ResponseFragment::Part(_)) && last.is_some() && id != *last;
                 (renamed && idle, Self::Streaming(id))
             }
             // Some servers close a stream more than once, and repeat a call in between.
-            (Piece::Part(Some(id)) | Piece::End(Some(id)), Self::Streamed(Some(last))) if id == last => {
+            (ResponseFragment::Part(Some(id)) | ResponseFragment::End(Some(id)), Self::Streamed(Some(last))) if id == last => {
                 (false, Self::Streaming(owned(Some(id))))
             }
-            (Piece::Part(id) | Piece::End(id), Self::None | Self::Streamed(_) | Self::Whole) => {
+            (ResponseFragment::Part(id) | ResponseFragment::End(id), Self::None | Self::Streamed(_) | Self::Whole) => {
                 (true, Self::Streaming(owned(id)))
             }
             // A whole message repeats the stream before it, if the ids are equal or the stream had no end.
-            (Piece::Whole(_), Self::Streaming(last)) => (false, Self::Streamed(last.clone())),
-            (Piece::Whole(Some(id)), Self::Streamed(Some(last))) if id == last => (false, Self::Whole),
-            (Piece::Whole(_), Self::None | Self::Streamed(_) | Self::Whole) => (true, Self::Whole),
+            (ResponseFragment::Whole(_), Self::Streaming(last)) => (false, Self::Streamed(last.clone())),
+            (ResponseFragment::Whole(Some(id)), Self::Streamed(Some(last))) if id == last => (false, Self::Whole),
+            (ResponseFragment::Whole(_), Self::None | Self::Streamed(_) | Self::Whole) => (true, Self::Whole),
         };
         *self = match (piece, next) {
-            (Piece::End(_), Self::Streaming(id)) => Self::Streamed(id),
+            (ResponseFragment::End(_), Self::Streaming(id)) => Self::Streamed(id),
             (_, next) => next,
         };
         another

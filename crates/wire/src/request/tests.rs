@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use tool::{OutputImage, ToolOutput};
 
 use super::*;
-use crate::Said;
+use crate::AssistantTurn;
 
 /// Returns a question, a turn of two calls, their answers, and a further user message.
-fn items(dialect: Dialect) -> Vec<Entry> {
+fn items(dialect: Dialect) -> Vec<SerializedItem> {
     let call = |id: &str| json!({"call": {"id": id, "name": "read", "payload": {"arguments": "{\"a\": 1}"}}});
     let saved = json!({"dialect": dialect.as_str(), "pieces": [{"text": "Reading."}, call("a"), call("b")]});
-    let said = Said::load(&saved).unwrap();
+    let said = AssistantTurn::load(&saved).unwrap();
     let picture = OutputImage { mime: "image/png", bytes: vec![1] };
     let mut items = vec![dialect.user("Read.", &[])];
     items.extend(dialect.said(&said));
@@ -23,15 +23,15 @@ fn items(dialect: Dialect) -> Vec<Entry> {
     items.iter().map(|item| dialect.entry(item)).collect()
 }
 
-fn request<'a>(items: &'a [Entry]) -> Request<'a> {
-    Request {
+fn request<'a>(items: &'a [SerializedItem]) -> ModelRequest<'a> {
+    ModelRequest {
         model: "m",
         instructions: "Be \"brief\".\n",
         items,
         tools: r#"[{"name":"list"},{"name":"read"}]"#,
         max_output_tokens: Some(9),
         cache_key: Some("s1"),
-        reasoning: Reasoning::Keep,
+        reasoning: ReasoningMode::Keep,
     }
 }
 
@@ -53,14 +53,14 @@ fn requests_of_every_dialect() {
 fn what_is_not_given_is_not_said() {
     let told = Dialect::ALL.map(|dialect| {
         let entries = [dialect.entry(&dialect.user("hi", &[]))];
-        let bare = Request {
+        let bare = ModelRequest {
             instructions: "",
             tools: "[]",
             max_output_tokens: None,
             cache_key: None,
             ..request(&entries)
         };
-        dialect.request(&Request { reasoning: Reasoning::None, ..bare })
+        dialect.request(&ModelRequest { reasoning: ReasoningMode::None, ..bare })
     });
     assert_snapshot!(told.join("\n"), @r#"
     {"model":"m","store":false,"stream":true,"input":[{"content":[{"text":"hi","type":"input_text"}],"role":"user","type":"message"}]}
@@ -85,7 +85,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
 
 #[test]
 fn nothing_is_allocated_twice() {
-    let items: Vec<Entry> = items(Dialect::Anthropic).into_iter().cycle().take(1000).collect();
+    let items: Vec<SerializedItem> = items(Dialect::Anthropic).into_iter().cycle().take(1000).collect();
     let body = Dialect::Anthropic.request(&request(&items));
     assert!(body.capacity() < body.len() + 1000 * (MARK.len() + 2) + ROOM);
 }

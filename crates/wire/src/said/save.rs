@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use tool::{LocalShellCall, ToolCall, ToolPayload};
 
-use super::{Piece, Said, What};
+use super::{TurnPiece, AssistantTurn, TurnContent};
 use crate::Dialect;
 
-/// The error for JSON that [`Said::save`] did not write.
+/// The error for JSON that [`AssistantTurn::save`] did not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a saved response cannot be read at `{path}`; was the file changed, or written by a newer version?")]
-pub struct UnreadableSaid {
+pub struct UnreadableTurn {
     path: String,
 }
 
-impl Said {
+impl AssistantTurn {
     /// Returns the turn as JSON in Toolgate's own format, for [`load`](Self::load). No API accepts it.
     pub fn save(&self) -> Value {
         let pieces: Vec<Value> = self.pieces().iter().map(save_piece).collect();
@@ -24,8 +24,8 @@ impl Said {
     ///
     /// # Errors
     /// If the JSON has another form; the error contains the path.
-    pub fn load(json: &Value) -> Result<Self, UnreadableSaid> {
-        let fault = |path: &str| UnreadableSaid { path: path.to_owned() };
+    pub fn load(json: &Value) -> Result<Self, UnreadableTurn> {
+        let fault = |path: &str| UnreadableTurn { path: path.to_owned() };
         let dialect = json["dialect"].as_str().and_then(|name| name.parse::<Dialect>().ok());
         let mut said = Self::new(dialect.ok_or_else(|| fault("dialect"))?);
         let pieces = json["pieces"].as_array().ok_or_else(|| fault("pieces"))?;
@@ -36,13 +36,13 @@ impl Said {
     }
 }
 
-fn save_piece(piece: &Piece) -> Value {
+fn save_piece(piece: &TurnPiece) -> Value {
     let mut saved = match &piece.what {
-        What::Text(text) => json!({ "text": text }),
-        What::Call(call) => json!({ "call": save_call(call) }),
-        What::Unread(call, why) => json!({ "unread": save_call(call), "why": why }),
-        What::Lost(why) => json!({ "lost": why }),
-        What::Item => json!({}),
+        TurnContent::Text(text) => json!({ "text": text }),
+        TurnContent::Call(call) => json!({ "call": save_call(call) }),
+        TurnContent::Unread(call, why) => json!({ "unread": save_call(call), "why": why }),
+        TurnContent::Lost(why) => json!({ "lost": why }),
+        TurnContent::Item => json!({}),
     };
     if let Some(raw) = &piece.raw {
         saved["raw"] = raw.clone();
@@ -50,22 +50,22 @@ fn save_piece(piece: &Piece) -> Value {
     saved
 }
 
-fn load_piece(json: &Value) -> Option<Piece> {
+fn load_piece(json: &Value) -> Option<TurnPiece> {
     let text = |name: &str| json[name].as_str().map(str::to_owned);
     let raw = json.get("raw").cloned();
     let what = if json["text"].is_string() {
-        What::Text(text("text")?)
+        TurnContent::Text(text("text")?)
     } else if json["call"].is_object() {
-        What::Call(load_call(&json["call"])?)
+        TurnContent::Call(load_call(&json["call"])?)
     } else if json["unread"].is_object() {
-        What::Unread(load_call(&json["unread"])?, text("why")?)
+        TurnContent::Unread(load_call(&json["unread"])?, text("why")?)
     } else if json["lost"].is_string() {
-        What::Lost(text("lost")?)
+        TurnContent::Lost(text("lost")?)
     } else {
         raw.as_ref()?;
-        What::Item
+        TurnContent::Item
     };
-    Some(Piece { what, raw })
+    Some(TurnPiece { what, raw })
 }
 
 fn save_call(call: &ToolCall) -> Value {
@@ -125,24 +125,24 @@ mod tests {
             }),
             ToolPayload::Mcp { server, tool, arguments },
         ];
-        let mut said = Said::new(Dialect::Responses);
+        let mut said = AssistantTurn::new(Dialect::Responses);
         for (payload, at) in payloads.into_iter().zip(0..) {
             let call = ToolCall { id: format!("c{at}").into(), name: "n".to_owned(), payload };
-            said.push(Piece { what: What::Call(call), raw: Some(json!({"at": at})) });
+            said.push(TurnPiece { what: TurnContent::Call(call), raw: Some(json!({"at": at})) });
         }
         let unread = ToolCall::function("u", "read", "{}");
         for what in
-            [What::Text("hi".to_owned()), What::Unread(unread, "why".to_owned()), What::Lost("no".to_owned())]
+            [TurnContent::Text("hi".to_owned()), TurnContent::Unread(unread, "why".to_owned()), TurnContent::Lost("no".to_owned())]
         {
-            said.push(Piece { what, raw: None });
+            said.push(TurnPiece { what, raw: None });
         }
-        said.push(Piece { what: What::Item, raw: Some(json!({"type": "reasoning"})) });
-        assert_eq!(Said::load(&said.save()), Ok(said));
+        said.push(TurnPiece { what: TurnContent::Item, raw: Some(json!({"type": "reasoning"})) });
+        assert_eq!(AssistantTurn::load(&said.save()), Ok(said));
     }
 
     #[test]
     fn what_was_not_saved_is_refused_with_its_place() {
-        let fault = Said::load(&json!({"dialect": "chat", "pieces": [{"text": "a"}, {"call": {}}]}));
+        let fault = AssistantTurn::load(&json!({"dialect": "chat", "pieces": [{"text": "a"}, {"call": {}}]}));
         insta::assert_snapshot!(fault.unwrap_err(), @"a saved response cannot be read at `pieces[1]`; was the file changed, or written by a newer version?");
     }
 }

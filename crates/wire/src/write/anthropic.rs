@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, ToolCall, ToolOutput, ToolSpec};
 
-use super::{Declared, base64_of, call, images_of, pieces_of, text_of, words_of};
-use crate::said::{Piece, What};
-use crate::{Dialect, Said, Style};
+use super::{FunctionDeclaration, base64_of, call, images_of, pieces_of, text_of, words_of};
+use crate::said::{TurnPiece, TurnContent};
+use crate::{Dialect, AssistantTurn, ApiCompat};
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
-    let Declared { name, description, parameters } = Declared::of(spec, style)?;
+pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::of(spec, style)?;
     Some(json!({ "name": name, "description": description, "input_schema": parameters }))
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
 
 /// Writes the assistant message. Calls of another dialect's turn move to the end. Other APIs allow text after a call,
 /// but here the results must follow.
-pub(crate) fn said(said: &Said) -> Option<Value> {
+pub(crate) fn said(said: &AssistantTurn) -> Option<Value> {
     let content: Vec<Value> = if said.dialect() == Dialect::Anthropic {
         said.pieces().iter().filter_map(own).collect()
     } else {
@@ -34,21 +34,21 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     (!content.is_empty()).then(|| json!({ "role": "assistant", "content": content }))
 }
 
-fn own(piece: &Piece) -> Option<Value> {
+fn own(piece: &TurnPiece) -> Option<Value> {
     match (&piece.what, &piece.raw) {
         // The raw block includes citations.
-        (What::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
-        (What::Item, raw) => raw.clone(),
-        (What::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
-        (What::Text(_) | What::Unread(..) | What::Lost(_), _) => foreign(piece),
+        (TurnContent::Text(_), Some(raw)) if raw["type"] == "text" => Some(raw.clone()),
+        (TurnContent::Item, raw) => raw.clone(),
+        (TurnContent::Call(call), raw) => Some(tool_use(call, raw.as_ref())),
+        (TurnContent::Text(_) | TurnContent::Unread(..) | TurnContent::Lost(_), _) => foreign(piece),
     }
 }
 
-fn foreign(piece: &Piece) -> Option<Value> {
+fn foreign(piece: &TurnPiece) -> Option<Value> {
     match &piece.what {
-        What::Text(text) => Some(text_block(text)),
-        What::Call(call) | What::Unread(call, _) => Some(tool_use(call, None)),
-        What::Lost(_) | What::Item => None,
+        TurnContent::Text(text) => Some(text_block(text)),
+        TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(tool_use(call, None)),
+        TurnContent::Lost(_) | TurnContent::Item => None,
     }
 }
 

@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 use tool::{OutputImage, StrictMode, ToolCall, ToolOutput, ToolSpec};
 
-use super::{Declared, call, data_url, images_of, text_of, words_of};
-use crate::said::{Piece, What};
-use crate::{Dialect, Said, Style};
+use super::{FunctionDeclaration, call, data_url, images_of, text_of, words_of};
+use crate::said::{TurnPiece, TurnContent};
+use crate::{Dialect, AssistantTurn, ApiCompat};
 
 /// Field names of a message's reasoning; a server uses one of them.
 pub(crate) const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
@@ -20,8 +20,8 @@ pub(crate) const DETAILS: &str = "reasoning_details";
 pub(crate) const EXTRA: &str = "extra_content";
 
 /// Writes a tool declaration; `None` for tools that cannot be functions.
-pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Option<Value> {
-    let Declared { name, description, parameters } = Declared::of(spec, style)?;
+pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Option<Value> {
+    let FunctionDeclaration { name, description, parameters } = FunctionDeclaration::of(spec, style)?;
     let mut function = json!({ "name": name, "description": description, "parameters": parameters });
     // Written only if true: many servers that imitate this API do not know the field.
     if let ToolSpec::Function(spec) = spec
@@ -44,7 +44,7 @@ pub(crate) fn user(text: &str, pictures: &[OutputImage]) -> Value {
 }
 
 /// Writes one message with all text and all calls.
-pub(crate) fn said(said: &Said) -> Option<Value> {
+pub(crate) fn said(said: &AssistantTurn) -> Option<Value> {
     let own = said.dialect() == Dialect::Chat;
     let calls: Vec<Value> = said.pieces().iter().filter_map(|piece| tool_call(piece, own)).collect();
     let text = said.text();
@@ -58,7 +58,7 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
     message["tool_calls"] = Value::Array(calls);
     // Reasoning is sent back only with the calls that it led to. DeepSeek and others require it there, and some servers
     // reject it elsewhere.
-    let items = said.pieces().iter().filter(|piece| own && piece.what == What::Item);
+    let items = said.pieces().iter().filter(|piece| own && piece.what == TurnContent::Item);
     for item in items.filter_map(|piece| piece.raw.as_ref()) {
         copy(item, &THOUGHTS, &mut message);
         copy(item, &[DETAILS], &mut message);
@@ -67,8 +67,8 @@ pub(crate) fn said(said: &Said) -> Option<Value> {
 }
 
 /// Writes a call, with the extra fields that its own server requires back, e.g. Gemini's thought signature.
-fn tool_call(piece: &Piece, own: bool) -> Option<Value> {
-    let (What::Call(call) | What::Unread(call, _)) = &piece.what else { return None };
+fn tool_call(piece: &TurnPiece, own: bool) -> Option<Value> {
+    let (TurnContent::Call(call) | TurnContent::Unread(call, _)) = &piece.what else { return None };
     let function = json!({ "name": call::name(&call.name), "arguments": call::arguments(call) });
     let mut written = json!({ "id": call.id.as_str(), "type": "function", "function": function });
     if let Some(raw) = piece.raw.as_ref().filter(|_| own) {

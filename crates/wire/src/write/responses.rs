@@ -9,23 +9,23 @@ mod said;
 use serde_json::{Value, json};
 use tool::{OutputImage, OutputItem, StrictMode, ToolCall, ToolOutput, ToolPayload, ToolSpec};
 
-use super::{Declared, data_url, images_of, pieces_of, text_of, words_of};
-use crate::{FreeformAs, Style};
+use super::{FunctionDeclaration, data_url, images_of, pieces_of, text_of, words_of};
+use crate::{FreeformDeclaration, ApiCompat};
 
 pub(crate) use said::said;
 
 /// Writes a tool declaration.
-pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
+pub(crate) fn tool(spec: &ToolSpec, style: &ApiCompat) -> Value {
     match spec {
-        ToolSpec::Function(spec) => function(Declared::function(spec, style), spec.strict),
+        ToolSpec::Function(spec) => function(FunctionDeclaration::function(spec, style), spec.strict),
         ToolSpec::LocalShell => json!({ "type": "local_shell" }),
         ToolSpec::WebSearch { external_web_access: None } => json!({ "type": "web_search" }),
         ToolSpec::WebSearch { external_web_access: Some(access) } => {
             json!({ "type": "web_search", "external_web_access": access })
         }
         ToolSpec::Freeform(spec) => match style.freeform {
-            FreeformAs::Function => function(Declared::wrapped(spec), StrictMode::No),
-            FreeformAs::Custom => {
+            FreeformDeclaration::Function => function(FunctionDeclaration::wrapped(spec), StrictMode::No),
+            FreeformDeclaration::Custom => {
                 let (syntax, definition) = (spec.grammar.syntax, spec.grammar.definition);
                 let format = json!({ "type": "grammar", "syntax": syntax, "definition": definition });
                 json!({ "type": "custom", "name": spec.name, "description": spec.description, "format": format })
@@ -34,8 +34,8 @@ pub(crate) fn tool(spec: &ToolSpec, style: &Style) -> Value {
     }
 }
 
-fn function(declared: Declared, strict: StrictMode) -> Value {
-    let Declared { name, description, parameters } = declared;
+fn function(declared: FunctionDeclaration, strict: StrictMode) -> Value {
+    let FunctionDeclaration { name, description, parameters } = declared;
     let strict = strict == StrictMode::Yes;
     json!({ "type": "function", "name": name, "description": description, "strict": strict, "parameters": parameters })
 }

@@ -9,7 +9,7 @@ use tool::{
     ToolPayload, ToolSpec,
 };
 
-use crate::{Dialect, FreeformAs, Integers, Style, mcp_tools};
+use crate::{Dialect, FreeformDeclaration, IntegerSpelling, ApiCompat, mcp_tools};
 
 fn specs() -> [ToolSpec; 5] {
     let schema = |value: Value| JsonSchema::foreign(&value, 5_000).unwrap();
@@ -44,14 +44,14 @@ fn lines(tools: &Value) -> String {
     })
 }
 
-fn tools(dialect: Dialect, style: &Style) -> String {
+fn tools(dialect: Dialect, style: &ApiCompat) -> String {
     let specs = specs();
     lines(&dialect.tools(&specs.each_ref(), style))
 }
 
 #[test]
 fn responses_has_a_form_for_every_tool() {
-    assert_snapshot!(tools(Dialect::Responses, &Style::default()), @r#"
+    assert_snapshot!(tools(Dialect::Responses, &ApiCompat::default()), @r#"
     {"type":"local_shell"}
     {"description":"Does now.","name":"now","parameters":{"properties":{},"type":"object"},"strict":false,"type":"function"}
     {"description":"Patches.","format":{"definition":"start: \"x\"","syntax":"lark","type":"grammar"},"name":"patch","type":"custom"}
@@ -62,7 +62,7 @@ fn responses_has_a_form_for_every_tool() {
 
 #[test]
 fn servers_that_know_less_get_functions_and_numbers() {
-    let style = Style { integers: Integers::AsNumber, freeform: FreeformAs::Function };
+    let style = ApiCompat { integers: IntegerSpelling::AsNumber, freeform: FreeformDeclaration::Function };
     assert_snapshot!(tools(Dialect::Responses, &style), @r#"
     {"type":"local_shell"}
     {"description":"Does now.","name":"now","parameters":{"properties":{},"type":"object"},"strict":false,"type":"function"}
@@ -74,7 +74,7 @@ fn servers_that_know_less_get_functions_and_numbers() {
 
 #[test]
 fn chat_has_functions_only() {
-    assert_snapshot!(tools(Dialect::Chat, &Style::default()), @r#"
+    assert_snapshot!(tools(Dialect::Chat, &ApiCompat::default()), @r#"
     {"function":{"description":"Does now.","name":"now","parameters":{"properties":{},"type":"object"}},"type":"function"}
     {"function":{"description":"Patches.","name":"patch","parameters":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}},"type":"function"}
     {"function":{"description":"Does read.","name":"read","parameters":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["integer","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"strict":true},"type":"function"}
@@ -83,7 +83,7 @@ fn chat_has_functions_only() {
 
 #[test]
 fn anthropic_has_functions_only() {
-    assert_snapshot!(tools(Dialect::Anthropic, &Style::default()), @r#"
+    assert_snapshot!(tools(Dialect::Anthropic, &ApiCompat::default()), @r#"
     {"description":"Does now.","input_schema":{"properties":{},"type":"object"},"name":"now"}
     {"description":"Patches.","input_schema":{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"},"name":"patch"}
     {"description":"Does read.","input_schema":{"additionalProperties":false,"properties":{"limit":{"description":"How many.","type":["integer","null"]},"type":{"enum":["integer"],"type":"string"}},"required":["limit","type"],"type":"object"},"name":"read"}
@@ -105,7 +105,7 @@ fn the_order_of_the_specs_does_not_matter() {
     let mut turned = specs.each_ref();
     turned.reverse();
     for dialect in Dialect::ALL {
-        let style = Style::default();
+        let style = ApiCompat::default();
         assert_eq!(
             dialect.tools(&turned, &style).to_string(),
             dialect.tools(&specs.each_ref(), &style).to_string()

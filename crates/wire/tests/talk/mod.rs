@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use tool::{OutputImage, ToolOutput, ToolSpec};
-use toolgate_wire::{Dialect, Entry, Reasoning, Request, Said, Style};
+use toolgate_wire::{Dialect, SerializedItem, ReasoningMode, ModelRequest, AssistantTurn, ApiCompat};
 
 use crate::samples::specs;
 
 /// Returns a decoded turn of this dialect. The Responses and Anthropic turns also contain reasoning and a search.
-fn said(dialect: Dialect) -> Said {
+fn said(dialect: Dialect) -> AssistantTurn {
     let mut listener = dialect.listener();
     listener.push(&match dialect {
         Dialect::Responses => responses(),
@@ -63,17 +63,17 @@ pub(crate) fn request(dialect: Dialect) -> Value {
         items.extend(dialect.replies(&said, said.calls().take(1).map(|call| (&call.id, &output))));
         items.push(dialect.user("Faster!", std::slice::from_ref(&picture)));
     }
-    let entries: Vec<Entry> = items.iter().map(|item| dialect.entry(item)).collect();
+    let entries: Vec<SerializedItem> = items.iter().map(|item| dialect.entry(item)).collect();
     let specs = specs();
-    let tools = dialect.tools(&specs.iter().collect::<Vec<&ToolSpec>>(), &Style::default()).to_string();
-    let request = Request {
+    let tools = dialect.tools(&specs.iter().collect::<Vec<&ToolSpec>>(), &ApiCompat::default()).to_string();
+    let request = ModelRequest {
         model: "m",
         instructions: "Be brief.",
         items: &entries,
         tools: &tools,
         max_output_tokens: Some(9),
         cache_key: Some("s1"),
-        reasoning: Reasoning::Keep,
+        reasoning: ReasoningMode::Keep,
     };
     serde_json::from_str(&dialect.request(&request)).expect("a request is JSON")
 }

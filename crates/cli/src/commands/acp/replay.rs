@@ -4,7 +4,7 @@ use agent::recorded_call;
 use journal::{JournalEntry, JournalRecord, JournalPlanStep};
 use rpc::{RpcErrorCode, RpcFault};
 use toolgate::ToolOutput;
-use toolgate::wire::Said;
+use toolgate::wire::AssistantTurn;
 
 use super::live::EditorSession;
 use super::protocol::{ContentBlock, SessionUpdate};
@@ -82,6 +82,6 @@ fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
 }
 
 fn said(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
-    let texts = items.iter().filter_map(|item| Said::load(item).ok()).map(|said| said.text());
+    let texts = items.iter().filter_map(|item| AssistantTurn::load(item).ok()).map(|said| said.text());
     texts.filter(|text| !text.is_empty()).map(|text| SessionUpdate::Text { content: ContentBlock::text(text) }).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{ScriptedBackend, ScriptedTurn};
-use toolgate::wire::{Dialect, Reasoning};
+use toolgate::wire::{Dialect, ReasoningMode};
 use toolgate::{Approver, BoxFuture, CallId, ApprovalQuestion, ReviewDecision};
 
 use crate::approve::TerminalApprover;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let asked = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
     let turns = ScriptedTurn::read(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
-    let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: Reasoning::None, api: ToolFormApi::OpenAi };
+    let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: ReasoningMode::None, api: ToolFormApi::OpenAi };
     let person = TerminalApprover::here().filter(|_| !args.json);
     let approver = Arc::new(DemoApprover { person: person.clone() });
     let code = run::play(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;

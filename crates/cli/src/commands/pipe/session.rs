@@ -5,7 +5,7 @@ use std::io;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolgate::wire::{CallReader, Dialect, Reading};
+use toolgate::wire::{CallReader, Dialect, ParsedCall};
 use toolgate::{AnsweredCall, CallId, ToolErrorKind, Lane, ToolCallRuntime, Toolgate, TurnDiff};
 
 use super::asking::{PipedQuestion, INPUT_ENDED, NO_ROOM, UnansweredQuestions};
@@ -33,7 +33,7 @@ pub(super) struct PipeSession<W> {
     reader: CallReader,
     runtime: ToolCallRuntime,
     toolgate: Toolgate,
-    held: VecDeque<Reading>,
+    held: VecDeque<ParsedCall>,
     order: VecDeque<AnswerSlot>,
     /// Messages that must follow all answers: pictures, in the Chat dialect.
     after: Vec<Value>,
@@ -247,9 +247,9 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         self.flush()
     }
 
-    fn start(&mut self, reading: Reading) {
+    fn start(&mut self, reading: ParsedCall) {
         let slot = match reading {
-            Reading::Call(call) => {
+            ParsedCall::Call(call) => {
                 self.seen.calls += 1;
                 let found = self.toolgate.router().registry().answering(&call);
                 self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
@@ -258,7 +258,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                     Err(twice) => AnswerSlot::Ready(fault(Some(twice.0.as_str()), &twice.to_string())),
                 }
             }
-            Reading::Fault(wrong) => {
+            ParsedCall::Fault(wrong) => {
                 self.seen.faults += 1;
                 let id = wrong.id().map(CallId::as_str);
                 AnswerSlot::Ready(wrong.answer(self.dialect).unwrap_or_else(|| fault(id, &wrong.to_string())))

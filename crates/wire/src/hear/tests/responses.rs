@@ -134,7 +134,7 @@ fn a_thought_that_nobody_keeps_is_left_out_with_the_ids_beside_it() {
 fn a_call_is_heard_before_the_stream_ends() {
     let mut listener = Responses.listener();
     let heard: Vec<_> = stream(None)[..20].iter().flat_map(|json| listener.push(json)).collect();
-    assert!(heard.iter().any(|heard| matches!(heard, crate::Heard::Call(_))));
+    assert!(heard.iter().any(|heard| matches!(heard, crate::ModelStreamEvent::Call(_))));
 }
 
 #[test]

@@ -8,44 +8,44 @@ use serde_json::{Value, json};
 use tool::{ToolCall, ToolPayload};
 
 use super::super::call;
-use crate::said::{Piece, What};
-use crate::{Dialect, Said};
+use crate::said::{TurnPiece, TurnContent};
+use crate::{Dialect, AssistantTurn};
 
 /// States whether items keep the ids that the API gave them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ids {
+enum ItemIds {
     Keep,
     Drop,
 }
 
 /// Writes an assistant turn as items.
-pub(crate) fn said(said: &Said) -> Vec<Value> {
+pub(crate) fn said(said: &AssistantTurn) -> Vec<Value> {
     if said.dialect() != Dialect::Responses {
         return said.pieces().iter().filter_map(foreign).collect();
     }
     let forgotten = said.pieces().iter().filter_map(|piece| piece.raw.as_ref()).any(is_forgotten);
-    let ids = if forgotten { Ids::Drop } else { Ids::Keep };
+    let ids = if forgotten { ItemIds::Drop } else { ItemIds::Keep };
     let mut items: Vec<Value> = said.pieces().iter().filter_map(|piece| own(piece, ids)).collect();
     let end = items.iter().rposition(|item| !is_thought(item)).map_or(0, |last| last + 1);
     items.truncate(end);
     items
 }
 
-fn own(piece: &Piece, ids: Ids) -> Option<Value> {
+fn own(piece: &TurnPiece, ids: ItemIds) -> Option<Value> {
     let raw = piece.raw.as_ref().map(without_nulls);
     match &piece.what {
-        What::Text(text) => Some(message(text, raw, ids)),
-        What::Call(call) => Some(call_item(call, raw, ids)),
-        What::Unread(..) | What::Lost(_) => foreign(piece),
-        What::Item => raw.filter(|item| !is_forgotten(item)),
+        TurnContent::Text(text) => Some(message(text, raw, ids)),
+        TurnContent::Call(call) => Some(call_item(call, raw, ids)),
+        TurnContent::Unread(..) | TurnContent::Lost(_) => foreign(piece),
+        TurnContent::Item => raw.filter(|item| !is_forgotten(item)),
     }
 }
 
-fn foreign(piece: &Piece) -> Option<Value> {
+fn foreign(piece: &TurnPiece) -> Option<Value> {
     match &piece.what {
-        What::Text(text) => Some(message(text, None, Ids::Drop)),
-        What::Call(call) | What::Unread(call, _) => Some(call_item(call, None, Ids::Drop)),
-        What::Lost(_) | What::Item => None,
+        TurnContent::Text(text) => Some(message(text, None, ItemIds::Drop)),
+        TurnContent::Call(call) | TurnContent::Unread(call, _) => Some(call_item(call, None, ItemIds::Drop)),
+        TurnContent::Lost(_) | TurnContent::Item => None,
     }
 }
 
@@ -64,10 +64,10 @@ fn without_nulls(item: &Value) -> Value {
 }
 
 /// Writes a message. With an id it must be complete; without an id, role and text suffice.
-fn message(text: &str, raw: Option<Value>, ids: Ids) -> Value {
+fn message(text: &str, raw: Option<Value>, ids: ItemIds) -> Value {
     let raw = raw.unwrap_or_default();
     let whole = raw["id"].is_string() && raw["content"].is_array() && raw["role"] == "assistant";
-    let mut item = if whole && ids == Ids::Keep {
+    let mut item = if whole && ids == ItemIds::Keep {
         raw
     } else {
         let mut item = json!({ "role": "assistant", "content": text });
@@ -83,7 +83,7 @@ fn message(text: &str, raw: Option<Value>, ids: Ids) -> Value {
     without_nulls(&item)
 }
 
-fn call_item(call: &ToolCall, raw: Option<Value>, ids: Ids) -> Value {
+fn call_item(call: &ToolCall, raw: Option<Value>, ids: ItemIds) -> Value {
     let known = raw.is_some();
     let mut item = raw.unwrap_or_else(|| json!({}));
     item["call_id"] = json!(call.id.as_str());
@@ -105,7 +105,7 @@ fn call_item(call: &ToolCall, raw: Option<Value>, ids: Ids) -> Value {
     let in_a_namespace = item["namespace"].is_string();
     let name = item["name"].as_str().filter(|_| in_a_namespace).unwrap_or(&call.name);
     item["name"] = json!(call::name(name));
-    if ids == Ids::Drop {
+    if ids == ItemIds::Drop {
         item["id"] = Value::Null;
     }
     without_nulls(&item)
