@@ -6,8 +6,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 
-use crate::post::{UrlRejection, address, below, cause, client};
-use crate::stream::body;
+use crate::post::{UrlRejection, parse_safe_url, join_path, root_cause, build_client};
+use crate::stream::read_body;
 
 /// Maximum number of response bytes that are read.
 const ANSWER: usize = 64 << 10;
@@ -28,7 +28,7 @@ impl OtlpCollector {
     /// One sentence, if the URL or a header is invalid. It never contains a header value.
     pub fn new(base: &str, headers: &[(String, String)]) -> Result<Self, String> {
         let wrong = |why: &str| format!("the collector's URL {why}; one looks like http://127.0.0.1:4318");
-        let base = address(base).map_err(|unfit| match unfit {
+        let base = parse_safe_url(base).map_err(|unfit| match unfit {
             UrlRejection::NoUrl => wrong("is no URL"),
             UrlRejection::NotHttp => wrong("is neither http nor https"),
             UrlRejection::Open => wrong("would show what you do to everybody on the way: use https"),
@@ -45,11 +45,11 @@ impl OtlpCollector {
         }
         // Overrides a content type among the user's headers.
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(Self { http: client(&base)?, base, headers: map })
+        Ok(Self { http: build_client(&base)?, base, headers: map })
     }
 
     /// Returns the host, and the port if the URL has one. Other parts of the URL may be secret.
-    pub fn host(&self) -> String {
+    pub fn host_and_port(&self) -> String {
         let host = self.base.host_str().unwrap_or_default();
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
@@ -59,16 +59,16 @@ impl OtlpCollector {
     /// # Errors
     /// A few words, if the collector did not accept it within `patience`.
     pub async fn post(&self, path: &str, report: String, patience: Duration) -> Result<String, String> {
-        let sent = self.http.post(below(&self.base, path)).headers(self.headers.clone()).timeout(patience);
+        let sent = self.http.post(join_path(&self.base, path)).headers(self.headers.clone()).timeout(patience);
         let response = sent.body(report).send().await.map_err(|error| match error.is_timeout() {
             true => "it did not answer in time".to_owned(),
-            false => cause(&error),
+            false => root_cause(&error),
         })?;
         let status = response.status();
         if !status.is_success() {
             return Err(format!("it answered with {status}"));
         }
-        body(response, ANSWER).await.map_err(|_| "its answer broke off".to_owned())
+        read_body(response, ANSWER).await.map_err(|_| "its answer broke off".to_owned())
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_you_do_goes_nowhere_in_the_open() {
+    fn a_collector_url_must_be_https_or_loopback() {
         for base in
             ["https://otel.example.com/in", "http://127.0.0.1:4318", "http://[::1]:4318/", "http://localhost"]
         {

@@ -5,8 +5,8 @@ use journal::JournalEntry;
 use tool::BYTES_PER_TOKEN;
 use wire::{ModelErrorCode, ResponseEnd, ModelStreamEvent, ModelError};
 
-use crate::retry::{RetryCounter, chance};
-use crate::stream::broken;
+use crate::retry::{RetryCounter, random_fraction};
+use crate::stream::broken_stream;
 use crate::{AgentFault, SessionEvent, AgentSession};
 
 /// Share of the context window at which compaction starts, and the share that it aims for.
@@ -25,9 +25,9 @@ const UNSUMMARISED: &str = "(What was said and done before had to be left out, a
 
 impl AgentSession {
     /// Compacts the conversation if it is close to the context limit.
-    pub(crate) async fn fit(&mut self) -> Result<(), AgentFault> {
-        self.setup.gauge.set(self.tokens(), self.setup.limits.context);
-        if self.share() < FULL { Ok(()) } else { self.shorten().await }
+    pub(crate) async fn compact_if_full(&mut self) -> Result<(), AgentFault> {
+        self.setup.gauge.update(self.tokens(), self.setup.limits.context);
+        if self.share() < FULL { Ok(()) } else { self.compact().await }
     }
 
     /// Estimates the tokens of the next request.
@@ -35,10 +35,10 @@ impl AgentSession {
         match self.last {
             // The last measured usage plus an estimate for everything since.
             Some((usage, bytes)) => {
-                let since = self.history.bytes().saturating_sub(bytes) / BYTES_PER_TOKEN;
+                let since = self.history.byte_len().saturating_sub(bytes) / BYTES_PER_TOKEN;
                 usage.input.saturating_add(usage.output).saturating_add(since as u64)
             }
-            None => ((self.history.bytes() + self.overhead()) / BYTES_PER_TOKEN) as u64,
+            None => ((self.history.byte_len() + self.request_overhead()) / BYTES_PER_TOKEN) as u64,
         }
     }
 
@@ -51,28 +51,28 @@ impl AgentSession {
 
     /// Handles a request of `bytes` bytes that exceeded the context window: lowers the assumed window below that
     /// size, then compacts.
-    pub(crate) async fn overflowed(&mut self, bytes: usize) -> Result<(), AgentFault> {
+    pub(crate) async fn compact_after_overflow(&mut self, bytes: usize) -> Result<(), AgentFault> {
         self.last = None;
         let limits = &mut self.setup.limits;
         limits.context = limits.context.min((bytes / BYTES_PER_TOKEN) as u64 / 10 * 9).max(1);
         // The newest answer may be the one that is too long.
-        self.history.trim(0);
-        self.shorten().await
+        self.history.trim_answers(0);
+        self.compact().await
     }
 
     /// Compacts the conversation.
-    pub(crate) async fn shorten(&mut self) -> Result<(), AgentFault> {
-        let before = self.history.bytes();
-        self.history.trim(KEPT);
+    pub(crate) async fn compact(&mut self) -> Result<(), AgentFault> {
+        let before = self.history.byte_len();
+        self.history.trim_answers(KEPT);
         self.last = None;
         if self.share() > ROOM && self.history.len() > 1 {
             let summary = self.summary().await?;
             let kept = KEPT.min(self.history.len() / 2);
-            let dropped = self.history.summarise(&summary, kept);
+            let dropped = self.history.replace_with_summary(&summary, kept);
             let dropped = u64::try_from(dropped).unwrap_or(u64::MAX);
-            self.write(&JournalEntry::Compacted { summary, dropped })?;
+            self.write_entry(&JournalEntry::Compacted { summary, dropped })?;
         }
-        let bytes = before.saturating_sub(self.history.bytes());
+        let bytes = before.saturating_sub(self.history.byte_len());
         if bytes > 0 {
             self.setup.watch.saw(SessionEvent::Compacted { bytes });
         }
@@ -90,7 +90,7 @@ impl AgentSession {
             };
             let pause = match error.code {
                 ModelErrorCode::ContextLength => None,
-                _ => tries.next(&error, chance()),
+                _ => tries.next_pause(&error, random_fraction()),
             };
             let Some(pause) = pause else {
                 self.setup.watch.saw(SessionEvent::Notice(&format!("there is no summary: {}", error.message)));
@@ -106,7 +106,7 @@ impl AgentSession {
         let dialect = self.setup.model.dialect();
         let mut items = self.history.entries().to_vec();
         items.push(dialect.entry(&dialect.user(SUMMARISE, &[])));
-        let mut events = self.setup.model.respond(self.request(&items, "")).await?;
+        let mut events = self.setup.model.respond(self.request_body(&items, "")).await?;
         let mut listener = dialect.listener();
         let mut heard = Vec::new();
         // ends: with the stream
@@ -116,10 +116,10 @@ impl AgentSession {
         heard.extend(listener.finish());
         match heard.into_iter().find_map(|heard| if let ModelStreamEvent::End(end) = heard { Some(end) } else { None }) {
             Some(ResponseEnd::Failed(error)) => return Err(error),
-            Some(ResponseEnd::CutShort { why }) => return Err(broken(&format!("the summary was cut short: {why}"))),
+            Some(ResponseEnd::CutShort { why }) => return Err(broken_stream(&format!("the summary was cut short: {why}"))),
             Some(ResponseEnd::Done) | None => {}
         }
         let text = listener.into_said().text();
-        if text.trim().is_empty() { Err(broken("the summary is empty")) } else { Ok(text) }
+        if text.trim().is_empty() { Err(broken_stream("the summary is empty")) } else { Ok(text) }
     }
 }

@@ -8,8 +8,8 @@ use reqwest::Url;
 use tool::BoxFuture;
 use wire::{ModelErrorCode, Dialect, ModelError, RetryAdvice};
 
-use crate::post::{UrlRejection, address, below, cause, client};
-use crate::stream::{body, events};
+use crate::post::{UrlRejection, parse_safe_url, join_path, root_cause, build_client};
+use crate::stream::{read_body, response_events};
 use crate::{ModelEventStream, ModelBackend};
 
 /// Maximum number of bytes that are read of an error response.
@@ -41,7 +41,7 @@ impl ModelEndpoint {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        let http = client(&url)?;
+        let http = build_client(&url)?;
         Ok(Self { dialect, http, url, headers })
     }
 
@@ -50,16 +50,16 @@ impl ModelEndpoint {
         let response = sent.map_err(|error| self.unreached(&error))?;
         let status = response.status();
         if status.is_success() {
-            return events(response).await;
+            return response_events(response).await;
         }
         let after = response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok());
         let after = after.map(|after| in_seconds(after, SystemTime::now()));
-        let said = body(response, REFUSAL).await.unwrap_or_default();
+        let said = read_body(response, REFUSAL).await.unwrap_or_default();
         Err(self.dialect.refused(status.as_u16(), after.as_deref(), &said))
     }
 
     fn unreached(&self, error: &reqwest::Error) -> ModelError {
-        let why = cause(error);
+        let why = root_cause(error);
         let host = self.url.host_str().unwrap_or_default();
         let message = match error.is_timeout() {
             true => {
@@ -86,7 +86,7 @@ impl ModelBackend for ModelEndpoint {
 /// Returns the request URL.
 fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
     let wrong = |why: &str| format!("the base URL `{base}` {why}; one looks like https://api.openai.com/v1");
-    let url = address(base).map_err(|unfit| match unfit {
+    let url = parse_safe_url(base).map_err(|unfit| match unfit {
         UrlRejection::NoUrl => wrong("is no URL"),
         UrlRejection::NotHttp => wrong("is neither http nor https"),
         UrlRejection::Open => wrong("would show your key and your files to everybody on the way: use https"),
@@ -94,7 +94,7 @@ fn place(base: &str, dialect: Dialect) -> Result<Url, String> {
             "the base URL has a user name or a password in it; put the key into the environment".to_owned()
         }
     })?;
-    Ok(below(&url, dialect.path()))
+    Ok(join_path(&url, dialect.path()))
 }
 
 /// Converts the HTTP date of a `RetryAdvice-After` header to seconds; returns other values unchanged.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_nowhere_in_the_open() {
+    fn a_base_url_must_be_https_or_loopback() {
         let rows = [
             ("https://api.openai.com/v1", Ok("https://api.openai.com/v1/responses")),
             ("https://api.openai.com/v1/", Ok("https://api.openai.com/v1/responses")),

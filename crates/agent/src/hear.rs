@@ -9,7 +9,7 @@ use tool::{CallId, ToolErrorKind, ToolOutput};
 use wire::{ResponseEnd, ModelStreamEvent, StreamDecoder, TokenUsage};
 
 use crate::history::HistoryItem;
-use crate::record::{answered, called};
+use crate::record::{answer_entry, call_entry};
 use crate::{AgentFault, ModelEventStream, SessionEvent, AgentSession};
 
 /// Outcome of one response.
@@ -32,9 +32,9 @@ struct ActiveRound {
 impl AgentSession {
     /// Sends `body` and processes the response to its end. Adds the response to the conversation unless it failed
     /// without a call.
-    pub(crate) async fn round(&mut self, body: String) -> Result<RoundOutcome, AgentFault> {
+    pub(crate) async fn run_round(&mut self, body: String) -> Result<RoundOutcome, AgentFault> {
         let (began, bytes) = (Instant::now(), body.len());
-        let stop = self.handle.turn();
+        let stop = self.handle.stop_token();
         let runtime = ToolCallRuntime::new(self.setup.router.clone());
         let mut hearing = ActiveRound { runtime, answers: Vec::new(), usage: None, end: None, stopped: false };
         let mut listener = self.setup.model.dialect().listener();
@@ -66,14 +66,14 @@ impl AgentSession {
             return Ok(RoundOutcome { end, acted, interrupted: false });
         }
         if !said.is_empty() {
-            self.write(&JournalEntry::Said { wire: dialect, items: vec![said.save()] })?;
+            self.write_entry(&JournalEntry::Said { wire: dialect, items: vec![said.save()] })?;
         }
         self.costs(hearing.usage.unwrap_or_default(), bytes, took)?;
         let interrupted = self.rest(&mut hearing, &stop).await?;
         if !said.is_empty() {
             self.history.push(HistoryItem::Round { said, answers: hearing.answers });
         }
-        self.last = hearing.usage.map(|usage| (usage, self.history.bytes()));
+        self.last = hearing.usage.map(|usage| (usage, self.history.byte_len()));
         Ok(RoundOutcome { end, acted, interrupted })
     }
 
@@ -134,7 +134,7 @@ impl AgentSession {
             ModelStreamEvent::Text(text) => watch.saw(SessionEvent::Text(&text)),
             ModelStreamEvent::Thought(text) => watch.saw(SessionEvent::Thought(&text)),
             ModelStreamEvent::Call(call) => {
-                self.write(&called(&call))?;
+                self.write_entry(&call_entry(&call))?;
                 watch.saw(SessionEvent::Called(&call));
                 if let Err(twice) = hearing.runtime.start(call) {
                     watch.saw(SessionEvent::Notice(&twice.to_string()));
@@ -149,9 +149,9 @@ impl AgentSession {
     }
 
     fn answered(&self, AnsweredCall { call, output }: AnsweredCall, hearing: &mut ActiveRound) -> Result<(), AgentFault> {
-        self.write(&answered(&call, &output))?;
+        self.write_entry(&answer_entry(&call, &output))?;
         if let (Some(recorder), Some(kept)) = (&self.setup.recorder, &output.facts.kept) {
-            recorder.keeps(&call, kept);
+            recorder.hash_kept_output(&call, kept);
         }
         self.setup.watch.saw(SessionEvent::Answered(&call, &output));
         // A user who answers a question with "stop" stops the whole turn.
@@ -162,7 +162,7 @@ impl AgentSession {
 
     fn costs(&self, usage: TokenUsage, bytes: usize, took: std::time::Duration) -> Result<(), AgentFault> {
         self.setup.watch.saw(SessionEvent::Responded { usage, took });
-        self.write(&JournalEntry::Usage {
+        self.write_entry(&JournalEntry::Usage {
             input_tokens: usage.input,
             cached_tokens: usage.cached,
             output_tokens: usage.output,

@@ -59,12 +59,12 @@ impl ConversationHistory {
         &self.entries
     }
 
-    pub(crate) fn into_pieces(self) -> Vec<HistoryItem> {
+    pub(crate) fn into_items(self) -> Vec<HistoryItem> {
         self.pieces
     }
 
     /// Returns the number of bytes that it adds to a request.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn byte_len(&self) -> usize {
         self.entries.iter().map(SerializedItem::size).sum()
     }
 
@@ -74,7 +74,7 @@ impl ConversationHistory {
     }
 
     /// Answers the unanswered `calls` with `text`.
-    pub(crate) fn answer(&mut self, calls: &[ToolCall], text: &str) {
+    pub(crate) fn answer_calls(&mut self, calls: &[ToolCall], text: &str) {
         if calls.is_empty() {
             return;
         }
@@ -90,7 +90,7 @@ impl ConversationHistory {
     }
 
     /// Trims the answers in all but the last `kept` pieces. Returns `false` if nothing was trimmed.
-    pub(crate) fn trim(&mut self, kept: usize) -> bool {
+    pub(crate) fn trim_answers(&mut self, kept: usize) -> bool {
         let old = ..self.pieces.len().saturating_sub(kept);
         let mut trimmed = false;
         for piece in &mut self.pieces[old] {
@@ -106,7 +106,7 @@ impl ConversationHistory {
 
     /// Replaces all but the last `kept` pieces with `summary` and the user's last request. Returns the number of
     /// dropped pieces.
-    pub(crate) fn summarise(&mut self, summary: &str, kept: usize) -> usize {
+    pub(crate) fn replace_with_summary(&mut self, summary: &str, kept: usize) -> usize {
         let old = ..self.pieces.len().saturating_sub(kept);
         let gone: Vec<HistoryItem> = self.pieces.drain(old).collect();
         let asked = gone.iter().rev().find_map(|piece| match piece {
@@ -159,23 +159,23 @@ mod tests {
     fn old_answers_are_trimmed_and_new_ones_are_not() {
         let long = "x".repeat(5000);
         let mut history = ConversationHistory::new(Dialect::Chat, vec![user("go"), round(&long), round(&long)]);
-        let before = history.bytes();
-        assert!(history.trim(1));
-        assert!(history.bytes() < before - 4000 && history.bytes() > 5000);
-        assert!(!history.trim(1));
+        let before = history.byte_len();
+        assert!(history.trim_answers(1));
+        assert!(history.byte_len() < before - 4000 && history.byte_len() > 5000);
+        assert!(!history.trim_answers(1));
     }
 
     #[test]
     fn a_summary_keeps_what_was_asked_last() {
         let mut history =
             ConversationHistory::new(Dialect::Chat, vec![user("one"), round("a"), user("two"), round("b"), round("c")]);
-        assert_eq!(history.summarise("short", 1), 4);
+        assert_eq!(history.replace_with_summary("short", 1), 4);
         assert_eq!(history.len(), 2);
         let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("short", Some("two")));
         // The user's own words are kept, and summaries do not nest.
         history.push(round("d"));
-        history.summarise("shorter", 1);
+        history.replace_with_summary("shorter", 1);
         let HistoryItem::Summary { summary, asked } = &history.pieces[0] else { panic!() };
         assert_eq!((summary.as_str(), asked.as_deref()), ("shorter", Some("two")));
     }

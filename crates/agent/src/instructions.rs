@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_short() {
+    fn instructions_stay_below_3000_bytes() {
         assert!(INSTRUCTIONS.len() <= 3_000, "{}", INSTRUCTIONS.len());
     }
 }

@@ -37,10 +37,10 @@ pub use instructions::INSTRUCTIONS;
 pub use memory::MemoryStore;
 pub use model::{ModelEventStream, ModelBackend};
 pub use record::JournalRecorder;
-pub use resume::{ResumedSession, recorded_call, resumed};
+pub use resume::{ResumedSession, call_from_entry, resume_from_records};
 pub use script::{ScriptedBackend, ScriptFault, ScriptedTurn};
 pub use script_server::ScriptedModelServer;
-pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
+pub use search::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
 pub use session::{TurnChangesFn, SessionHandle, TurnLimits, BaselineReady, AgentSession, AgentSessionSetup};
 pub use tools::{
     CloseAgent, ContextMeter, GetContextRemaining, GetMemory, UserQuestion, ListAgents, ListMemories, UserPrompter, Remember,

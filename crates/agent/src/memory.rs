@@ -63,7 +63,7 @@ impl MemoryStore {
     }
 
     /// Saves `text` under `name` and replaces an earlier text.
-    pub(crate) fn keep(&self, scope: MemoryScope, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn save(&self, scope: MemoryScope, name: &str, text: &str) -> io::Result<PathBuf> {
         let directory = self.directory(scope);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let file = directory.join(format!("{name}.md"));
@@ -98,7 +98,7 @@ impl MemoryStore {
         let Ok(entries) = fs::read_dir(self.directory(scope)) else { return Vec::new() };
         let name = |entry: io::Result<fs::DirEntry>| {
             let name = entry.ok()?.file_name().into_string().ok()?;
-            name.strip_suffix(".md").filter(|name| is_name(name)).map(str::to_owned)
+            name.strip_suffix(".md").filter(|name| is_valid_name(name)).map(str::to_owned)
         };
         let mut names: Vec<String> = entries.filter_map(name).take(10 * MOST).collect();
         names.sort();
@@ -108,7 +108,7 @@ impl MemoryStore {
 }
 
 /// Returns whether `name` is a safe file name: ASCII letters, digits, `-` and `_`.
-pub(crate) fn is_name(name: &str) -> bool {
+pub(crate) fn is_valid_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=NAME).contains(&name.len()) && name.bytes().all(plain)
 }
@@ -118,23 +118,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_found_and_names_lead_nowhere_else() {
+    fn memories_are_scoped_limited_and_safely_named() {
         let state = tempfile::tempdir().unwrap();
         let memories = MemoryStore::new(state.path(), Path::new("/work/my project"));
-        memories.keep(MemoryScope::Project, "build", "use make").unwrap();
-        memories.keep(MemoryScope::Project, "build", "use ninja").unwrap();
-        memories.keep(MemoryScope::User, "style", "tabs").unwrap();
+        memories.save(MemoryScope::Project, "build", "use make").unwrap();
+        memories.save(MemoryScope::Project, "build", "use ninja").unwrap();
+        memories.save(MemoryScope::User, "style", "tabs").unwrap();
         assert_eq!(memories.get(MemoryScope::Project, "build").as_deref(), Some("use ninja"));
         assert_eq!(memories.names(MemoryScope::Project), ["build"]);
         let other = MemoryStore::new(state.path(), Path::new("/work/other"));
         assert_eq!((other.names(MemoryScope::Project).len(), other.names(MemoryScope::User).len()), (0, 1));
         for name in ["", "..", "a/b", "../x", "a.b", "é", &"x".repeat(65)] {
-            assert!(!is_name(name), "{name}");
+            assert!(!is_valid_name(name), "{name}");
         }
         for number in 0..MOST - 1 {
-            memories.keep(MemoryScope::User, &format!("m{number}"), "x").unwrap();
+            memories.save(MemoryScope::User, &format!("m{number}"), "x").unwrap();
         }
-        assert!(memories.keep(MemoryScope::User, "one-more", "x").is_err());
-        assert!(memories.keep(MemoryScope::User, "style", "spaces").is_ok());
+        assert!(memories.save(MemoryScope::User, "one-more", "x").is_err());
+        assert!(memories.save(MemoryScope::User, "style", "spaces").is_ok());
     }
 }

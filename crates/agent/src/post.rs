@@ -22,12 +22,12 @@ pub(crate) enum UrlRejection {
 }
 
 /// Parses a URL to which secrets may be sent: `https`, or loopback.
-pub(crate) fn address(base: &str) -> Result<Url, UrlRejection> {
+pub(crate) fn parse_safe_url(base: &str) -> Result<Url, UrlRejection> {
     let url = Url::parse(base).map_err(|_| UrlRejection::NoUrl)?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(UrlRejection::NotHttp);
     }
-    if url.scheme() == "http" && !is_here(&url) {
+    if url.scheme() == "http" && !is_loopback(&url) {
         return Err(UrlRejection::Open);
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -37,14 +37,14 @@ pub(crate) fn address(base: &str) -> Result<Url, UrlRejection> {
 }
 
 /// Returns `base` with `path` appended.
-pub(crate) fn below(base: &Url, path: &str) -> Url {
+pub(crate) fn join_path(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
 }
 
 /// Builds a client for `url` that follows no redirects.
-pub(crate) fn client(url: &Url) -> Result<Client, String> {
+pub(crate) fn build_client(url: &Url) -> Result<Client, String> {
     install_tls();
     let mut http = Client::builder()
         .redirect(Policy::none())
@@ -52,7 +52,7 @@ pub(crate) fn client(url: &Url) -> Result<Client, String> {
         .read_timeout(SILENCE)
         .tcp_nodelay(true)
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-    if is_here(url) {
+    if is_loopback(url) {
         // Loopback traffic must not go through a proxy.
         http = http.no_proxy();
     }
@@ -64,7 +64,7 @@ pub(crate) fn client(url: &Url) -> Result<Client, String> {
 }
 
 /// Returns the innermost cause of an error. It does not contain the URL.
-pub(crate) fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut why: &dyn std::error::Error = error;
     // ends: at the cause that has no source
     while let Some(cause) = why.source() {
@@ -74,7 +74,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
 }
 
 /// Returns whether a URL points to this machine (loopback).
-pub(crate) fn is_here(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let bare = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let loopback = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
     loopback || bare == "localhost" || bare.ends_with(".localhost")

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tool::{BoxFuture, CallId, OutputImage, OutputItem, ToolNotice, ToolCall, ToolOutput, ToolPayload};
 
 use crate::ResumedSession;
-use crate::session::interrupted;
+use crate::session::interrupted_output;
 
 /// Writes the journal of a session. As a hook it records the intent of a call, and denies the call if that fails. As
 /// an observer it records the outcome.
@@ -32,7 +32,7 @@ impl JournalRecorder {
     }
 
     /// Returns a channel with the number of the last line.
-    pub fn follow(&self) -> watch::Receiver<u64> {
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
     }
 
@@ -59,8 +59,8 @@ impl JournalRecorder {
     ///
     /// # Errors
     /// If the entry was not written. The call must then not be made.
-    pub fn called(&self, call: &ToolCall) -> Result<u64, JournalFault> {
-        let mut entry = called(call);
+    pub fn record_client_call(&self, call: &ToolCall) -> Result<u64, JournalFault> {
+        let mut entry = call_entry(call);
         if let JournalEntry::Call { form, .. } = &mut entry {
             *form = if *form == RecordedCallForm::Custom { RecordedCallForm::ClientText } else { RecordedCallForm::Client };
         }
@@ -71,20 +71,20 @@ impl JournalRecorder {
     ///
     /// # Errors
     /// If the entry was not written.
-    pub fn answered(&self, call: &ToolCall, output: &ToolOutput) -> Result<u64, JournalFault> {
-        self.write(&answered(call, output))
+    pub fn record_answer(&self, call: &ToolCall, output: &ToolOutput) -> Result<u64, JournalFault> {
+        self.write(&answer_entry(call, output))
     }
 
     /// Records an "interrupted" answer for client calls that were running when their server died.
     ///
     /// # Errors
     /// If an entry cannot be written.
-    pub fn abandon(&self, resumed: &ResumedSession) -> Result<(), JournalFault> {
-        resumed.abandoned.iter().try_for_each(|call| self.answered(call, &interrupted()).map(drop))
+    pub fn answer_abandoned_calls(&self, resumed: &ResumedSession) -> Result<(), JournalFault> {
+        resumed.abandoned.iter().try_for_each(|call| self.record_answer(call, &interrupted_output()).map(drop))
     }
 
     /// Deletes the journal of a session that never began.
-    pub fn discard(&self) {
+    pub fn delete_journal(&self) {
         if let Err(error) = std::fs::remove_file(self.path()) {
             tracing::warn!(%error, "the journal of a session that never began stays");
         }
@@ -102,7 +102,7 @@ impl JournalRecorder {
     }
 
     /// Hashes a kept output file in its own thread, and records the hash.
-    pub(crate) fn keeps(self: &Arc<Self>, call: &ToolCall, path: &Path) {
+    pub(crate) fn hash_kept_output(self: &Arc<Self>, call: &ToolCall, path: &Path) {
         let (recorder, call, path) = (Arc::clone(self), call.id.as_str().to_owned(), path.to_owned());
         let hashes = move || {
             if let Ok((sha256, bytes)) = hashed(&path) {
@@ -203,7 +203,7 @@ fn effect(effect: &Effect) -> String {
 }
 
 /// Returns the journal entry of a call, before it starts.
-pub(crate) fn called(call: &ToolCall) -> JournalEntry {
+pub(crate) fn call_entry(call: &ToolCall) -> JournalEntry {
     let (form, remote) = match &call.payload {
         ToolPayload::Function { .. } => (RecordedCallForm::Function, None),
         ToolPayload::Custom { .. } => (RecordedCallForm::Custom, None),
@@ -220,10 +220,10 @@ pub(crate) fn called(call: &ToolCall) -> JournalEntry {
 }
 
 /// Returns the journal entry of an answer.
-pub(crate) fn answered(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
+pub(crate) fn answer_entry(call: &ToolCall, output: &ToolOutput) -> JournalEntry {
     let took = output.facts.duration.unwrap_or_default();
     let pictures = output.items.iter().filter_map(|item| match item {
-        OutputItem::Image(image) => Some(picture(image)),
+        OutputItem::Image(image) => Some(hash_picture(image)),
         OutputItem::Text(_) => None,
     });
     JournalEntry::Answered {
@@ -259,7 +259,7 @@ fn hex(hash: &[u8]) -> String {
 }
 
 /// Returns the journal form of an image: its type, hash and size.
-pub(crate) fn picture(image: &OutputImage) -> ImageDigest {
+pub(crate) fn hash_picture(image: &OutputImage) -> ImageDigest {
     let sha256 = hex(&Sha256::digest(&image.bytes));
     let bytes = u64::try_from(image.bytes.len()).unwrap_or(u64::MAX);
     ImageDigest { mime: image.mime.to_owned(), sha256, bytes }

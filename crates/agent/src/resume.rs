@@ -33,7 +33,7 @@ impl ResumedSession {
     }
 
     /// Returns the number of calls that were running when the program died.
-    pub fn lost(&self) -> usize {
+    pub fn lost_calls(&self) -> usize {
         self.lost.len()
     }
 }
@@ -62,7 +62,7 @@ impl PartialRound {
 ///
 /// # Errors
 /// If a recorded response cannot be parsed.
-pub fn resumed(records: &[JournalRecord], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
+pub fn resume_from_records(records: &[JournalRecord], dialect: Dialect) -> Result<ResumedSession, AgentFault> {
     let mut reader = JournalReplay {
         dialect,
         pieces: Vec::new(),
@@ -115,7 +115,7 @@ impl JournalReplay {
                 self.pieces.push(HistoryItem::User { text: text.clone(), images: Vec::new() });
             }
             JournalEntry::Call { form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => {
-                self.of_clients.extend(recorded_call(entry));
+                self.of_clients.extend(call_from_entry(entry));
             }
             JournalEntry::Answered { call, .. } if self.is_of_client(call) => {
                 self.of_clients.retain(|open| open.id.as_str() != call);
@@ -124,7 +124,7 @@ impl JournalReplay {
                 if self.round.said.is_some() {
                     self.close();
                 }
-                self.round.calls.extend(recorded_call(entry));
+                self.round.calls.extend(call_from_entry(entry));
             }
             JournalEntry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
@@ -144,8 +144,8 @@ impl JournalReplay {
                 let dropped = usize::try_from(*dropped).unwrap_or(usize::MAX);
                 let kept = self.pieces.len().saturating_sub(dropped);
                 let mut history = ConversationHistory::new(self.dialect, std::mem::take(&mut self.pieces));
-                history.summarise(summary, kept);
-                self.pieces = history.into_pieces();
+                history.replace_with_summary(summary, kept);
+                self.pieces = history.into_items();
             }
             JournalEntry::Session { .. }
             | JournalEntry::Intent { .. }
@@ -180,7 +180,7 @@ impl JournalReplay {
 }
 
 /// Returns the call in `entry`, if it is a call entry.
-pub fn recorded_call(entry: &JournalEntry) -> Option<ToolCall> {
+pub fn call_from_entry(entry: &JournalEntry) -> Option<ToolCall> {
     let JournalEntry::Call { id, tool, form, arguments, remote } = entry else { return None };
     let payload = payload(*form, arguments, remote.as_ref());
     Some(ToolCall { id: id.as_str().into(), name: tool.clone(), payload })
@@ -224,7 +224,7 @@ mod tests {
         })
     }
 
-    fn said(ids: &[&str]) -> JournalRecord {
+    fn said_record(ids: &[&str]) -> JournalRecord {
         let calls = ids.iter().map(|id| ToolCall::function(*id, "t", "{}"));
         let said = AssistantTurn::of_calls(Dialect::Chat, calls);
         record(JournalEntry::Said { wire: "chat".to_owned(), items: vec![said.save()] })
@@ -236,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_programs_are_none_of_the_models() {
+    fn calls_of_clients_are_kept_out_of_the_conversation() {
         let records =
-            [prompt(), of_client("x"), call("a"), answered("x"), answered("a"), said(&["a"]), of_client("y")];
+            [prompt(), of_client("x"), call("a"), answered("x"), answered("a"), said_record(&["a"]), of_client("y")];
         assert_eq!(shape(&records), ("u 1/1".to_owned(), 0));
-        let resumed = resumed(&records, Dialect::Chat).unwrap();
+        let resumed = resume_from_records(&records, Dialect::Chat).unwrap();
         assert_eq!(resumed.abandoned.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["y"]);
     }
 
@@ -250,7 +250,7 @@ mod tests {
 
     /// `u` for a user message, and for each round the number of answers and of calls.
     fn shape(records: &[JournalRecord]) -> (String, usize) {
-        let resumed = resumed(records, Dialect::Chat).unwrap();
+        let resumed = resume_from_records(records, Dialect::Chat).unwrap();
         let piece = |piece: &HistoryItem| match piece {
             HistoryItem::User { .. } => "u".to_owned(),
             HistoryItem::Summary { .. } => "s".to_owned(),
@@ -262,11 +262,11 @@ mod tests {
     #[test]
     fn every_call_is_in_one_round_with_its_answer() {
         let rows: &[(&[JournalRecord], &str, usize)] = &[
-            (&[prompt(), call("a"), answered("a"), said(&["a"])], "u 1/1", 0),
-            (&[prompt(), call("a"), said(&["a"]), answered("a"), call("b"), said(&["b"])], "u 1/1 0/1", 1),
+            (&[prompt(), call("a"), answered("a"), said_record(&["a"])], "u 1/1", 0),
+            (&[prompt(), call("a"), said_record(&["a"]), answered("a"), call("b"), said_record(&["b"])], "u 1/1 0/1", 1),
             (&[prompt(), call("a"), call("b"), answered("a")], "u 1/2", 1),
-            (&[prompt(), call("a"), said(&["a"]), answered("a"), call("a"), answered("a")], "u 1/1 1/1", 0),
-            (&[prompt(), call("a"), said(&["a"]), answered("a"), prompt()], "u 1/1 u", 0),
+            (&[prompt(), call("a"), said_record(&["a"]), answered("a"), call("a"), answered("a")], "u 1/1 1/1", 0),
+            (&[prompt(), call("a"), said_record(&["a"]), answered("a"), prompt()], "u 1/1 u", 0),
             (&[prompt()], "u", 0),
         ];
         for (records, pieces, lost) in rows {

@@ -19,7 +19,7 @@ pub(crate) struct RetryCounter(u32);
 impl RetryCounter {
     /// Returns the pause before the next attempt; `None` if there is none. `chance`, from 0 to 1, is the jitter that
     /// spreads clients that failed together.
-    pub(crate) fn next(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
+    pub(crate) fn next_pause(&mut self, error: &ModelError, chance: f64) -> Option<Duration> {
         self.0 += 1;
         if self.0 >= TRIES {
             return None;
@@ -34,7 +34,7 @@ impl RetryCounter {
 }
 
 /// Returns a random number from 0 to 1 for jitter. It need not be cryptographically secure.
-pub(crate) fn chance() -> f64 {
+pub(crate) fn random_fraction() -> f64 {
     use std::hash::{BuildHasher, RandomState};
     let hash = RandomState::new().hash_one(0_u8);
     f64::from(u32::try_from(hash >> 32).unwrap_or(0)) / f64::from(u32::MAX)
@@ -54,16 +54,16 @@ mod tests {
     fn pauses_double_and_end() {
         let mut tries = RetryCounter::default();
         let pauses: Vec<Option<u128>> =
-            (0..7).map(|_| tries.next(&error(RetryAdvice::Soon), 1.0).map(|pause| pause.as_millis())).collect();
+            (0..7).map(|_| tries.next_pause(&error(RetryAdvice::Soon), 1.0).map(|pause| pause.as_millis())).collect();
         assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), Some(4000), None, None]);
-        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::Soon), 0.0), Some(Duration::from_millis(125)));
+        assert_eq!(RetryCounter::default().next_pause(&error(RetryAdvice::Soon), 0.0), Some(Duration::from_millis(125)));
     }
 
     #[test]
-    fn the_server_says_when_and_a_no_is_a_no() {
+    fn retry_after_is_obeyed_and_never_is_final() {
         let minute = Duration::from_secs(60);
-        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::After(minute)), 1.0), Some(minute));
-        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::After(minute * 60)), 1.0), None);
-        assert_eq!(RetryCounter::default().next(&error(RetryAdvice::Never), 1.0), None);
+        assert_eq!(RetryCounter::default().next_pause(&error(RetryAdvice::After(minute)), 1.0), Some(minute));
+        assert_eq!(RetryCounter::default().next_pause(&error(RetryAdvice::After(minute * 60)), 1.0), None);
+        assert_eq!(RetryCounter::default().next_pause(&error(RetryAdvice::Never), 1.0), None);
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tool::{BoxFuture, LocalShellCall, ToolCall, ToolPayload};
 use wire::{Dialect, MockOutput, ModelError, TokenUsage};
 
-use crate::stream::broken;
+use crate::stream::broken_stream;
 use crate::{ModelEventStream, ModelBackend};
 
 /// The tool of a `local_shell_call`.
@@ -68,7 +68,7 @@ impl ScriptedTurn {
     ///
     /// # Errors
     /// The first line that cannot be parsed.
-    pub fn read(text: &str) -> Result<Vec<Self>, ScriptFault> {
+    pub fn parse_script(text: &str) -> Result<Vec<Self>, ScriptFault> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with("//"));
         let turn = |(line, text): (usize, &str)| {
@@ -157,7 +157,7 @@ impl ScriptedBackend {
 
     /// Returns the response to a request. A request without tools asks for a summary or a title, and consumes no
     /// turn.
-    pub(crate) fn play(&self, dialect: Dialect, body: &str) -> ScriptedResponse {
+    pub(crate) fn respond_to(&self, dialect: Dialect, body: &str) -> ScriptedResponse {
         let request: Value = serde_json::from_str(body).unwrap_or_default();
         let offers_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         let number = if offers_tools { self.next(body) } else { usize::MAX };
@@ -188,17 +188,17 @@ impl ModelBackend for ScriptedBackend {
 
     fn respond(&self, body: String) -> BoxFuture<'_, Result<ModelEventStream, ModelError>> {
         Box::pin(async move {
-            match self.play(self.dialect, &body) {
+            match self.respond_to(self.dialect, &body) {
                 ScriptedResponse::Refused { status, retry_after, body } => {
                     Err(self.dialect.refused(status, retry_after.as_deref(), &body))
                 }
                 ScriptedResponse::Spoken { delay, pace, events, breaks, whole: _ } => {
-                    wait(delay).await;
-                    let end = breaks.then(|| Err(broken("the script says so")));
+                    sleep_unless_zero(delay).await;
+                    let end = breaks.then(|| Err(broken_stream("the script says so")));
                     let events = iter(events.into_iter().map(Ok).chain(end));
                     Ok(events
                         .then(move |event| async move {
-                            wait(pace).await;
+                            sleep_unless_zero(pace).await;
                             event
                         })
                         .boxed())
@@ -209,7 +209,7 @@ impl ModelBackend for ScriptedBackend {
 }
 
 /// Sleeps, unless the time is zero: even a zero sleep costs a timer tick.
-pub(crate) async fn wait(time: Duration) {
+pub(crate) async fn sleep_unless_zero(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }
@@ -223,8 +223,8 @@ mod tests {
     fn a_script_is_read_a_turn_a_line() {
         let text =
             "// a comment\n\n{\"items\": [{\"type\": \"message\", \"text\": \"a\"}]}\n{\"status\": 500}\n";
-        assert_eq!(ScriptedTurn::read(text).unwrap().len(), 2);
-        let fault = ScriptedTurn::read("{}\n{\"item\": []}").unwrap_err();
+        assert_eq!(ScriptedTurn::parse_script(text).unwrap().len(), 2);
+        let fault = ScriptedTurn::parse_script("{}\n{\"item\": []}").unwrap_err();
         insta::assert_snapshot!(fault, @"line 2 of the script cannot be read: unknown field `item`, expected one of `items`, `when`, `delay_ms`, `pace_ms`, `break_after`, `end_after`, `status`, `retry_after` at line 1 column 7");
     }
 
@@ -236,9 +236,9 @@ mod tests {
         let text =
             [turn("any", ""), turn("first", r#", "when": "alpha""#), turn("second", r#", "when": "alpha""#)]
                 .join("\n");
-        let script = ScriptedBackend::new(Dialect::Chat, ScriptedTurn::read(&text).unwrap());
+        let script = ScriptedBackend::new(Dialect::Chat, ScriptedTurn::parse_script(&text).unwrap());
         let said = |words: &str| match script
-            .play(Dialect::Chat, &format!(r#"{{"tools": [1], "messages": "{words}"}}"#))
+            .respond_to(Dialect::Chat, &format!(r#"{{"tools": [1], "messages": "{words}"}}"#))
         {
             ScriptedResponse::Spoken { events, .. } => {
                 let events = format!("{events:?}");
@@ -253,11 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn who_offers_no_tools_takes_no_turn() {
+    fn a_request_without_tools_consumes_no_turn() {
         let turns =
-            ScriptedTurn::read(r#"{"items": [{"type": "function_call", "name": "t", "arguments": {}}]}"#).unwrap();
+            ScriptedTurn::parse_script(r#"{"items": [{"type": "function_call", "name": "t", "arguments": {}}]}"#).unwrap();
         let script = ScriptedBackend::new(Dialect::Chat, turns);
-        let said = |body: &str| match script.play(Dialect::Chat, body) {
+        let said = |body: &str| match script.respond_to(Dialect::Chat, body) {
             ScriptedResponse::Spoken { events, .. } => format!("{events:?}").contains("tool_calls"),
             ScriptedResponse::Refused { .. } => panic!("it is refused"),
         };

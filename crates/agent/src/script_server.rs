@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use wire::Dialect;
 
 use crate::ScriptedBackend;
-use crate::script::{ScriptedResponse, wait};
+use crate::script::{ScriptedResponse, sleep_unless_zero};
 
 /// Maximum size of a request.
 const LONGEST: usize = 64 << 20;
@@ -46,7 +46,7 @@ impl ScriptedModelServer {
     }
 
     /// Returns the address of the server.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
@@ -78,36 +78,36 @@ async fn answer(request: Request<Incoming>, script: &ScriptedBackend, heard: &im
     let path = head.uri.path().to_owned();
     let body = match Limited::new(body, LONGEST).collect().await {
         Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
-        Err(_) => return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
+        Err(_) => return json_response(StatusCode::PAYLOAD_TOO_LARGE, "the request is too long"),
     };
     heard(&path, &body);
     let Some(dialect) = Dialect::ALL.into_iter().find(|dialect| path.ends_with(dialect.path())) else {
         let models = head.method == Method::GET && path.ends_with("/models");
         return match models {
-            true => plain(StatusCode::OK, r#"{"object":"list","data":[]}"#),
-            false => plain(StatusCode::NOT_FOUND, "there are responses, chat/completions and messages"),
+            true => json_response(StatusCode::OK, r#"{"object":"list","data":[]}"#),
+            false => json_response(StatusCode::NOT_FOUND, "there are responses, chat/completions and messages"),
         };
     };
-    match script.play(dialect, &body) {
+    match script.respond_to(dialect, &body) {
         ScriptedResponse::Refused { status, retry_after, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let mut answer = plain(status, &body);
+            let mut answer = json_response(status, &body);
             if let Some(after) = retry_after.and_then(|after| after.parse().ok()) {
                 answer.headers_mut().insert(http::header::RETRY_AFTER, after);
             }
             answer
         }
         ScriptedResponse::Spoken { delay, pace, events, breaks, whole } => {
-            wait(delay).await;
+            sleep_unless_zero(delay).await;
             match whole.filter(|_| !breaks) {
-                Some(whole) => plain(StatusCode::OK, &whole.to_string()),
+                Some(whole) => json_response(StatusCode::OK, &whole.to_string()),
                 None => spoken(dialect, pace, &events, breaks),
             }
         }
     }
 }
 
-fn plain(status: StatusCode, text: &str) -> ScriptServerResponse {
+fn json_response(status: StatusCode, text: &str) -> ScriptServerResponse {
     let body = Full::new(Bytes::from(text.to_owned())).map_err(|never| match never {}).boxed();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
@@ -135,7 +135,7 @@ fn spoken(dialect: Dialect, pace: Duration, events: &[Value], breaks: bool) -> S
     let frames = iter(texts.into_iter().map(|text| Ok(Frame::data(Bytes::from(text)))).chain(end));
     let frames = frames.then(move |frame: io::Result<Frame<Bytes>>| async move {
         // Earlier data must be sent before the connection breaks.
-        wait(if frame.is_err() { BREATH } else { pace }).await;
+        sleep_unless_zero(if frame.is_err() { BREATH } else { pace }).await;
         frame
     });
     let frames: ResponseFrames = Box::pin(frames);

@@ -18,7 +18,7 @@ use crate::{SessionAgents, TurnEnd, ContextMeter, ModelBackend, JournalRecorder,
 const INTERRUPTED: &str = "interrupted; effects unknown: the program ended while this ran. Look at what is there before you run it again.";
 
 /// Returns the answer to a call that was running when the program died.
-pub(crate) fn interrupted() -> ToolOutput {
+pub(crate) fn interrupted_output() -> ToolOutput {
     let facts = OutputFacts { error: Some(ToolErrorKind::Cancelled), ..OutputFacts::default() };
     ToolOutput { facts, ..ToolOutput::failure(INTERRUPTED) }
 }
@@ -124,7 +124,7 @@ impl SessionHandle {
     }
 
     /// Announces a turn: from now on `interrupt` means this turn.
-    pub fn announce(&self) {
+    pub fn announce_turn(&self) {
         *self.lock() = CurrentTurn { awaited: true, ..CurrentTurn::default() };
     }
 
@@ -143,7 +143,7 @@ impl SessionHandle {
     }
 
     /// Begins a turn. Interrupts from before its announcement do not stop it.
-    pub(crate) fn begin(&self) -> CancellationToken {
+    pub(crate) fn begin_turn(&self) -> CancellationToken {
         let mut turn = self.lock();
         if !std::mem::take(&mut turn.awaited) {
             *turn = CurrentTurn::default();
@@ -152,12 +152,12 @@ impl SessionHandle {
     }
 
     /// Sets the id of the turn.
-    pub(crate) fn named(&self, id: String) {
+    pub(crate) fn set_turn_id(&self, id: String) {
         self.lock().id = id;
     }
 
     /// Returns the stop token of the current turn.
-    pub(crate) fn turn(&self) -> CancellationToken {
+    pub(crate) fn stop_token(&self) -> CancellationToken {
         self.lock().stop.clone()
     }
 }
@@ -173,7 +173,7 @@ impl AgentSession {
         let mut history = ConversationHistory::new(setup.model.dialect(), pieces);
         if let Some(recorder) = &setup.recorder {
             for call in &lost {
-                recorder.answered(call, &interrupted())?;
+                recorder.record_answer(call, &interrupted_output())?;
             }
             // Steering input that the model never read becomes part of the conversation.
             for text in &added {
@@ -185,7 +185,7 @@ impl AgentSession {
                 recorder.write(&JournalEntry::Turn { id, ended: TurnEnd::Interrupted.as_str().to_owned(), detail })?;
             }
         }
-        history.answer(&lost, INTERRUPTED);
+        history.answer_calls(&lost, INTERRUPTED);
         added.into_iter().for_each(|text| history.push(HistoryItem::User { text, images: Vec::new() }));
         let (steer, steered) = mpsc::unbounded_channel();
         let handle =
@@ -199,28 +199,28 @@ impl AgentSession {
     }
 
     /// Takes steering input that arrived after the turn was over.
-    pub fn added(&mut self) -> Option<String> {
-        self.steered()
+    pub fn take_late_input(&mut self) -> Option<String> {
+        self.take_steered_input()
     }
 
     /// Writes a journal entry, if there is a journal.
-    pub(crate) fn write(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
+    pub(crate) fn write_entry(&self, entry: &JournalEntry) -> Result<u64, JournalFault> {
         self.setup.recorder.as_ref().map_or(Ok(0), |recorder| recorder.write(entry))
     }
 
     /// Takes the next unread steering input.
-    pub(crate) fn steered(&mut self) -> Option<String> {
+    pub(crate) fn take_steered_input(&mut self) -> Option<String> {
         self.steered.try_recv().ok()
     }
 
     /// Returns the body of the next request.
-    pub(crate) fn body(&mut self) -> String {
+    pub(crate) fn next_request_body(&mut self) -> String {
         self.refresh();
-        self.request(self.history.entries(), &self.tools.1)
+        self.request_body(self.history.entries(), &self.tools.1)
     }
 
     /// Returns a request body with `items` and `tools`.
-    pub(crate) fn request(&self, items: &[wire::SerializedItem], tools: &str) -> String {
+    pub(crate) fn request_body(&self, items: &[wire::SerializedItem], tools: &str) -> String {
         self.setup.model.dialect().request(&ModelRequest {
             model: &self.setup.name,
             instructions: &self.setup.instructions,
@@ -250,7 +250,7 @@ impl AgentSession {
     }
 
     /// Returns the bytes of a request that are not conversation.
-    pub(crate) fn overhead(&self) -> usize {
+    pub(crate) fn request_overhead(&self) -> usize {
         self.setup.instructions.len() + self.tools.1.len()
     }
 }

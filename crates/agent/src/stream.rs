@@ -15,11 +15,11 @@ const LONGEST: usize = 16 << 20;
 const OVER: &str = "[DONE]";
 
 /// Returns the events of `response`. A response that is plain JSON is one event.
-pub(crate) async fn events(response: Response) -> Result<ModelEventStream, ModelError> {
+pub(crate) async fn response_events(response: Response) -> Result<ModelEventStream, ModelError> {
     let kind = response.headers().get(http::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/json") {
-        let whole = body(response, LONGEST).await?;
+        let whole = read_body(response, LONGEST).await?;
         let json = parse(&whole);
         return Ok(futures_util::stream::iter([json]).boxed());
     }
@@ -31,7 +31,7 @@ pub(crate) async fn events(response: Response) -> Result<ModelEventStream, Model
     let json = read.filter_map(|event| {
         std::future::ready(match event {
             Ok(event) => event.data.filter(|data| !data.is_empty()).map(|data| parse(&data)),
-            Err(error) => Some(Err(broken(&error.to_string()))),
+            Err(error) => Some(Err(broken_stream(&error.to_string()))),
         })
     });
     // A fused stream can be polled again after its end.
@@ -39,22 +39,22 @@ pub(crate) async fn events(response: Response) -> Result<ModelEventStream, Model
 }
 
 fn parse(text: &str) -> Result<Value, ModelError> {
-    serde_json::from_str(text).map_err(|error| broken(&format!("it is no JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| broken_stream(&format!("it is no JSON: {error}")))
 }
 
 /// Returns the error of a stream that broke off.
-pub(crate) fn broken(why: &str) -> ModelError {
+pub(crate) fn broken_stream(why: &str) -> ModelError {
     let why: String = why.chars().filter(|letter| !policy::invisible(*letter)).take(300).collect();
     let message = format!("the stream of the model broke off: {why}");
     ModelError { code: ModelErrorCode::Broken, message, retry: RetryAdvice::Soon }
 }
 
 /// Reads the text of a response, up to `most` bytes.
-pub(crate) async fn body(mut response: Response, most: usize) -> Result<String, ModelError> {
+pub(crate) async fn read_body(mut response: Response, most: usize) -> Result<String, ModelError> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error.to_string()))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken_stream(&error.to_string()))? {
         if body.len() + chunk.len() > most {
-            return Err(broken(&format!("it is longer than {most} bytes")));
+            return Err(broken_stream(&format!("it is longer than {most} bytes")));
         }
         body.extend_from_slice(&chunk);
     }

@@ -8,9 +8,9 @@ use wire::{ModelErrorCode, ResponseEnd, ModelError};
 
 use crate::hear::RoundOutcome;
 use crate::history::HistoryItem;
-use crate::record::picture;
+use crate::record::hash_picture;
 use crate::resume::turn_id;
-use crate::retry::{RetryCounter, chance};
+use crate::retry::{RetryCounter, random_fraction};
 use crate::{AgentFault, SessionEvent, AgentSession};
 
 /// The way a turn ended.
@@ -55,11 +55,11 @@ impl AgentSession {
     /// # Errors
     /// If the model does not answer, or the journal cannot be written.
     pub async fn prompt(&mut self, text: &str, images: Vec<OutputImage>) -> Result<TurnEnd, AgentFault> {
-        let stop = self.handle.begin();
+        let stop = self.handle.begin_turn();
         self.forget_tools();
         let number = self.said_by_user(text, images)?;
         let id = turn_id(number);
-        self.handle.named(id.clone());
+        self.handle.set_turn_id(id.clone());
         let ended = tokio::select! {
             biased;
             ended = self.rounds() => ended,
@@ -68,29 +68,29 @@ impl AgentSession {
         };
         if let Some(diff) = self.setup.changed.as_mut().and_then(|changed| changed()) {
             self.setup.watch.saw(SessionEvent::Changed(&diff));
-            self.write(&JournalEntry::Diff { text: diff })?;
+            self.write_entry(&JournalEntry::Diff { text: diff })?;
         }
         if let Err(fault) = &ended {
-            self.write(&JournalEntry::Notice { text: fault.to_string() })?;
+            self.write_entry(&JournalEntry::Notice { text: fault.to_string() })?;
         }
         if let Ok(TurnEnd::Interrupted) = ended {
             if let Some(agents) = &self.setup.agents {
                 agents.interrupt();
             }
-            self.write(&JournalEntry::Interrupted { why: "the user stopped it".to_owned() })?;
+            self.write_entry(&JournalEntry::Interrupted { why: "the user stopped it".to_owned() })?;
         }
         let (word, detail) = match &ended {
             Ok(ended) => (ended.as_str(), ended.detail().map(str::to_owned)),
             Err(fault) => ("failed", Some(fault.to_string())),
         };
-        self.write(&JournalEntry::Turn { id, ended: word.to_owned(), detail })?;
+        self.write_entry(&JournalEntry::Turn { id, ended: word.to_owned(), detail })?;
         ended
     }
 
     /// Adds a user message to the conversation and returns its journal line number.
     fn said_by_user(&mut self, text: &str, images: Vec<OutputImage>) -> Result<u64, AgentFault> {
-        let pictures = images.iter().map(picture).collect();
-        let number = self.write(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
+        let pictures = images.iter().map(hash_picture).collect();
+        let number = self.write_entry(&JournalEntry::Prompt { text: text.to_owned(), images: pictures })?;
         self.history.push(HistoryItem::User { text: text.to_owned(), images });
         Ok(number)
     }
@@ -98,14 +98,14 @@ impl AgentSession {
     async fn rounds(&mut self) -> Result<TurnEnd, AgentFault> {
         let mut tries = RetryCounter::default();
         for round in 1..=self.setup.limits.rounds {
-            while let Some(text) = self.steered() {
+            while let Some(text) = self.take_steered_input() {
                 self.said_by_user(&text, Vec::new())?;
             }
-            let stop = self.handle.turn();
+            let stop = self.handle.stop_token();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(TurnEnd::Interrupted),
-                fits = self.fit() => fits?,
+                fits = self.compact_if_full() => fits?,
             }
             let RoundOutcome { end, acted, interrupted } = self.answered_round(round, &mut tries).await?;
             if interrupted {
@@ -115,7 +115,7 @@ impl AgentSession {
                 // Calls were made and answered before the stream broke off: the conversation continues from there.
                 ResponseEnd::Failed(error) => self.pause(&error, &mut tries).await?,
                 _ if acted => tries = RetryCounter::default(),
-                ResponseEnd::Done => match self.steered() {
+                ResponseEnd::Done => match self.take_steered_input() {
                     Some(text) => drop(self.said_by_user(&text, Vec::new())?),
                     None => return Ok(TurnEnd::Done),
                 },
@@ -130,10 +130,10 @@ impl AgentSession {
         let mut shortened = 0;
         // ends: every failed attempt is counted
         loop {
-            let body = self.body();
+            let body = self.next_request_body();
             let bytes = body.len();
             self.setup.watch.saw(SessionEvent::Asked { round: number, bytes });
-            let round = match self.round(body).await {
+            let round = match self.run_round(body).await {
                 Ok(round) => round,
                 Err(AgentFault::Model(error)) => {
                     RoundOutcome { end: ResponseEnd::Failed(error), acted: false, interrupted: false }
@@ -145,9 +145,9 @@ impl AgentSession {
                     let error = error.clone();
                     if error.code == ModelErrorCode::ContextLength && shortened < OVERFLOWS {
                         shortened += 1;
-                        self.overflowed(bytes).await?;
+                        self.compact_after_overflow(bytes).await?;
                         // A request that did not shrink would fail again.
-                        if self.body().len() < bytes {
+                        if self.next_request_body().len() < bytes {
                             continue;
                         }
                     }
@@ -160,11 +160,11 @@ impl AgentSession {
 
     /// Waits before a retry, or returns the error if there is none.
     async fn pause(&self, error: &ModelError, tries: &mut RetryCounter) -> Result<(), AgentFault> {
-        let Some(pause) = tries.next(error, chance()) else { return Err(error.clone().into()) };
+        let Some(pause) = tries.next_pause(error, random_fraction()) else { return Err(error.clone().into()) };
         self.setup.watch.saw(SessionEvent::Retried { why: &error.message, pause });
-        self.write(&JournalEntry::Notice { text: format!("{}; tried again", error.message) })?;
+        self.write_entry(&JournalEntry::Notice { text: format!("{}; tried again", error.message) })?;
         // The caller notices a stopped turn when it continues.
-        let stop = self.handle.turn();
+        let stop = self.handle.stop_token();
         let _stopped = tokio::time::timeout(pause, stop.cancelled()).await;
         Ok(())
     }

@@ -96,7 +96,7 @@ fn setup(router: ToolRouter, model: Arc<dyn ModelBackend>, watch: Arc<dyn Sessio
 async fn play(most: usize, context: u64, turns: &str) -> (TurnEnd, Vec<Value>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
-    let script = ScriptedBackend::new(Dialect::Responses, ScriptedTurn::read(turns).unwrap());
+    let script = ScriptedBackend::new(Dialect::Responses, ScriptedTurn::parse_script(turns).unwrap());
     let model = Arc::new(NarrowContextModel { script, most, asked: Mutex::default() });
     let told = Arc::<NoticeLog>::default();
     let limits = TurnLimits { context, ..TurnLimits::default() };
@@ -139,7 +139,7 @@ impl ModelBackend for ZeroContextModel {
 }
 
 #[tokio::test]
-async fn what_cannot_be_shortened_is_not_sent_again() {
+async fn a_request_that_cannot_shrink_is_not_retried() {
     let directory = tempfile::tempdir().unwrap();
     let (model, told) = (Arc::<ZeroContextModel>::default(), Arc::<NoticeLog>::default());
     let setup =
@@ -175,7 +175,7 @@ async fn a_model_that_reads_less_than_we_thought_is_given_less() {
 async fn an_interrupt_ends_a_pause_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let router = router(directory.path());
-    let turns = ScriptedTurn::read(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
+    let turns = ScriptedTurn::parse_script(r#"{"status": 429, "retry_after": "200"}"#).unwrap();
     let model = Arc::new(ScriptedBackend::new(Dialect::Chat, turns));
     let setup = setup(router, model, Arc::new(()), TurnLimits::default());
     let mut session = AgentSession::new(setup, None).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, search_hits};
+use agent::{SearchEndpoint, SearchHit, SearchProvider, SearchQuery, WebSearchTool, parse_search_hits};
 use exec::errand::find;
 use exec::session::ProcessExit;
 use serde_json::{Map, Value, json};
@@ -130,7 +130,7 @@ impl SearchCommand {
             };
             return Err(format!("the command for searches failed ({how}): {}", said.trim()));
         }
-        search_hits(&ran.stdout, query.most).map_err(|why| format!("the command for searches: {why}"))
+        parse_search_hits(&ran.stdout, query.most).map_err(|why| format!("the command for searches: {why}"))
     }
 }
 
@@ -161,7 +161,7 @@ impl SearchByServer {
     }
 
     fn inner(&self, call: &ToolCall) -> Result<ToolCall, ToolError> {
-        let args = WebSearchTool::read(&call.payload)?;
+        let args = WebSearchTool::parse_query(&call.payload)?;
         let mut arguments = Map::from_iter([(self.query.clone(), json!(args.text))]);
         arguments.extend(self.count.iter().map(|name| (name.clone(), json!(args.most))));
         Ok(ToolCall::function(call.id.clone(), self.alias.as_str(), Value::Object(arguments).to_string()))

@@ -16,12 +16,12 @@ use crate::{ModelEventStream, ModelBackend};
 pub struct RequestLimit(Arc<Semaphore>);
 
 impl RequestLimit {
-    pub(super) fn of(requests: usize) -> Self {
+    pub(super) fn new(requests: usize) -> Self {
         Self(Arc::new(Semaphore::new(requests.max(1))))
     }
 
     /// Returns `model` with its requests counted against the limit.
-    pub fn share(&self, model: Arc<dyn ModelBackend>) -> Arc<dyn ModelBackend> {
+    pub fn wrap_model(&self, model: Arc<dyn ModelBackend>) -> Arc<dyn ModelBackend> {
         Arc::new(LimitedModel { model, requests: Arc::clone(&self.0) })
     }
 }

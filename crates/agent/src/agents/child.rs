@@ -59,7 +59,7 @@ impl Subagent {
         &self.task
     }
 
-    pub(super) fn stop(&self) -> CancellationToken {
+    pub(super) fn stop_token(&self) -> CancellationToken {
         lock(&self.stop).clone()
     }
 
@@ -68,18 +68,18 @@ impl Subagent {
     }
 
     /// Id of its journal, once it has one.
-    pub(crate) fn session(&self) -> Option<String> {
+    pub(crate) fn session_id(&self) -> Option<String> {
         lock(&self.session).clone()
     }
 
     /// Records that its session could not be created.
-    pub(super) fn gave_up(&self, why: &str) {
+    pub(super) fn fail_start(&self, why: &str) {
         self.status.send_replace(AgentStatus::Errored(why.to_owned()));
         lock(&self.place).take();
     }
 
     /// Runs the session `raised` from now on. Sends the agent's task first if `begins` is set.
-    pub(super) fn work(self: &Arc<Self>, raised: SubagentSession, agents: Option<Arc<SessionAgents>>, begins: bool) {
+    pub(super) fn run_session(self: &Arc<Self>, raised: SubagentSession, agents: Option<Arc<SessionAgents>>, begins: bool) {
         let (inbox, told) = mpsc::unbounded_channel();
         let (alive, over) = watch::channel(());
         let handle = raised.session.handle();
@@ -92,7 +92,7 @@ impl Subagent {
         } else {
             self.status.send_replace(AgentStatus::Interrupted);
         }
-        let (child, stop) = (Arc::clone(self), self.stop());
+        let (child, stop) = (Arc::clone(self), self.stop_token());
         #[expect(
             clippy::disallowed_methods,
             reason = "no call: an agent, which outlives the call that started it"
@@ -136,7 +136,7 @@ impl Subagent {
         drop(raised.session);
         if let Some(agents) = agents {
             // The agents that it started end with it.
-            Box::pin(agents.closed()).await;
+            Box::pin(agents.close_all()).await;
         }
         (raised.close)().await;
         lock(&self.place).take();
@@ -152,7 +152,7 @@ impl Subagent {
         ended: Result<TurnEnd, AgentFault>,
     ) {
         let work = lock(&self.work);
-        if let Some(more) = raised.session.added() {
+        if let Some(more) = raised.session.take_late_input() {
             let _nobody_listens = work.as_ref().map(|work| work.inbox.send(more));
         }
         if !told.is_empty() {
@@ -169,7 +169,7 @@ impl Subagent {
 
     /// Sends a message: as the next task if the agent is idle, otherwise as steering input. `None` if the agent is
     /// closed.
-    pub(crate) fn tell(&self, message: String, interrupt: bool) -> Option<()> {
+    pub(crate) fn send_message(&self, message: String, interrupt: bool) -> Option<()> {
         // The lock is held to the end, so `settle` checks for waiting messages either before or after this send.
         let work = lock(&self.work);
         let work = work.as_ref()?;
@@ -193,14 +193,14 @@ impl Subagent {
     }
 
     /// Resolves when the agent is idle: its status is final until it receives a message.
-    pub(crate) async fn settled(&self) -> AgentStatus {
+    pub(crate) async fn wait_until_idle(&self) -> AgentStatus {
         let mut status = self.status.subscribe();
         let settled = status.wait_for(AgentStatus::is_final).await.map(|status| status.clone());
         settled.unwrap_or(AgentStatus::Shutdown)
     }
 
     /// Returns the changes in its own worktree; `None` if it has no worktree.
-    pub(crate) async fn changes(&self) -> Option<Result<WorktreeDiff, String>> {
+    pub(crate) async fn worktree_changes(&self) -> Option<Result<WorktreeDiff, String>> {
         let changed = lock(&self.changed).clone()?;
         Some(changed().await)
     }
@@ -208,7 +208,7 @@ impl Subagent {
     /// Closes the agent and returns its previous status.
     pub(crate) async fn close(&self) -> AgentStatus {
         let before = self.status();
-        self.stop().cancel();
+        self.stop_token().cancel();
         let work = lock(&self.work).take();
         if let Some(mut work) = work {
             let gone = async { while work.over.changed().await.is_ok() {} };

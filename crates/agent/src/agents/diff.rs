@@ -21,7 +21,7 @@ pub enum WorktreeDiff {
 }
 
 /// Adds the changes, or the reason why they are unknown, to the JSON for the model.
-pub(crate) fn put(changes: Result<WorktreeDiff, String>, told: &mut Map<String, Value>) {
+pub(crate) fn insert_changes(changes: Result<WorktreeDiff, String>, told: &mut Map<String, Value>) {
     let members = match changes {
         Ok(WorktreeDiff::Nothing) => vec![("diff", Value::Null)],
         Ok(WorktreeDiff::Short(diff)) => vec![("diff", json!(diff))],

@@ -20,7 +20,7 @@ use crate::AgentSession;
 pub use budget::RequestLimit;
 pub(crate) use child::Subagent;
 pub use diff::WorktreeDiff;
-pub(crate) use diff::put;
+pub(crate) use diff::insert_changes;
 pub use status::AgentStatus;
 
 /// Limits on the number of agents.
@@ -140,7 +140,7 @@ impl SessionAgents {
     pub fn root(nursery: Arc<dyn SubagentFactory>, limits: AgentLimits) -> Arc<Self> {
         let family = SharedAgentLimits {
             limits,
-            requests: RequestLimit::of(limits.requests),
+            requests: RequestLimit::new(limits.requests),
             alive: AtomicUsize::new(0),
             named: AtomicUsize::new(0),
         };
@@ -155,7 +155,7 @@ impl SessionAgents {
     }
 
     /// Closes all agents and waits until nothing of them is left.
-    pub async fn closed(&self) {
+    pub async fn close_all(&self) {
         self.stop.cancel();
         let all = self.all();
         join_all(all.iter().map(|child| child.close())).await;
@@ -213,7 +213,7 @@ impl SessionAgents {
                 path: path.clone(),
                 bounds: bounds.clone(),
                 children: Mutex::default(),
-                stop: child.stop(),
+                stop: child.stop_token(),
             })
         });
         let rearing = SubagentSpec {
@@ -227,11 +227,11 @@ impl SessionAgents {
         };
         match self.nursery.raise(rearing).await {
             Ok(raised) => {
-                child.work(raised, agents, resume.is_none());
+                child.run_session(raised, agents, resume.is_none());
                 Ok(())
             }
             Err(why) => {
-                child.gave_up(&why);
+                child.fail_start(&why);
                 Err(why)
             }
         }
@@ -250,7 +250,7 @@ struct UnfinishedStart<'a>(&'a Subagent);
 impl Drop for UnfinishedStart<'_> {
     fn drop(&mut self) {
         if self.0.status() == AgentStatus::PendingInit {
-            self.0.gave_up("its start was interrupted");
+            self.0.fail_start("its start was interrupted");
         }
     }
 }

@@ -29,7 +29,7 @@ impl AgentStatus {
     }
 
     /// Returns the JSON that the model reads.
-    pub(crate) fn told(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::PendingInit => json!("pending_init"),
             Self::Running => json!("running"),

@@ -7,9 +7,9 @@ use http::{HeaderValue, StatusCode};
 use reqwest::Url;
 use tool::BoxFuture;
 
-use super::{SearchHit, SearchProvider, SearchQuery, search_hits};
-use crate::post::{cause, client, is_here};
-use crate::stream::body;
+use super::{SearchHit, SearchProvider, SearchQuery, parse_search_hits};
+use crate::post::{root_cause, build_client, is_loopback};
+use crate::stream::read_body;
 
 /// Maximum number of response bytes that are read.
 const ANSWER: usize = 4 << 20;
@@ -34,7 +34,7 @@ impl SearchEndpoint {
             return Err("the URL has a user name or a password in it; use `bearer_token_env_var`".to_owned());
         }
         // The user may choose plain HTTP for searches. A token is never sent over plain HTTP to another machine.
-        if bearer.is_some() && parsed.scheme() == "http" && !is_here(&parsed) {
+        if bearer.is_some() && parsed.scheme() == "http" && !is_loopback(&parsed) {
             return Err("the token would be shown to everybody on the way: use https".to_owned());
         }
         let header = |token: &str| {
@@ -44,7 +44,7 @@ impl SearchEndpoint {
             Ok::<_, String>(value)
         };
         let bearer = bearer.map(header).transpose()?;
-        Ok(Self { http: client(&parsed)?, url: parsed, bearer, at_most })
+        Ok(Self { http: build_client(&parsed)?, url: parsed, bearer, at_most })
     }
 
     async fn found(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, String> {
@@ -56,7 +56,7 @@ impl SearchEndpoint {
         }
         let host = self.url.host_str().unwrap_or_default();
         let sent = request.send().await;
-        let response = sent.map_err(|error| format!("{host} cannot be reached: {}", cause(&error)))?;
+        let response = sent.map_err(|error| format!("{host} cannot be reached: {}", root_cause(&error)))?;
         match response.status() {
             status if status.is_success() => {}
             StatusCode::FORBIDDEN => {
@@ -66,8 +66,8 @@ impl SearchEndpoint {
             }
             status => return Err(format!("{host} answered {status}")),
         }
-        let printed = body(response, ANSWER).await.map_err(|why| format!("{host}: {}", why.message))?;
-        search_hits(printed.as_bytes(), query.most).map_err(|why| format!("{host}: {why}"))
+        let printed = read_body(response, ANSWER).await.map_err(|why| format!("{host}: {}", why.message))?;
+        parse_search_hits(printed.as_bytes(), query.most).map_err(|why| format!("{host}: {why}"))
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_used_is_said_and_whom_it_talks_to() {
+    fn urls_are_validated_and_hosts_are_listed() {
         let told = |url: &str, bearer: Option<&str>| {
             let endpoint = SearchEndpoint::new(url, bearer, Duration::from_secs(1));
             endpoint.map_or_else(|why| why, |endpoint| endpoint.hosts().join(" "))

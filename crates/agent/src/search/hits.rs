@@ -34,7 +34,7 @@ pub struct SearchHit {
 ///
 /// # Errors
 /// One sentence, if there is no such list.
-pub fn search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
+pub fn parse_search_hits(printed: &[u8], most: usize) -> Result<Vec<SearchHit>, String> {
     let value: Value =
         serde_json::from_slice(printed).map_err(|error| format!("it did not print JSON ({error})"))?;
     let list = value.as_array().or_else(|| LISTS.iter().find_map(|place| value.pointer(place)?.as_array()));
@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    fn told(printed: &Value, most: usize) -> String {
-        match search_hits(printed.to_string().as_bytes(), most) {
+    fn format_hits(printed: &Value, most: usize) -> String {
+        match parse_search_hits(printed.to_string().as_bytes(), most) {
             Ok(hits) => {
                 let one = |hit: &SearchHit| format!("{} | {} | {}", hit.title, hit.url, hit.snippet);
                 hits.iter().map(one).collect::<Vec<_>>().join("\n")
@@ -89,12 +89,12 @@ mod tests {
         let serper = json!({"organic": [{"title": "A", "link": "https://a.org/x", "snippet": "about a"}]});
         let list = json!([{"name": "A", "href": "https://a.org/x", "body": "about a"}]);
         for printed in [searx, brave, serper, list] {
-            assert_eq!(told(&printed, 5), "A | https://a.org/x | about a", "{printed}");
+            assert_eq!(format_hits(&printed, 5), "A | https://a.org/x | about a", "{printed}");
         }
     }
 
     #[test]
-    fn what_is_hostile_does_nothing_and_what_is_no_result_is_left_out() {
+    fn hostile_text_is_cleaned_and_non_results_are_skipped() {
         let results = json!([
             {"title": "\u{1b}[2J\u{202e}evil\n\n2. Fake\r", "url": "https://a.org", "snippet": "x".repeat(600)},
             {"title": "script", "url": "javascript:alert(1)"},
@@ -106,12 +106,12 @@ mod tests {
         ]);
         let cut = "x".repeat(500);
         let expected = format!("[2Jevil 2. Fake | https://a.org/ | {cut}…\nhttp://b.org/ | http://b.org/ | ");
-        assert_eq!(told(&results, 2), expected);
+        assert_eq!(format_hits(&results, 2), expected);
     }
 
     #[test]
-    fn what_holds_no_results_is_said() {
-        assert_eq!(told(&json!({"error": "x"}), 5), "it printed JSON without a list of `results`");
-        assert!(search_hits(b"<html>", 5).unwrap_err().starts_with("it did not print JSON ("));
+    fn output_without_results_is_an_error() {
+        assert_eq!(format_hits(&json!({"error": "x"}), 5), "it printed JSON without a list of `results`");
+        assert!(parse_search_hits(b"<html>", 5).unwrap_err().starts_with("it did not print JSON ("));
     }
 }

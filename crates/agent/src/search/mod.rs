@@ -12,7 +12,7 @@ use serde_json::json;
 use tool::{BoxFuture, Cx, Lane, WorkingDir, ToolError, ToolHandler, ToolOutput, ToolPayload};
 
 pub use endpoint::SearchEndpoint;
-pub use hits::{SearchHit, search_hits};
+pub use hits::{SearchHit, parse_search_hits};
 
 /// Default and maximum number of results.
 const USUAL: u32 = 5;
@@ -46,7 +46,7 @@ impl WebSearchTool {
     ///
     /// # Errors
     /// If the arguments are invalid.
-    pub fn read(payload: &ToolPayload) -> Result<SearchQuery, ToolError> {
+    pub fn parse_query(payload: &ToolPayload) -> Result<SearchQuery, ToolError> {
         let args = <Args as tool::Args>::read(payload, &<Args as tool::Args>::schema(), Self::ARG_ALIASES)?;
         args.query()
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_listed_and_marked_as_somebody_elses_words() {
+    fn results_are_listed_and_marked_as_untrusted() {
         let hit = |title: &str, snippet: &str| SearchHit {
             title: title.to_owned(),
             url: "https://example.org/".to_owned(),

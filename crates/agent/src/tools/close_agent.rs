@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::child;
-use crate::agents::{SessionAgents, put};
+use super::list_agents::find_agent;
+use crate::agents::{SessionAgents, insert_changes};
 
 /// The `close_agent` tool.
 pub struct CloseAgent(pub Arc<SessionAgents>);
@@ -28,14 +28,14 @@ impl ToolHandler for CloseAgent {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, "id", &args.id)?;
+        let child = find_agent(&self.0, "id", &args.id)?;
         let before = child.close().await;
         let mut told = Map::from_iter([
-            ("previous_status".to_owned(), before.told()),
-            ("status".to_owned(), child.status().told()),
+            ("previous_status".to_owned(), before.to_json()),
+            ("status".to_owned(), child.status().to_json()),
         ]);
-        if let Some(changes) = child.changes().await {
-            put(changes, &mut told);
+        if let Some(changes) = child.worktree_changes().await {
+            insert_changes(changes, &mut told);
         }
         let told = Value::Object(told);
         Ok(ToolOutput::text(told.to_string()).with_structured(told))

@@ -16,7 +16,7 @@ pub struct ContextMeter {
 }
 
 impl ContextMeter {
-    pub(crate) fn set(&self, used: u64, limit: u64) {
+    pub(crate) fn update(&self, used: u64, limit: u64) {
         self.used.store(used, Ordering::Relaxed);
         self.limit.store(limit, Ordering::Relaxed);
     }

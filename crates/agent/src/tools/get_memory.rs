@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{MemoryStore, MemoryScope, is_name};
+use crate::memory::{MemoryStore, MemoryScope, is_valid_name};
 
 /// The `get_memory` tool.
 pub struct GetMemory(pub Arc<MemoryStore>);
@@ -29,7 +29,7 @@ impl ToolHandler for GetMemory {
     async fn run(&self, args: &Args, _: &Permit, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let (memories, name) = (Arc::clone(&self.0), args.name.clone());
         cx.blocking(move |_| {
-            let found = is_name(&name)
+            let found = is_valid_name(&name)
                 .then(|| MemoryScope::ALL.into_iter().find_map(|scope| memories.get(scope, &name)))
                 .flatten();
             let known = || MemoryScope::ALL.map(|scope| memories.names(scope)).concat().join(", ");

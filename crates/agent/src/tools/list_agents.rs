@@ -29,7 +29,7 @@ impl ToolHandler for ListAgents {
     async fn run(&self, _: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let row = |child: &Arc<Subagent>| {
             let task: String = child.task().message.chars().take(LETTERS).collect();
-            json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().told() })
+            json!({ "agent_id": child.id(), "role": child.task().role, "task": task, "status": child.status().to_json() })
         };
         let told = json!({ "agents": self.0.all().iter().map(row).collect::<Vec<Value>>() });
         Ok(ToolOutput::text(told.to_string()).with_structured(told))
@@ -37,7 +37,7 @@ impl ToolHandler for ListAgents {
 }
 
 /// Returns the agent with this id; `path` is the argument that names it.
-pub(super) fn child(agents: &SessionAgents, path: &str, id: &str) -> Result<Arc<Subagent>, ToolError> {
+pub(super) fn find_agent(agents: &SessionAgents, path: &str, id: &str) -> Result<Arc<Subagent>, ToolError> {
     agents.find(id).ok_or_else(|| {
         let known: Vec<String> = agents.all().iter().map(|child| child.id().to_owned()).collect();
         let known = if known.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn child(agents: &SessionAgents, path: &str, id: &str) -> Result<Arc<
 }
 
 /// Returns the id and status of an agent as tool output.
-pub(super) fn told(child: &Subagent) -> ToolOutput {
-    let told = json!({ "agent_id": child.id(), "status": child.status().told() });
+pub(super) fn agent_status_output(child: &Subagent) -> ToolOutput {
+    let told = json!({ "agent_id": child.id(), "status": child.status().to_json() });
     ToolOutput::text(told.to_string()).with_structured(told)
 }

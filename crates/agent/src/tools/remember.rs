@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, WorkingDir, ToolError, ToolHandler, ToolOutput};
 
-use crate::memory::{LONGEST, MemoryStore, MemoryScope, is_name};
+use crate::memory::{LONGEST, MemoryStore, MemoryScope, is_valid_name};
 
 /// The `remember` tool.
 pub struct Remember(pub Arc<MemoryStore>);
@@ -30,7 +30,7 @@ impl ToolHandler for Remember {
     /// A memory affects every later session, so the user must see and approve it.
     fn intent(&self, args: &Args, _: &WorkingDir) -> Result<Intent, ToolError> {
         let Args { name, text, scope } = args;
-        if !is_name(name) {
+        if !is_valid_name(name) {
             return Err(ToolError::argument("name", "it must be 1 to 64 letters, digits, - and _"));
         }
         if text.trim().is_empty() || text.len() > LONGEST {
@@ -52,7 +52,7 @@ impl ToolHandler for Remember {
         let scope = scope.unwrap_or(MemoryScope::Project);
         let (memories, name, text) = (Arc::clone(&self.0), name.clone(), text.clone());
         cx.blocking(move |_| {
-            let kept = memories.keep(scope, &name, &text);
+            let kept = memories.save(scope, &name, &text);
             let file = kept.map_err(|fault| ToolError::io(format!("it was not kept: {fault}")))?;
             Ok(ToolOutput::text(format!("kept in {}", file.display())))
         })

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::{child, told};
+use super::list_agents::{find_agent, agent_status_output};
 use crate::agents::{SessionAgents, AgentStatus};
 
 /// The `resume_agent` tool.
@@ -27,9 +27,9 @@ impl ToolHandler for ResumeAgent {
         "Opens an agent again that was closed, with all it knew; send_input gives it something to do.";
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, "id", &args.id)?;
+        let child = find_agent(&self.0, "id", &args.id)?;
         let closed = matches!(child.status(), AgentStatus::Shutdown | AgentStatus::Errored(_));
-        let Some(session) = child.session().filter(|_| closed) else { return Ok(told(&child)) };
+        let Some(session) = child.session_id().filter(|_| closed) else { return Ok(agent_status_output(&child)) };
         let failure =
             |why: String| Ok(ToolOutput::failure(format!("the agent `{}` cannot go on: {why}", args.id)));
         if child.status() != AgentStatus::Shutdown {
@@ -39,7 +39,7 @@ impl ToolHandler for ResumeAgent {
             return failure(why);
         }
         match self.0.start(&child, Some(session)).await {
-            Ok(()) => Ok(told(&child)),
+            Ok(()) => Ok(agent_status_output(&child)),
             Err(why) => failure(why),
         }
     }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tool::{Cx, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::{child, told};
+use super::list_agents::{find_agent, agent_status_output};
 use crate::agents::SessionAgents;
 
 /// The `send_input` tool.
@@ -30,12 +30,12 @@ impl ToolHandler for SendInput {
     const ARG_ALIASES: &'static [(&'static str, &'static str)] = &[("target", "id")];
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
-        let child = child(&self.0, "id", &args.id)?;
+        let child = find_agent(&self.0, "id", &args.id)?;
         if args.message.trim().is_empty() {
             return Err(ToolError::argument("message", "it is empty"));
         }
-        match child.tell(args.message.clone(), args.interrupt == Some(true)) {
-            Some(()) => Ok(told(&child)),
+        match child.send_message(args.message.clone(), args.interrupt == Some(true)) {
+            Some(()) => Ok(agent_status_output(&child)),
             None => Ok(ToolOutput::failure(format!(
                 "the agent `{}` is closed; resume_agent opens it again",
                 args.id

@@ -54,7 +54,7 @@ impl ToolHandler for SpawnAgent {
         let task = AgentTask { message: args.message.clone(), role: args.role.clone(), bounds, workspace };
         match self.0.spawn(task).await {
             Ok(child) => {
-                let told = json!({ "agent_id": child.id(), "session": child.session() });
+                let told = json!({ "agent_id": child.id(), "session": child.session_id() });
                 Ok(ToolOutput::text(told.to_string()).with_structured(told))
             }
             Err(why) => Ok(ToolOutput::failure(format!("no agent was started: {why}"))),

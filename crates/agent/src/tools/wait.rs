@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tool::{Cx, Lane, ToolError, ToolHandler, ToolOutput};
 
-use super::list_agents::child;
-use crate::agents::{SessionAgents, Subagent, put};
+use super::list_agents::find_agent;
+use crate::agents::{SessionAgents, Subagent, insert_changes};
 
 /// Default, minimum and maximum timeout in milliseconds.
 const DEFAULT_TIMEOUT: u64 = 30_000;
@@ -42,13 +42,13 @@ impl ToolHandler for WaitForAgents {
 
     async fn run(&self, args: &Args, _: &Permit, _: &Cx) -> Result<ToolOutput, ToolError> {
         let children = args.ids.iter().enumerate();
-        let children = children.map(|(at, id)| child(&self.0, &format!("ids[{at}]"), id));
+        let children = children.map(|(at, id)| find_agent(&self.0, &format!("ids[{at}]"), id));
         let children = children.collect::<Result<Vec<_>, _>>()?;
         if children.is_empty() {
             return Err(ToolError::argument("ids", "it is empty; list_agents has those there are"));
         }
         let limit = args.timeout_ms.unwrap_or(DEFAULT_TIMEOUT).clamp(MIN_TIMEOUT, MAX_TIMEOUT);
-        let settled = children.iter().map(|child| Box::pin(child.settled()));
+        let settled = children.iter().map(|child| Box::pin(child.wait_until_idle()));
         let settling = async {
             match args.all {
                 Some(true) => drop(join_all(settled).await),
@@ -68,9 +68,9 @@ impl ToolHandler for WaitForAgents {
 /// Returns the status of an agent and, if it is done and has a worktree, its changes.
 async fn described(child: &Subagent) -> Value {
     let status = child.status();
-    let changes = if status.is_final() { child.changes().await } else { None };
-    let Some(changes) = changes else { return status.told() };
-    let mut told = Map::from_iter([("status".to_owned(), status.told())]);
-    put(changes, &mut told);
+    let changes = if status.is_final() { child.worktree_changes().await } else { None };
+    let Some(changes) = changes else { return status.to_json() };
+    let mut told = Map::from_iter([("status".to_owned(), status.to_json())]);
+    insert_changes(changes, &mut told);
     Value::Object(told)
 }

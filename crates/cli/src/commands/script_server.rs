@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
-        screen::text(&format!("http://{}/v1", server.address()?))?;
+        screen::text(&format!("http://{}/v1", server.local_addr()?))?;
         let heard = move |path: &str, body: &str| {
             if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
 /// Reads a script.
 pub(crate) fn script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
     let text = super::call::read(file)?;
-    ScriptedTurn::read(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
+    ScriptedTurn::parse_script(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
 }
 
 fn appended(file: &Path) -> Result<std::fs::File, CliFault> {

@@ -33,7 +33,7 @@ pub(crate) fn export(meant: &ResolvedSession, url: &str) -> Result<ExitCode, Cli
     let settings = ExporterSettings::of(&variable).at(url);
     let collector = settings.collector().map_err(CliFault::usage)?;
     let trace = SessionTrace::read(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
-    let host = collector.host();
+    let host = collector.host_and_port();
     crate::commands::block_alone(async {
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
         send(&collector, &settings.service, &trace).await.map_err(unsent)
@@ -69,7 +69,7 @@ async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), S
     let read = tokio::task::spawn_blocking(move || SessionTrace::read(&journal)).await;
     let trace = read.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
     let sent = send(&collector, &settings.service, &trace).await;
-    sent.map_err(|why| format!("{}: {why}", collector.host()))
+    sent.map_err(|why| format!("{}: {why}", collector.host_and_port()))
 }
 
 async fn send(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::{JournalRecorder, ResumedSession, resumed};
+use agent::{JournalRecorder, ResumedSession, resume_from_records};
 use journal::{JournalEntry, Journal, JournalFault, Redactor, ReopenedJournal, SessionId};
 use toolgate::is_secret_name;
 use toolgate::wire::Dialect;
@@ -67,7 +67,7 @@ impl OpenJournal {
                 let ReopenedJournal { journal, records, .. } =
                     Journal::reopen(&sessions, &id, redactor).map_err(|fault| unread(&fault))?;
                 let earlier =
-                    resumed(&records, about.dialect).map_err(|fault| CliFault::failed(fault.to_string()))?;
+                    resume_from_records(&records, about.dialect).map_err(|fault| CliFault::failed(fault.to_string()))?;
                 (id, journal, Some(earlier))
             }
         };
@@ -83,7 +83,7 @@ impl OpenJournal {
                 approval: approval.to_owned(),
                 resumed: earlier.is_some(),
             })
-            .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.abandon(earlier)))
+            .and_then(|_| earlier.as_ref().map_or(Ok(()), |earlier| recorder.answer_abandoned_calls(earlier)))
             .map_err(|fault| unwritten(&fault))?;
         Ok(Self { id, recorder: Arc::new(recorder), resumed: earlier })
     }

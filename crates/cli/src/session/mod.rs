@@ -75,7 +75,7 @@ impl AssembledSession {
         agents: Option<Arc<SessionAgents>>,
     ) {
         if let Some(agents) = agents {
-            agents.closed().await;
+            agents.close_all().await;
         }
         toolgate.close().await;
         servers::ended(servers).await;
@@ -95,7 +95,7 @@ pub(crate) fn make(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
     let recorder = Arc::clone(&book.recorder);
     put_together(wanted, book).inspect_err(|_| {
         if resume.is_none() {
-            recorder.discard();
+            recorder.delete_journal();
         }
     })
 }

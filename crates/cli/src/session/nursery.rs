@@ -161,7 +161,7 @@ impl SubagentSessions {
             composed,
             dirs: self.dirs.clone(),
             model: Some(ChosenModel {
-                model: budget.share(Arc::clone(&self.chosen.model)),
+                model: budget.wrap_model(Arc::clone(&self.chosen.model)),
                 ..self.chosen.clone()
             }),
             new: SessionId::new(),

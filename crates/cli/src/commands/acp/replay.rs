@@ -1,6 +1,6 @@
 //! Replays the conversation of a resumed session to the editor, from its journal.
 
-use agent::recorded_call;
+use agent::call_from_entry;
 use journal::{JournalEntry, JournalRecord, JournalPlanStep};
 use rpc::{RpcErrorCode, RpcFault};
 use toolgate::ToolOutput;
@@ -38,7 +38,7 @@ fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate
                     told.extend(next_said(&records[index..]).into_iter().flatten());
                     is_said = true;
                 }
-                let view = recorded_call(call).and_then(|call| updates.began(&call));
+                let view = call_from_entry(call).and_then(|call| updates.began(&call));
                 told.extend(view.map(SessionUpdate::Begun));
             }
             JournalEntry::Answered { call, success, text, .. } => {

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
         ..WorkspaceArgs::default()
     };
     let asked = RunArgs { prompt: Some(PROMPT.to_owned()), json: args.json, place, ..RunArgs::default() };
-    let turns = ScriptedTurn::read(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
+    let turns = ScriptedTurn::parse_script(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
     let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: ReasoningMode::None, api: ToolFormApi::OpenAi };
     let person = TerminalApprover::here().filter(|_| !args.json);

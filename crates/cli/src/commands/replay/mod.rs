@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agent::recorded_call;
+use agent::call_from_entry;
 use journal::{JournalEntry, JournalRecord};
 use serde_json::{Value, json};
 use toolgate::{
@@ -127,7 +127,7 @@ impl RecordedSession {
     }
 
     fn take(&mut self, entry: &JournalEntry) {
-        if let Some(call) = recorded_call(entry) {
+        if let Some(call) = call_from_entry(entry) {
             self.calls.push(RecordedCall { call, success: false, error: None, text: None });
         }
         match entry {

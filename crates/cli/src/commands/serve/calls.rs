@@ -250,7 +250,7 @@ impl HostedSession {
     ) -> Result<p::ToolCallResult, RpcFault> {
         let unwritten = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let _running = self.calls.begin();
-        self.recorder.called(&call).map_err(unwritten)?;
+        self.recorder.record_client_call(&call).map_err(unwritten)?;
         // Clients that want an order wait for each answer, so their calls block no other calls.
         let answering = router.apart().dispatch(call.clone(), cancel.clone());
         tokio::pin!(answering);
@@ -261,7 +261,7 @@ impl HostedSession {
                 answering.await
             }
         };
-        self.recorder.answered(&call, &output).map_err(unwritten)?;
+        self.recorder.record_answer(&call, &output).map_err(unwritten)?;
         Ok(told(&call, output))
     }
 

@@ -110,7 +110,7 @@ impl SessionServer {
         let live = open::begin(self, start)?;
         if let Err(fault) = self.welcome(&live, guest, 0, &tools) {
             live.close("it never began").await;
-            live.recorder.discard();
+            live.recorder.delete_journal();
             return Err(fault);
         }
         Ok(live.started())

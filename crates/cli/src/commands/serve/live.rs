@@ -71,7 +71,7 @@ impl HostedSession {
 
     /// Returns the number of the last event.
     pub(super) fn cursor(&self) -> u64 {
-        *self.recorder.follow().borrow()
+        *self.recorder.subscribe().borrow()
     }
 
     /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
@@ -80,7 +80,7 @@ impl HostedSession {
         let whose = (self.about.id.clone(), cursor);
         match JournalTail::open(self.recorder.path()) {
             Ok(tail) => {
-                let telling = tail.tell(peer.clone(), whose, self.recorder.follow(), joined);
+                let telling = tail.tell(peer.clone(), whose, self.recorder.subscribe(), joined);
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "no call: it ends with its peer or its session"

@@ -113,7 +113,7 @@ impl TurnRunner {
             }
             let (answer, answered) = oneshot::channel();
             // From now on an interrupt means this turn, even before it begins. So it is announced first.
-            self.handle.announce();
+            self.handle.announce_turn();
             self.asked.send(QueuedPrompt { text, images, answer: Some(answer) }).map_err(|_| closed())?;
             *now = TurnPhase::Busy;
             answered
@@ -167,11 +167,11 @@ impl TurnDriver {
     fn added(&mut self) -> Option<QueuedPrompt> {
         let mut now = self.busy.lock();
         let added = match *now {
-            TurnPhase::Idle | TurnPhase::Busy => self.session.added(),
+            TurnPhase::Idle | TurnPhase::Busy => self.session.take_late_input(),
             TurnPhase::Closing | TurnPhase::Closed => None,
         };
         match (&added, *now) {
-            (Some(_), _) => self.session.handle().announce(),
+            (Some(_), _) => self.session.handle().announce_turn(),
             (None, TurnPhase::Closing | TurnPhase::Closed) => *now = TurnPhase::Closed,
             (None, TurnPhase::Idle | TurnPhase::Busy) => *now = TurnPhase::Idle,
         }
