@@ -17,7 +17,7 @@ use toolgate::{
 
 mod timing;
 
-use timing::{bare, rounds, row, spreads};
+use timing::{run_bare, median_times, print_row, time_spreads};
 
 const GIB: usize = 1 << 30;
 
@@ -48,30 +48,30 @@ fn call(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate, cmd: &str) {
 }
 
 fn small(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
-    let [ours, fork, shell] = spreads(
+    let [ours, fork, shell] = time_spreads(
         400,
-        [&mut || call(runtime, toolgate, "true"), &mut || bare("/bin/true", &[]), &mut || {
-            bare("/bin/bash", &["-c", "true"]);
+        [&mut || call(runtime, toolgate, "true"), &mut || run_bare("/bin/true", &[]), &mut || {
+            run_bare("/bin/bash", &["-c", "true"]);
         }],
     );
-    row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
-    row("… / bare fork+exec of `bash -c true`", ours.p50, shell.p50);
+    print_row("`exec_command true` through `dispatch` / bare fork+exec of `true`", ours.p50, fork.p50);
+    print_row("… / bare fork+exec of `bash -c true`", ours.p50, shell.p50);
     let over = ours.p50.saturating_sub(fork.p50);
     println!("| … over bare fork+exec of `true` | {over:.0?} | (bar: 1 ms) | |");
-    row("… the 99th of a hundred", ours.p99, fork.p99);
+    print_row("… the 99th of a hundred", ours.p99, fork.p99);
 }
 
 /// Measures the overhead with 4 GiB resident: a fork of the host would copy its page tables.
 fn large(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     let mut mine = || call(runtime, toolgate, "true");
-    let [small] = rounds(200, [&mut mine]);
+    let [small] = median_times(200, [&mut mine]);
     let before = status("VmRSS");
     let ballast = vec![1_u8; 4 * GIB];
     let after = status("VmRSS");
-    let [large] = rounds(200, [&mut mine]);
+    let [large] = median_times(200, [&mut mine]);
     std::hint::black_box(&ballast[GIB]);
     let (before, after) = (before / 1024, after / 1024);
-    row(&format!("`exec_command true`, {after} MiB resident / {before} MiB resident"), large, small);
+    print_row(&format!("`exec_command true`, {after} MiB resident / {before} MiB resident"), large, small);
 }
 
 fn flood(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
@@ -82,8 +82,8 @@ fn flood(runtime: &tokio::runtime::Runtime, toolgate: &Toolgate) {
     for (name, script) in [("zeros", script), ("lines", lines)] {
         let piped = format!("{script} | cat > /dev/null");
         let [ours, peer] =
-            rounds(7, [&mut || call(runtime, toolgate, &script), &mut || bare("/bin/bash", &["-c", &piped])]);
-        row(&format!("1 GiB of {name} as output / through a pipe into `cat > /dev/null`"), ours, peer);
+            median_times(7, [&mut || call(runtime, toolgate, &script), &mut || run_bare("/bin/bash", &["-c", &piped])]);
+        print_row(&format!("1 GiB of {name} as output / through a pipe into `cat > /dev/null`"), ours, peer);
     }
     println!(
         "| … resident memory it grew by, at most | {} KiB | (bar: 16 MiB) | |",

@@ -55,28 +55,28 @@ pub(crate) fn compose(place: &WorkspaceArgs) -> Result<ComposedTools, CliFault> 
 
 /// Composes the tools after `change` has edited the configuration.
 pub(crate) fn compose_with(place: &WorkspaceArgs, change: impl FnOnce(&mut Config)) -> Result<ComposedTools, CliFault> {
-    compose_in(place, UserDirs::from_env()?, change)
+    compose_in_dirs(place, UserDirs::from_env()?, change)
 }
 
 /// Composes the tools with the user's own files in `dirs`.
-pub(crate) fn compose_in(
+pub(crate) fn compose_in_dirs(
     place: &WorkspaceArgs,
     dirs: UserDirs,
     change: impl FnOnce(&mut Config),
 ) -> Result<ComposedTools, CliFault> {
-    let cwd = directory(place)?;
+    let cwd = working_directory(place)?;
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
     let model = config.model.value.clone().unwrap_or_default();
-    let (forms, mut family) = (config.forms(&model), ModelFamily::of(&model));
+    let (forms, mut family) = (config.tool_forms(&model), ModelFamily::of(&model));
     family.sees_images = forms.sees_images.unwrap_or(family.sees_images);
     family.apply_patch = forms.apply_patch.unwrap_or(family.apply_patch);
     let tools = ToolsConfig {
         family,
         shell: forms.shell.unwrap_or(family.shell),
-        only: config.tools.chosen().map(|names| names.iter().map(|name| named(name)).collect()),
+        only: config.tools.allowed_names().map(|names| names.iter().map(|name| named(name)).collect()),
         without: config.tools.without.iter().map(|name| named(&name.value)).collect(),
-        callable: search::server_tool(&config).into_iter().collect(),
+        callable: search::search_tool_alias(&config).into_iter().collect(),
         web_search: match config.tools.web_search.value {
             config::HostedSearchMode::Off => WebSearchMode::Off,
             config::HostedSearchMode::Cached => WebSearchMode::Cached,
@@ -91,7 +91,7 @@ pub(crate) fn compose_in(
             config::SandboxMode::External => SandboxPolicy::External,
             config::SandboxMode::DangerFullAccess => SandboxPolicy::FullAccess,
         })
-        .confinement(confined(&config, &cwd, &dirs))
+        .confinement(command_confinement(&config, &cwd, &dirs))
         .limits(CallLimits {
             output_tokens: config.limits.output_tokens.value,
             call_timeout: Duration::from_millis(config.limits.call_timeout_ms.value),
@@ -108,7 +108,7 @@ pub(crate) fn compose_in(
             .spill(spill);
     }
     builder = with_commands(builder, &config.commands)?.observer(Arc::new(WarningPrinter));
-    builder = search::with_search(builder, &config, &cwd, &confined(&config, &cwd, &dirs))?;
+    builder = search::with_search(builder, &config, &cwd, &command_confinement(&config, &cwd, &dirs))?;
     builder = builder.source(Arc::new(AbsentTools));
     Ok(ComposedTools { config, builder, tools, forms, cwd, dirs })
 }
@@ -134,7 +134,7 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
         builder = builder.deny_read(&pattern.value);
     }
     // A program that reads a server's token, or connects to its approval socket, could approve its own calls.
-    for own in private::tokens(dirs).into_iter().chain(private::counters(dirs)) {
+    for own in private::token_dir(dirs).into_iter().chain(private::approval_socket_dirs(dirs)) {
         // `components()` removes `//` and `.`, which a pattern cannot contain.
         builder = builder.deny_read(RulePath::At(own.components().collect()).pattern());
     }
@@ -156,8 +156,8 @@ fn with_reading(mut builder: ToolgateBuilder, config: &Config, dirs: &UserDirs) 
 fn with_asking(builder: ToolgateBuilder, config: &Config, cwd: &Path, dirs: &UserDirs) -> Result<ToolgateBuilder, CliFault> {
     let rules = exec::rules::load(&config::rule_files(cwd, dirs));
     let mut rules = rules.map_err(|fault| CliFault::usage(fault.to_string()))?;
-    rules.extend(search::rule(config));
-    let search = search::server_tool(config);
+    rules.extend(search::search_rule(config));
+    let search = search::search_tool_alias(config);
     if let Some(tool) = &search {
         rules.extend_to_tool(WebSearchTool::NAME, tool);
     }
@@ -173,7 +173,7 @@ fn with_asking(builder: ToolgateBuilder, config: &Config, cwd: &Path, dirs: &Use
         builder = builder.rulebook(Arc::new(UserRuleFile { file: directory.join(config::USER_RULES) }));
     }
     Ok(config.hooks.iter().fold(builder, |builder, hook| {
-        let mut hook = hook.command_hook();
+        let mut hook = hook.to_command_hook();
         if hook.tools.iter().any(|pattern| concerns_tool(pattern, WebSearchTool::NAME)) {
             hook.tools.extend(search.clone());
         }
@@ -196,7 +196,7 @@ impl Rulebook for UserRuleFile {
 
 /// Returns the confinement of commands in `cwd`. Toolgate's own configuration and state stay read-only, even below a
 /// writable root.
-pub(crate) fn confined(config: &Config, cwd: &Path, dirs: &UserDirs) -> Confinement {
+pub(crate) fn command_confinement(config: &Config, cwd: &Path, dirs: &UserDirs) -> Confinement {
     let mut confinement = confinement(&config.confinement);
     let own = [&dirs.config, &dirs.state].into_iter().flatten().cloned();
     let projects = cwd.ancestors().map(|above| above.join(config::PROJECT_FILE));
@@ -270,33 +270,33 @@ fn with_commands(builder: ToolgateBuilder, commands: &config::CommandSettings) -
 
 impl ComposedTools {
     /// Adds an observer.
-    pub(crate) fn observed(mut self, observer: Arc<dyn CallObserver>) -> Self {
+    pub(crate) fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.builder = self.builder.observer(observer);
         self
     }
 
     /// Adds a tool.
-    pub(crate) fn tool<H: ToolHandler>(mut self, handler: H) -> Self {
+    pub(crate) fn with_tool<H: ToolHandler>(mut self, handler: H) -> Self {
         self.builder = self.builder.tool(handler);
         self
     }
 
     /// Adds a source of tools that may appear and disappear.
-    pub(crate) fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+    pub(crate) fn with_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.builder = self.builder.source(source);
         self
     }
 
     /// Works in `directory` with the configuration of the original directory, so that its restrictions hold there
     /// too. The original directory stays a read root, so that its denied paths stay hidden.
-    pub(crate) fn moved(mut self, directory: &Path) -> Self {
+    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
         self.builder = self.builder.read_root(&self.cwd).directory(directory);
         self.cwd = directory.to_owned();
         self
     }
 
     /// Applies the restrictions below `from` to `to` as well, which is a copy of it.
-    pub(crate) fn mirrored(mut self, from: &Path, to: &Path) -> Self {
+    pub(crate) fn mirror_denials(mut self, from: &Path, to: &Path) -> Self {
         let patterns = self.config.files.deny_read.iter().map(|pattern| Path::new(&pattern.value));
         let there: Vec<String> = patterns
             .filter_map(|pattern| pattern.strip_prefix(from).ok())
@@ -314,25 +314,25 @@ impl ComposedTools {
     }
 
     /// Uses decisions at least as strict as those of `gate`.
-    pub(crate) fn inheriting(mut self, gate: toolgate::Gate) -> Self {
+    pub(crate) fn inheriting_gate(mut self, gate: toolgate::Gate) -> Self {
         self.builder = self.builder.inheriting(gate);
         self
     }
 
     /// Starts processes through a spawner that other sessions share.
-    pub(crate) fn sharing(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
+    pub(crate) fn with_processes(mut self, processes: Arc<toolgate::SharedProcesses>) -> Self {
         self.builder = self.builder.processes(processes);
         self
     }
 
     /// Adds a hook that sees every call.
-    pub(crate) fn hooked(mut self, hook: Arc<dyn Hook>) -> Self {
+    pub(crate) fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.builder = self.builder.hook(hook);
         self
     }
 
     /// Returns the configured model name, if there is one.
-    pub(crate) fn model(&self) -> Option<&str> {
+    pub(crate) fn model_name(&self) -> Option<&str> {
         self.config.model.value.as_deref()
     }
 
@@ -370,7 +370,7 @@ impl ComposedTools {
 
     /// Starts the configured servers that `wanted` accepts, and adds their tools as they appear. Must be called in a
     /// runtime.
-    pub(crate) fn serving(
+    pub(crate) fn start_servers(
         mut self,
         means: McpClientDeps,
         wanted: impl Fn(&str) -> bool,
@@ -386,7 +386,7 @@ impl ComposedTools {
     }
 
     /// Returns a function that starts the configured servers, for a command that may not need them.
-    pub(crate) fn servers_on_demand(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
+    pub(crate) fn lazy_servers(&self) -> impl Fn() -> Option<Arc<McpServers>> + Send + Sync + 'static {
         let (config, cwd, dirs) = (self.config.clone(), self.cwd.clone(), self.dirs.clone());
         move || {
             let means = McpClientDeps { watch: Some(Arc::new(servers::ServerNotices::Wrong)), ..McpClientDeps::default() };
@@ -400,14 +400,14 @@ impl ComposedTools {
     }
 
     /// Sets the approver.
-    pub(crate) fn asking(mut self, approver: Arc<dyn Approver>) -> Self {
+    pub(crate) fn with_approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.builder = self.builder.approver(approver);
         self
     }
 
     /// Sets whether every refused change of a file is recorded.
-    pub(crate) fn recorded(mut self, recorded: bool) -> Self {
-        let mut confinement = Confinement { recorded, ..confined(&self.config, &self.cwd, &self.dirs) };
+    pub(crate) fn record_refusals(mut self, recorded: bool) -> Self {
+        let mut confinement = Confinement { recorded, ..command_confinement(&self.config, &self.cwd, &self.dirs) };
         // A single command has no session, so no path is reserved for files that Toolgate might write later.
         let own = [self.dirs.config.as_ref(), self.dirs.state.as_ref()];
         confinement.read_only.retain(|path| !own.contains(&Some(path)) || exec::fs::real(path).is_ok());
@@ -416,7 +416,7 @@ impl ComposedTools {
     }
 
     /// Builds the sandbox alone, without tools.
-    pub(crate) fn sandbox(self) -> Result<toolgate::CommandSandbox, CliFault> {
+    pub(crate) fn build_sandbox(self) -> Result<toolgate::CommandSandbox, CliFault> {
         self.warn_of_home();
         self.builder.sandbox_alone().map_err(|fault| match fault {
             BuildFault::Scratch(_) => CliFault::unconfined(fault.to_string()),
@@ -430,7 +430,7 @@ impl ComposedTools {
         let config = self.config;
         self.builder.configured(self.tools).build().map_err(|fault| match &fault {
             BuildFault::Tools(RegistryFault::NoSuchTool { name, .. }) => {
-                let source = config.tools.names(name).map(|source| format!("{source}: ")).unwrap_or_default();
+                let source = config.tools.source_naming(name).map(|source| format!("{source}: ")).unwrap_or_default();
                 CliFault::usage(format!("{source}{fault}"))
             }
             other => CliFault::usage(other.to_string()),
@@ -442,7 +442,7 @@ impl ComposedTools {
         let home = std::env::var_os("HOME").and_then(|home| exec::fs::real(Path::new(&home)).ok());
         let writes = self.config.sandbox.value == config::SandboxMode::WorkspaceWrite;
         if writes && home.is_some_and(|home| home.starts_with(&self.cwd)) {
-            loud::say(
+            loud::warn_once(
                 "the workspace is your home directory: commands can change everything in it but start-up files, keys and \
                  the configuration of git and agents; better start in a project's directory",
             );
@@ -450,7 +450,7 @@ impl ComposedTools {
     }
 
     /// Returns the style in which tools are written for the model's API.
-    pub(crate) fn style(&self) -> ApiCompat {
+    pub(crate) fn wire_style(&self) -> ApiCompat {
         let integers = match self.config.integers.value {
             config::IntegerStyle::Keep => IntegerSpelling::Keep,
             config::IntegerStyle::Number => IntegerSpelling::AsNumber,
@@ -480,7 +480,7 @@ impl ComposedTools {
 }
 
 /// Returns the working directory as the user spelled it, but absolute.
-pub(crate) fn directory(place: &WorkspaceArgs) -> Result<PathBuf, CliFault> {
+pub(crate) fn working_directory(place: &WorkspaceArgs) -> Result<PathBuf, CliFault> {
     absolute(place.cwd.as_deref().unwrap_or(Path::new("")))
 }
 

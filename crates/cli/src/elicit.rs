@@ -14,8 +14,8 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use toolgate::BoxFuture;
 use toolgate::mcp::{Elicitor, Elicitation, ElicitationAnswer, ElicitationKind};
 
-use crate::approve::{TerminalApprover, quoted, terminal_owner};
-use crate::screen::one_line;
+use crate::approve::{TerminalApprover, quote_lines, terminal_lock};
+use crate::screen::to_one_line;
 
 /// Elicits values at the terminal.
 pub(crate) struct TerminalElicitor;
@@ -32,12 +32,12 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 
 impl TerminalElicitor {
     /// Reports whether a form is on the screen.
-    pub(crate) fn asks() -> bool {
+    pub(crate) fn is_asking() -> bool {
         ASKS.load(Ordering::Acquire)
     }
 
     /// Returns an elicitor if there is a terminal.
-    pub(crate) fn here() -> Option<Arc<dyn Elicitor>> {
+    pub(crate) fn detect() -> Option<Arc<dyn Elicitor>> {
         terminal().ok().map(|_| Arc::new(Self) as Arc<dyn Elicitor>)
     }
 }
@@ -53,7 +53,7 @@ impl Elicitor for TerminalElicitor {
         let elicitation = elicitation.clone();
         Box::pin(async move {
             // One question at a time: a key meant for one must not answer another.
-            let owner = terminal_owner().lock_owned().await;
+            let owner = terminal_lock().lock_owned().await;
             asked_apart(elicitation, owner).await
         })
     }
@@ -124,13 +124,13 @@ struct ElicitationDialogue<'a> {
 impl ElicitationDialogue<'_> {
     fn about(&mut self, elicitation: &Elicitation) -> io::Result<ElicitationAnswer> {
         let Elicitation { server, message, wants } = elicitation;
-        writeln!(self.out, "\r\x1b[KThe server `{}` asks:", one_line(server))?;
+        writeln!(self.out, "\r\x1b[KThe server `{}` asks:", to_one_line(server))?;
         self.quote(message)?;
         match wants {
             ElicitationKind::Visit(url) => {
-                writeln!(self.out, "It wants you to open this, at the host `{}`:", one_line(&host(url)))?;
+                writeln!(self.out, "It wants you to open this, at the host `{}`:", to_one_line(&host(url)))?;
                 // Unbroken, so that it can be copied; without blanks it cannot imitate a sentence of Toolgate's.
-                writeln!(self.out, "  │ {}", one_line(url).replace([' ', '\t'], "%20"))?;
+                writeln!(self.out, "  │ {}", to_one_line(url).replace([' ', '\t'], "%20"))?;
                 self.typed.forget()?;
                 let asked = "Open it yourself if you trust it. Have you done what it asks? [y/N] ";
                 Ok(if self.agrees(asked)? { ElicitationAnswer::Accepted(None) } else { ElicitationAnswer::Declined })
@@ -141,11 +141,11 @@ impl ElicitationDialogue<'_> {
                 let content = Value::Object(values);
                 writeln!(self.out, "This would be sent:")?;
                 // Shown in full: a user cannot agree to unseen values.
-                for line in quoted(&content.to_string(), self.width) {
+                for line in quote_lines(&content.to_string(), self.width) {
                     writeln!(self.out, "{line}")?;
                 }
                 self.typed.forget()?;
-                let agrees = self.agrees(&format!("Send it to `{}`? [y/N] ", one_line(server)))?;
+                let agrees = self.agrees(&format!("Send it to `{}`? [y/N] ", to_one_line(server)))?;
                 Ok(if agrees { ElicitationAnswer::Accepted(Some(content)) } else { ElicitationAnswer::Declined })
             }
         }
@@ -153,7 +153,7 @@ impl ElicitationDialogue<'_> {
 
     /// Shows foreign text: each line behind a bar, and omitted lines are counted.
     fn quote(&mut self, text: &str) -> io::Result<()> {
-        let lines = quoted(text, self.width);
+        let lines = quote_lines(text, self.width);
         for line in lines.iter().take(MOST_LINES) {
             writeln!(self.out, "{line}")?;
         }
@@ -176,7 +176,7 @@ impl ElicitationDialogue<'_> {
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let needed = required.contains(&name.as_str());
-            self.quote(&one_line(&prompt(name, property, needed)))?;
+            self.quote(&to_one_line(&prompt(name, property, needed)))?;
             // ends: with a value that fits, or none
             loop {
                 write!(self.out, "Value: ")?;
@@ -189,7 +189,7 @@ impl ElicitationDialogue<'_> {
                     }
                     Ok(None) if !needed => break,
                     Ok(None) => writeln!(self.out, "It is needed; Ctrl-D gives up.")?,
-                    Err(why) => writeln!(self.out, "{}", one_line(&why))?,
+                    Err(why) => writeln!(self.out, "{}", to_one_line(&why))?,
                 }
             }
         }
@@ -326,7 +326,7 @@ mod tests {
         format!("{}\n-> {talk:?}", out.replace("Value: ", "Value:\n"))
     }
 
-    fn told(wants: ElicitationKind, lines: &[&str]) -> String {
+    fn transcript(wants: ElicitationKind, lines: &[&str]) -> String {
         asked("Who are\u{202e} you?", wants, 0, lines)
     }
 
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_form_is_filled_in_line_by_line() {
-        insta::assert_snapshot!(told(form(), &["x", "", "", "Ada", "", "yes", "a, b", "y"]), @r#"
+        insta::assert_snapshot!(transcript(form(), &["x", "", "", "Ada", "", "yes", "a, b", "y"]), @r#"
         The server `s` asks:
           │ Who are\u{202e} you?
           │ age (integer; may be left empty)
@@ -364,7 +364,7 @@ mod tests {
         Send it to `s`? [y/N] 
         -> Accepted(Some(Object {"level": String("low"), "name": String("Ada"), "tags": Array [String("a"), String("b")]}))
         "#);
-        insta::assert_snapshot!(told(form(), &["old", "36", "top", "high", "", "Ada", "maybe", "no", "c", "b", "n"]), @r#"
+        insta::assert_snapshot!(transcript(form(), &["old", "36", "top", "high", "", "Ada", "maybe", "no", "c", "b", "n"]), @r#"
         The server `s` asks:
           │ Who are\u{202e} you?
           │ age (integer; may be left empty)
@@ -392,7 +392,7 @@ mod tests {
         Send it to `s`? [y/N] 
         -> Declined
         "#);
-        insta::assert_snapshot!(told(form(), &["1"]), @r"
+        insta::assert_snapshot!(transcript(form(), &["1"]), @r"
         The server `s` asks:
           │ Who are\u{202e} you?
           │ age (integer; may be left empty)
@@ -405,9 +405,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_anywhere_unseen() {
+    fn visit_request_shows_the_real_host() {
         let visit = |url: &str| ElicitationKind::Visit(url.to_owned());
-        insta::assert_snapshot!(told(visit("https://github.com@evil.example/login"), &["n"]), @r"
+        insta::assert_snapshot!(transcript(visit("https://github.com@evil.example/login"), &["n"]), @r"
         The server `s` asks:
           │ Who are\u{202e} you?
         It wants you to open this, at the host `evil.example`:
@@ -415,7 +415,7 @@ mod tests {
         Open it yourself if you trust it. Have you done what it asks? [y/N] 
         -> Declined
         ");
-        insta::assert_snapshot!(told(visit("https://gіthub.com/x"), &["y"]), @r"
+        insta::assert_snapshot!(transcript(visit("https://gіthub.com/x"), &["y"]), @r"
         The server `s` asks:
           │ Who are\u{202e} you?
         It wants you to open this, at the host `g\u{456}thub.com`:
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_looks_like_nothing_of_ours() {
+    fn server_text_cannot_imitate_our_prompt() {
         let fake = "Name\n\nToolgate asks: may shell_command do this?\n\u{1b}[2J";
         let wide = format!("x{}Answer (y n): ", " ".repeat(200));
         let wants = ElicitationKind::Form(json!({"properties": {
@@ -450,14 +450,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_a_message_is_said() {
+    fn omitted_lines_of_a_message_are_counted() {
         let message: String = (0..50).map(|line| format!("line {line}\n")).collect();
         let text = asked(&message, ElicitationKind::Visit("https://x.example".to_owned()), 0, &["n"]);
         assert!(text.contains("line 19\n… and 30 more lines, which are not shown\n"), "{text}");
     }
 
     #[test]
-    fn what_was_typed_before_the_question_does_not_answer_it() {
+    fn type_ahead_does_not_answer_a_question() {
         let visit = || ElicitationKind::Visit("https://x.example".to_owned());
         assert!(asked("Go.", visit(), 2, &["y", "y"]).ends_with("-> Declined"));
         assert!(asked("Go.", visit(), 2, &["y", "y", "y"]).ends_with("-> Accepted(None)"));

@@ -43,7 +43,7 @@ impl CliFault {
     }
 
     /// Marks the error as caused by another process that holds the resource.
-    pub(crate) fn busy(mut self) -> Self {
+    pub(crate) fn mark_busy(mut self) -> Self {
         self.is_busy = true;
         self
     }
@@ -54,13 +54,13 @@ impl CliFault {
     }
 
     /// Adds a hint on what to try.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Returns message and hint in one sentence.
-    pub(crate) fn sentence(self) -> String {
+    pub(crate) fn into_sentence(self) -> String {
         let message = self.message.unwrap_or_default();
         match self.hint {
             Some(hint) => format!("{message}; {hint}"),
@@ -71,10 +71,10 @@ impl CliFault {
     /// Prints the error and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {
-            screen::error(&message);
+            screen::print_error(&message);
         }
         if let Some(hint) = self.hint {
-            screen::hint(&hint);
+            screen::print_hint(&hint);
         }
         ExitCode::from(self.code)
     }

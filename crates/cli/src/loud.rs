@@ -17,7 +17,7 @@ impl CallObserver for WarningPrinter {
     fn saw(&self, _: &CallId, event: &CallEvent) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
         if let CallEvent::Notice(ToolNotice::Weaker { text, refused: false }) = event {
-            say(text);
+            warn_once(text);
         }
     }
 
@@ -27,9 +27,9 @@ impl CallObserver for WarningPrinter {
 }
 
 /// Prints the warning unless it was printed before.
-pub(crate) fn say(text: &str) {
+pub(crate) fn warn_once(text: &str) {
     let is_new = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
     if is_new {
-        screen::warning(text);
+        screen::print_warning(text);
     }
 }

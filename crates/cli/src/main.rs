@@ -81,13 +81,13 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match (wrong.kind(), &words[..]) {
         (ErrorKind::UnknownArgument, ["call", ..]) => {
-            screen::hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
+            screen::print_hint(r#"a tool's arguments go into --json, e.g. --json '{"path": "README.md"}'"#);
         }
         (ErrorKind::UnknownArgument, ["policy", "explain"]) => {
-            screen::hint("put -- before the command: toolgate policy explain -- rm -rf src");
+            screen::print_hint("put -- before the command: toolgate policy explain -- rm -rf src");
         }
         (ErrorKind::UnknownArgument, ["sandbox", ..]) => {
-            screen::hint("put -- before the command: toolgate sandbox -- cargo test");
+            screen::print_hint("put -- before the command: toolgate sandbox -- cargo test");
         }
         _ => {}
     }
@@ -99,7 +99,7 @@ fn refuse(wrong: &clap::Error) -> ExitCode {
 fn log_to_stderr() {
     let asked = std::env::var("TOOLGATE_LOG").unwrap_or_else(|_| "warn,rmcp=off".to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&asked).unwrap_or_else(|_| {
-        screen::hint(&format!(
+        screen::print_hint(&format!(
             "TOOLGATE_LOG is `{asked}`, which is no filter; try `debug` or `toolgate_engine=debug`"
         ));
         tracing_subscriber::EnvFilter::new("warn")

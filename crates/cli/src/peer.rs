@@ -27,7 +27,7 @@ pub(crate) enum PeerRejection {
 
 /// Decides whether the connected process may use the socket. A command must not approve its own calls, nor start what
 /// it may not.
-pub(crate) fn admit(stream: &UnixStream) -> Result<(), PeerRejection> {
+pub(crate) fn admit_peer(stream: &UnixStream) -> Result<(), PeerRejection> {
     let peer = stream.peer_cred().map_err(|_| PeerRejection::Unknown)?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return Err(PeerRejection::OtherUser);
@@ -73,22 +73,22 @@ fn ancestors(process: u32) -> Option<Vec<u32>> {
 /// Returns the parent of a process; `None` if it cannot be determined.
 fn parent(process: u32) -> Option<u32> {
     // The program name is in parentheses and may contain any character.
-    let stat = told(process, "stat")?;
+    let stat = read_proc_file(process, "stat")?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn name(process: u32) -> Option<String> {
-    told(process, "comm").map(|name| name.trim_end().to_owned())
+    read_proc_file(process, "comm").map(|name| name.trim_end().to_owned())
 }
 
-fn told(process: u32, what: &str) -> Option<String> {
+fn read_proc_file(process: u32, what: &str) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the kernel's own word, and no file of anybody's")]
     std::fs::read_to_string(format!("/proc/{process}/{what}")).ok()
 }
 
 /// Returns a warning if commands of some session may be able to write where the socket `path` lies.
-pub(crate) fn misplaced(path: &Path, cwd: &Path) -> Option<String> {
+pub(crate) fn socket_path_warning(path: &Path, cwd: &Path) -> Option<String> {
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
     let holds = |directory: &&Path| path.starts_with(directory);
     // A server started in `/` does not claim the whole file system as its working directory.
@@ -106,24 +106,24 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_a_program_starts_itself_is_not_let_in() {
+    async fn own_descendants_are_rejected() {
         let (own, _other) = UnixStream::pair().unwrap();
-        assert_eq!(admit(&own), Err(PeerRejection::Tool));
+        assert_eq!(admit_peer(&own), Err(PeerRejection::Tool));
     }
 
     #[test]
-    fn everybody_has_ancestors() {
+    fn own_process_has_ancestors() {
         let all = ancestors(std::process::id()).unwrap();
         assert_eq!(all[0], std::process::id());
         assert!(all.len() > 1);
     }
 
     #[test]
-    fn where_a_socket_lies_badly() {
+    fn socket_in_a_shared_directory_is_reported() {
         for (path, bad) in
             [("/tmp/s", true), ("/w/a/s", true), ("/run/user/1/s", false), ("/var/tmp/x/s", true)]
         {
-            assert_eq!(misplaced(Path::new(path), Path::new("/w")).is_some(), bad, "{path}");
+            assert_eq!(socket_path_warning(Path::new(path), Path::new("/w")).is_some(), bad, "{path}");
         }
     }
 }

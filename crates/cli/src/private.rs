@@ -10,9 +10,9 @@ use rustix::fs::{FileType, Mode, OFlags};
 use crate::config::UserDirs;
 
 /// Creates `directory` if it is missing. Refuses one that belongs to another user, is open to others or is a symlink.
-pub(crate) fn directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn ensure_private_dir(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    if is_ours(directory)? {
+    if is_private_dir(directory)? {
         return Ok(());
     }
     let path = directory.display();
@@ -20,7 +20,7 @@ pub(crate) fn directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Reports whether this is a directory of this user with no access for others, and not a symlink.
-pub(crate) fn is_ours(directory: &Path) -> io::Result<bool> {
+pub(crate) fn is_private_dir(directory: &Path) -> io::Result<bool> {
     // `O_PATH` opens any file type without side effects.
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::PATH;
     let stat = rustix::fs::fstat(rustix::fs::open(directory, flags, Mode::empty())?)?;
@@ -29,7 +29,7 @@ pub(crate) fn is_ours(directory: &Path) -> io::Result<bool> {
 }
 
 /// Reports whether this is a socket of this user. No other file is connected to or removed.
-pub(crate) fn is_socket(path: &Path) -> bool {
+pub(crate) fn is_own_socket(path: &Path) -> bool {
     rustix::fs::lstat(path).is_ok_and(|stat| {
         let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
         socket && stat.st_uid == rustix::process::geteuid().as_raw()
@@ -37,7 +37,7 @@ pub(crate) fn is_socket(path: &Path) -> bool {
 }
 
 /// Returns the directory of the servers' tokens.
-pub(crate) fn tokens(dirs: &UserDirs) -> Option<PathBuf> {
+pub(crate) fn token_dir(dirs: &UserDirs) -> Option<PathBuf> {
     Some(dirs.state.as_ref()?.join("mcp"))
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn tokens(dirs: &UserDirs) -> Option<PathBuf> {
 ///
 /// Not every client passes `XDG_RUNTIME_DIR` on, so a server may listen in another of these than a client would
 /// choose.
-pub(crate) fn counters(dirs: &UserDirs) -> Vec<PathBuf> {
-    let places = ApprovalSocketDirs::of(dirs);
+pub(crate) fn approval_socket_dirs(dirs: &UserDirs) -> Vec<PathBuf> {
+    let places = ApprovalSocketDirs::from_env(dirs);
     let all = [places.named, Some(places.usual), places.kept].into_iter().flatten();
     let mut counters: Vec<PathBuf> = Vec::new();
     for counter in all {
@@ -59,8 +59,8 @@ pub(crate) fn counters(dirs: &UserDirs) -> Vec<PathBuf> {
 
 /// Returns the directory for a new approval socket: from the environment, else the usual one if it exists, else in
 /// the state directory.
-pub(crate) fn counter(dirs: &UserDirs) -> Option<PathBuf> {
-    ApprovalSocketDirs::of(dirs).chosen()
+pub(crate) fn approval_socket_dir(dirs: &UserDirs) -> Option<PathBuf> {
+    ApprovalSocketDirs::from_env(dirs).chosen()
 }
 
 /// The candidate directories of approval sockets.
@@ -74,7 +74,7 @@ struct ApprovalSocketDirs {
 }
 
 impl ApprovalSocketDirs {
-    fn of(dirs: &UserDirs) -> Self {
+    fn from_env(dirs: &UserDirs) -> Self {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let user = rustix::process::geteuid().as_raw();
         Self::with(runtime, Path::new(&format!("/run/user/{user}")), dirs.state.as_deref())
@@ -93,7 +93,7 @@ impl ApprovalSocketDirs {
 
     fn chosen(self) -> Option<PathBuf> {
         let Self { named, usual, kept } = self;
-        let there = usual.parent().is_some_and(|runtime| is_ours(runtime).unwrap_or_default());
+        let there = usual.parent().is_some_and(|runtime| is_private_dir(runtime).unwrap_or_default());
         named.or_else(|| there.then_some(usual)).or(kept)
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_waits_where_whoever_looks_for_it_finds_it() {
+    fn socket_directory_prefers_runtime_dir_then_state_dir() {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         let chosen = |runtime: Option<PathBuf>, usual: &str, state: Option<&Path>| {
@@ -113,8 +113,8 @@ mod tests {
             chosen.map(|chosen| chosen.strip_prefix(home.path()).unwrap().to_owned())
         };
         let state = path("state");
-        directory(&path("own")).unwrap();
-        directory(&path("open")).unwrap();
+        ensure_private_dir(&path("own")).unwrap();
+        ensure_private_dir(&path("open")).unwrap();
         std::fs::set_permissions(path("open"), std::fs::Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::symlink(path("own"), path("link")).unwrap();
         for (runtime, usual, expected) in [
@@ -131,9 +131,9 @@ mod tests {
     }
 
     #[test]
-    fn all_places_are_looked_at_and_each_once() {
+    fn socket_directories_are_listed_once() {
         let dirs = UserDirs { home: None, config: None, state: Some("/state".into()), sessions: None };
-        let counters = counters(&dirs);
+        let counters = approval_socket_dirs(&dirs);
         let usual = format!("/run/user/{}/toolgate", rustix::process::geteuid().as_raw());
         assert!(counters.contains(&usual.into()) && counters.contains(&"/state/run".into()), "{counters:?}");
         let unique: std::collections::HashSet<_> = counters.iter().collect();

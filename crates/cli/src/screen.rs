@@ -15,9 +15,9 @@ pub(crate) const NAME: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Prints foreign text with a final newline; escapes it if stdout is a terminal.
-pub(crate) fn text(text: &str) -> io::Result<()> {
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let shown = if io::stdout().is_terminal() { visible(text) } else { Cow::Borrowed(text) };
+    let shown = if io::stdout().is_terminal() { escape_invisible(text) } else { Cow::Borrowed(text) };
     out.write_all(shown.as_bytes())?;
     if !shown.ends_with('\n') {
         out.write_all(b"\n")?;
@@ -26,33 +26,33 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
 }
 
 /// Prints Toolgate's own styled text.
-pub(crate) fn styled(text: &str) -> io::Result<()> {
+pub(crate) fn print_styled(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
 /// Returns the width of the terminal; `None` if stdout is not one.
-pub(crate) fn width() -> Option<usize> {
+pub(crate) fn terminal_width() -> Option<usize> {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
 /// Prints an error. It may contain foreign text, so each further line stands behind a bar.
-pub(crate) fn error(message: &str) {
-    to_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
+pub(crate) fn print_error(message: &str) {
+    print_stderr(&format!("{ERROR}error:{ERROR:#} {}", barred(message)));
 }
 
 /// Prints a warning on its own line, over a progress line if there is one.
-pub(crate) fn warning(message: &str) {
+pub(crate) fn print_warning(message: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-    to_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", one_line(message)));
+    print_stderr(&format!("{clear}{WARNING}warning:{WARNING:#} {}", to_one_line(message)));
 }
 
 /// Prints a hint on one line, because it may contain foreign text.
-pub(crate) fn hint(message: &str) {
-    to_stderr(&format!("{HINT}hint:{HINT:#} {}", one_line(message)));
+pub(crate) fn print_hint(message: &str) {
+    print_stderr(&format!("{HINT}hint:{HINT:#} {}", to_one_line(message)));
 }
 
 /// Shows a person that work continues after it takes longer than expected; prints nothing to a program.
@@ -66,27 +66,27 @@ impl ProgressLine {
     /// The interval between ticks.
     pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
-    pub(crate) fn of(what: &str) -> Self {
-        Self { what: one_line(what), began: Instant::now(), shown: false }
+    pub(crate) fn new(what: &str) -> Self {
+        Self { what: to_one_line(what), began: Instant::now(), shown: false }
     }
 
     /// Shows the elapsed time, over the previous text.
     pub(crate) fn tick(&mut self) {
         let seconds = self.began.elapsed().as_secs();
-        self.say(&format!("{seconds} s, Ctrl-C stops it"));
+        self.show(&format!("{seconds} s, Ctrl-C stops it"));
     }
 
     /// Shows the progress, over the previous text.
-    pub(crate) fn say(&mut self, how_far: &str) {
+    pub(crate) fn show(&mut self, how_far: &str) {
         if io::stderr().is_terminal() {
             self.shown = true;
-            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.what, one_line(how_far));
+            let _nobody_reads = write!(io::stderr(), "\r{}: {}\x1b[K", self.what, to_one_line(how_far));
         }
     }
 }
 
 /// Does `work`, and calls `tick` after each interval of `every`.
-pub(crate) fn ticking<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_ticks<T>(every: Duration, mut tick: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let (working, done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let ticks = move || {
@@ -113,22 +113,22 @@ impl Drop for ProgressLine {
 }
 
 /// Prints a line to stderr; write errors are ignored.
-pub(crate) fn to_stderr(line: &str) {
+pub(crate) fn print_stderr(line: &str) {
     let _nobody_reads = writeln!(anstream::stderr().lock(), "{line}");
 }
 
 /// Escapes text and puts every line but the first behind a bar, so that foreign text begins no line.
 fn barred(text: &str) -> String {
-    visible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
+    escape_invisible(text.trim_end_matches('\n')).replace('\n', "\n  │ ")
 }
 
 /// Escapes text and joins it into one line, so that foreign text begins no line.
-pub(crate) fn one_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
+pub(crate) fn to_one_line(text: &str) -> String {
+    escape_invisible(text).replace('\n', "\\n")
 }
 
 /// Escapes control, bidirectional and invisible characters, except newlines and tabs.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_invisible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(invisible) {
         return Cow::Borrowed(text);
     }
@@ -144,22 +144,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_takes_long_is_told_of_while_it_goes_on() {
+    fn slow_work_ticks_until_it_ends() {
         let (told, heard) = mpsc::channel();
         let tick = move || told.send(()).expect("whoever hears it ends after the work");
-        let done = ticking(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
+        let done = with_ticks(Duration::from_millis(1), tick, || (heard.recv().is_ok(), heard.recv().is_ok()));
         assert_eq!(done, (true, true));
     }
 
     #[test]
-    fn what_is_not_ours_begins_no_line() {
+    fn foreign_text_begins_no_line() {
         let text = "the server says: x\nerror: not ours\r\n\n";
         assert_eq!(barred(text), "the server says: x\n  │ error: not ours\\u{d}");
-        assert_eq!(one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
+        assert_eq!(to_one_line(text), "the server says: x\\nerror: not ours\\u{d}\\n\\n");
     }
 
     #[test]
-    fn nothing_hides() {
+    fn invisible_characters_are_escaped() {
         for (text, expected) in [
             ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
             ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
@@ -168,7 +168,7 @@ mod tests {
             ("\u{9b}31m", "\\u{9b}31m"),
             ("a\u{200b}b\u{e0041}", "a\\u{200b}b\\u{e0041}"),
         ] {
-            assert_eq!(visible(text), expected);
+            assert_eq!(escape_invisible(text), expected);
         }
     }
 }

@@ -52,13 +52,13 @@ pub(crate) fn with_search(
 }
 
 /// Returns the name of the server tool that answers searches, if there is one.
-pub(crate) fn server_tool(config: &Config) -> Option<String> {
+pub(crate) fn search_tool_alias(config: &Config) -> Option<String> {
     let (server, tool) = config.tools.search.as_ref()?.value.server_tool()?;
     Some(mcp::alias(server, tool))
 }
 
 /// Returns the rule that allows searches without asking, if the user wants that. Other rules that forbid still win.
-pub(crate) fn rule(config: &Config) -> Option<PolicyRule> {
+pub(crate) fn search_rule(config: &Config) -> Option<PolicyRule> {
     let SourcedValue { value: table, source } = config.tools.search.as_ref()?;
     let SettingSource::File { path, line } = source else { return None };
     (table.approval == Some(SearchApproval::Allow)).then(|| PolicyRule {

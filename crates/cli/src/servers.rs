@@ -25,7 +25,7 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &UserDirs, means: McpClie
     let shared = ServerProcesses::default();
     let enabled = config.servers.iter().filter(|server| server.value.table.enabled != Some(false));
     let servers = enabled.map(|server| {
-        described(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| McpServerConfig {
+        build_server(server, config, (cwd, dirs), &shared).unwrap_or_else(|why| McpServerConfig {
             required: server.value.table.required == Some(true),
             ..McpServerConfig::new(&server.value.name, ServerTransport::Program(Arc::new(UnusableServer(why))))
         })
@@ -37,7 +37,7 @@ pub(crate) fn start(config: &Config, cwd: &Path, dirs: &UserDirs, means: McpClie
 }
 
 /// Closes the servers and releases their resources.
-pub(crate) async fn ended(servers: Option<Arc<McpServers>>) {
+pub(crate) async fn close_servers(servers: Option<Arc<McpServers>>) {
     if let Some(servers) = servers {
         servers.close().await;
     }
@@ -75,7 +75,7 @@ pub(crate) struct ServerProcesses {
 }
 
 /// Builds a server from its settings.
-pub(crate) fn described(
+pub(crate) fn build_server(
     setting: &SourcedValue<ServerSetting>,
     config: &Config,
     (cwd, dirs): (&Path, &UserDirs),
@@ -84,7 +84,7 @@ pub(crate) fn described(
     let ServerSetting { name, table } = &setting.value;
     let transport = match (&table.command, &table.url) {
         (Some(command), _) => {
-            let bounds = compose::confined(config, cwd, dirs);
+            let bounds = compose::command_confinement(config, cwd, dirs);
             let ServerProcesses { processes, queue } = shared.clone();
             let program = ConfinedServerProgram { processes, queue, ..program(command, table, cwd, bounds) };
             ServerTransport::Program(Arc::new(kept_out(program, config, dirs)))
@@ -153,7 +153,7 @@ fn program(command: &str, table: &ServerTable, cwd: &Path, bounds: Confinement) 
 /// paths.
 fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs) -> ConfinedServerProgram {
     // The configuration may hold credentials of other servers.
-    let secret = private::tokens(dirs).into_iter().chain(private::counters(dirs)).chain(dirs.config.clone());
+    let secret = private::token_dir(dirs).into_iter().chain(private::approval_socket_dirs(dirs)).chain(dirs.config.clone());
     program.deny_read = secret.map(|path| RulePath::At(path.components().collect()).pattern()).collect();
     program.deny_read.extend(config.files.deny_read.iter().map(|pattern| pattern.value.clone()));
     program
@@ -161,7 +161,7 @@ fn kept_out(mut program: ConfinedServerProgram, config: &Config, dirs: &UserDirs
 
 /// Returns the store of OAuth tokens.
 fn tokens(dirs: &UserDirs) -> Option<Arc<TokenStore>> {
-    private::tokens(dirs).map(|directory| Arc::new(TokenStore::below(&directory)))
+    private::token_dir(dirs).map(|directory| Arc::new(TokenStore::below(&directory)))
 }
 
 fn http(url: &str, table: &ServerTable, dirs: &UserDirs) -> Result<HttpTransport, String> {
@@ -272,38 +272,38 @@ impl ServerObserver for ServerNotices {
             && !gaps.is_empty()
         {
             let gaps = gaps.join("; ");
-            screen::hint(&format!(
+            screen::print_hint(&format!(
                 "the server `{server}` is confined only in part: {gaps}; `toolgate doctor` says what mends it"
             ));
         }
         if let ServerEvent::Ready { left_out, .. } = event {
             for why in left_out.iter().take(MOST_LEFT_OUT) {
-                screen::hint(&format!(
+                screen::print_hint(&format!(
                     "a tool of the server `{server}` is left out: {}",
-                    screen::one_line(why)
+                    screen::to_one_line(why)
                 ));
             }
             if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
-                screen::hint(&format!(
+                screen::print_hint(&format!(
                     "{more} more of its tools are left out: `toolgate mcp test {server}` says why"
                 ));
             }
         }
         match event {
             ServerEvent::Ready { tools, took, .. } if matches!(self, Self::All) => {
-                screen::hint(&format!(
+                screen::print_hint(&format!(
                     "the server `{server}` has started: {tools} tools in {} ms",
                     took.as_millis()
                 ));
             }
             ServerEvent::Starting | ServerEvent::Ready { .. } => {}
             ServerEvent::ToolsChanged { tools } => {
-                screen::hint(&format!("the server `{server}` has {tools} tools now"));
+                screen::print_hint(&format!("the server `{server}` has {tools} tools now"));
             }
             ServerEvent::Failed { why, again_in } => {
                 let again =
                     again_in.map(|pause| format!("; it is started again in {} s", pause.as_secs().max(1)));
-                screen::hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
+                screen::print_hint(&format!("the server `{server}` {why}{}", again.unwrap_or_default()));
             }
         }
     }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_a_uri_whatever_it_is_called() {
+    fn directory_uri_is_percent_encoded() {
         let rows = [("/a/b-c", "file:///a/b-c"), ("/a b/ü%", "file:///a%20b/%C3%BC%25"), ("/", "file:///")];
         for (path, expected) in rows {
             assert_eq!(uri(Path::new(path)), expected);

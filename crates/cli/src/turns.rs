@@ -18,23 +18,23 @@ pub(crate) struct TurnDiffRecorder {
 
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
-    pub(crate) fn begin(toolgate: &Toolgate, state: Option<&Path>) -> Self {
+    pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
         let kept = state.map(|state| (state.to_owned(), toolgate.router().place().cwd.clone()));
         Self { tracker: toolgate.track(), kept }
     }
 
     /// Ends a turn, and returns its diff if files changed.
-    pub(crate) fn end(&mut self) -> Option<TurnDiff> {
+    pub(crate) fn end_turn(&mut self) -> Option<TurnDiff> {
         let turn = self.tracker.turn();
         if let Some((state, directory)) = &self.kept {
-            keep(state, directory, &turn.text);
+            save_diff(state, directory, &turn.text);
         }
         (turn.files > 0).then_some(turn)
     }
 }
 
 /// Returns the diff of the last turn in `directory`, if there is one.
-pub(crate) fn last(state: &Path, directory: &Path) -> io::Result<Option<String>> {
+pub(crate) fn last_diff(state: &Path, directory: &Path) -> io::Result<Option<String>> {
     match std::fs::read_to_string(file(state, directory)) {
         Ok(text) => Ok(Some(text)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -50,7 +50,7 @@ fn file(state: &Path, directory: &Path) -> PathBuf {
 }
 
 /// Stores the diff of a turn in `directory`; it may be empty.
-pub(crate) fn keep(state: &Path, directory: &Path, text: &str) {
+pub(crate) fn save_diff(state: &Path, directory: &Path, text: &str) {
     if let Err(fault) = write(&file(state, directory), text) {
         tracing::warn!("what the turn changed was not kept: {fault}");
     }

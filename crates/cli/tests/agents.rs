@@ -41,7 +41,7 @@ fn run(home: &TestHome, workspace: &TestWorkspace, turns: &[Value], more: &[&str
     (ran, answers)
 }
 
-fn told(answer: &Value) -> Value {
+fn parse_answer(answer: &Value) -> Value {
     serde_json::from_str(answer["text"].as_str().unwrap()).unwrap_or_else(|_| panic!("{answer}"))
 }
 
@@ -51,7 +51,7 @@ fn git(directory: &Path, args: &[&str]) {
 }
 
 #[test]
-fn an_agent_works_says_what_it_did_and_can_be_told_more() {
+fn agent_reports_its_work_and_accepts_more_input() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let wait = || turn(PROMPT, &[call("wait", &json!({"ids": ["a1"], "timeout_ms": 60_000}))]);
     let (ran, answers) = run(
@@ -78,10 +78,10 @@ fn an_agent_works_says_what_it_did_and_can_be_told_more() {
         &[],
     );
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let status = |at: usize| told(&answers[at])["status"]["a1"].clone();
+    let status = |at: usize| parse_answer(&answers[at])["status"]["a1"].clone();
     assert_eq!(status(1), json!({"completed": "it is written"}));
-    assert_eq!(told(&answers[2])["agents"][0]["role"], "writer");
-    assert_eq!(told(&answers[3])["status"], "shutdown");
+    assert_eq!(parse_answer(&answers[2])["agents"][0]["role"], "writer");
+    assert_eq!(parse_answer(&answers[3])["status"], "shutdown");
     assert_eq!(answers[4]["success"], false, "{}", answers[4]);
     assert_eq!(status(7), json!({"completed": "b.txt, as I said"}));
     assert_eq!(fs::read_to_string(workspace.path().join("b.txt")).unwrap(), "by the agent\n");
@@ -93,7 +93,7 @@ fn an_agent_works_says_what_it_did_and_can_be_told_more() {
 }
 
 #[test]
-fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_starts_has_more() {
+fn agents_never_have_more_rights_than_their_parent() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let writes = |file: &str| call("exec_command", &json!({"cmd": format!("echo x > {file}; echo $?")}));
     let start = |arguments: Value| call("spawn_agent", &arguments);
@@ -119,7 +119,7 @@ fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_star
         &[],
     );
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(told(&answers[1])["status"]["a1"], json!({"completed": "read"}));
+    assert_eq!(parse_answer(&answers[1])["status"]["a1"], json!({"completed": "read"}));
     assert!(!workspace.path().join("reader.txt").exists() && !workspace.path().join("below.txt").exists());
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
     let all: String = sessions.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
@@ -148,7 +148,7 @@ fn an_agent_has_no_more_rights_than_whoever_started_it_and_no_agent_that_it_star
 }
 
 #[test]
-fn an_agent_that_may_change_nothing_has_no_way_out() {
+fn read_only_agent_cannot_change_anything() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let rules = home.path().join(".config/toolgate");
     fs::create_dir_all(&rules).unwrap();
@@ -177,7 +177,7 @@ fn an_agent_that_may_change_nothing_has_no_way_out() {
         &[],
     );
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(told(&answers[2])["status"]["a1"], json!({"completed": "read"}));
+    assert_eq!(parse_answer(&answers[2])["status"]["a1"], json!({"completed": "read"}));
     let there = |file: &str| workspace.path().join(file).exists();
     assert_eq!((there("by-the-first"), there("by-the-reader")), (true, false));
     let sessions = fs::read_dir(home.path().join(".local/state/toolgate/sessions")).unwrap();
@@ -221,7 +221,7 @@ fn an_agent_in_a_worktree_changes_nothing_here_and_its_diff_can_be_applied() {
     );
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\ntwo\n");
-    let agent = &told(&answers[1])["status"]["a1"];
+    let agent = &parse_answer(&answers[1])["status"]["a1"];
     assert_eq!(agent["status"], json!({"completed": "changed"}));
     let diff = agent["diff"].as_str().unwrap();
     let applied = home.run(&root, &["patch"], diff);
@@ -249,7 +249,7 @@ fn left(home: &TestHome, root: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_is_in_a_file() {
+fn resumed_agent_finds_its_worktree_and_a_long_diff_is_in_a_file() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     // An unreadable file is skipped, and does not affect the others.
@@ -286,9 +286,9 @@ fn an_agent_that_is_opened_again_finds_its_work_and_what_is_too_long_to_repeat_i
     );
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let (first, closed, last) = (
-        told(&answers[1])["status"]["a1"].clone(),
-        told(&answers[2]),
-        told(&answers[5])["status"]["a1"].clone(),
+        parse_answer(&answers[1])["status"]["a1"].clone(),
+        parse_answer(&answers[2]),
+        parse_answer(&answers[5])["status"]["a1"].clone(),
     );
     assert_eq!(first["status"], json!({"completed": "made"}), "{first}");
     for told in [&first, &closed] {
@@ -322,7 +322,7 @@ fn an_agent_below_the_top_of_a_repository_comes_back_with_paths_from_there() {
     ];
     let (ran, answers) = run(&home, &workspace, &turns, &["--cwd", sub.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let told = told(&answers[1]);
+    let told = parse_answer(&answers[1]);
     let diff = told["status"]["a1"]["diff"].as_str().unwrap_or_else(|| panic!("{told}"));
     assert!(diff.contains("+++ b/a.txt\n"), "{diff}");
     let applied = home.run(&sub, &["patch"], diff);
@@ -360,7 +360,7 @@ fn git_is_not_taken_from_where_a_model_may_write() {
 }
 
 #[test]
-fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
+fn worktree_of_a_killed_session_is_removed_by_the_next() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     workspace.file("a.txt", "one\n");
@@ -391,7 +391,7 @@ fn what_a_kill_leaves_of_a_worktree_is_taken_away_by_the_next() {
 }
 
 #[test]
-fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
+fn worktree_content_runs_nothing_outside_the_sandbox() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let root = workspace.path();
     let victim = home.path().join("victim");
@@ -417,7 +417,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     ];
     let (done, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert_eq!(told(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
+    assert_eq!(parse_answer(&answers[1])["status"]["a1"]["status"], json!({"completed": "set"}), "{answers:?}");
     assert!(!ran.exists(), "git ran what an agent wrote");
     // The commit decides which of the user's filters run; they run confined.
     let smudge = format!("touch {}; cat", ran.display());
@@ -439,7 +439,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
     let (_, answers) = run(&home, &workspace, &turns, &["--approval", "never"]);
     let worked: Vec<&Value> = answers.iter().map(|answer| &answer["success"]).collect();
     assert_eq!(worked, [&json!(false), &json!(true), &json!(true)], "{answers:?}");
-    assert_eq!(told(&answers[2])["status"]["a1"], json!({"status": {"completed": "seen"}, "diff": null}));
+    assert_eq!(parse_answer(&answers[2])["status"]["a1"], json!({"status": {"completed": "seen"}, "diff": null}));
     assert!(!ran.exists(), "a filter ran outside");
     // The working directory is a symlink in the last commit.
     fs::rename(root.join("sub"), home.path().join("kept")).unwrap();
@@ -459,7 +459,7 @@ fn a_worktree_leads_nowhere_else_and_what_is_in_it_runs_nothing_outside() {
 }
 
 #[test]
-fn there_are_only_so_many_agents_and_they_end_with_whoever_started_them() {
+fn agents_are_limited_and_end_with_their_parent() {
     let (home, workspace) = (TestHome::new(), TestWorkspace::new());
     let start = call("spawn_agent", &json!({"message": "sleep"}));
     let (ran, answers) = run(

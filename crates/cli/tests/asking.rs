@@ -64,7 +64,7 @@ fn keys_answer_and_the_terminal_is_as_it_was() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_does_not_answer_it() {
+fn type_ahead_does_not_answer_an_approval() {
     let typed = "echo type; python3 -c 'import select; select.select([0], [], [])'";
     let seen = at_terminal(typed, "", &[("type", "yyyy\\n"), (ASKS, "n")]);
     assert_eq!((seen.code, seen.left), (Some(1), true), "{}", seen.text);
@@ -108,7 +108,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn what_a_server_asks_is_marked_as_its_own_and_answered_only_by_what_is_typed_then() {
+fn elicitation_is_attributed_to_the_server_and_ignores_type_ahead() {
     let (home, work) = (Home::new(), tempfile::tempdir().unwrap());
     std::fs::write(work.path().join("curious.py"), CURIOUS).unwrap();
     let config = home.path().join(".config/toolgate");

@@ -41,7 +41,7 @@ impl CommandFixture {
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
-    fn told(&self, args: &[&str]) -> String {
+    fn transcript(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
@@ -50,38 +50,38 @@ impl CommandFixture {
 #[test]
 fn a_call_answers_on_stdout_and_fails_on_stderr() {
     let shell = CommandFixture::new();
-    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#]), @"
     0
     -- out
     1| one
     2| two
     -- err
     ");
-    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": "b.txt"}"#]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--json", r#"{"path": "b.txt"}"#]), @"
     1
     -- out
     -- err
     error: `$DIR/b.txt` does not exist; did you mean `a.txt`?
     ");
-    assert_snapshot!(shell.told(&["call", "read_file", "--json", r#"{"path": 1}"#]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--json", r#"{"path": 1}"#]), @"
     2
     -- out
     -- err
     error: the arguments do not fit at `path`: expected a string, found a number
     ");
-    assert_snapshot!(shell.told(&["call", "read_file", "--json", "{"]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--json", "{"]), @"
     2
     -- out
     -- err
     error: the arguments are not JSON at line 1, column 1: EOF while parsing an object
     ");
-    assert_snapshot!(shell.told(&["call", "raed_file"]), @"
+    assert_snapshot!(shell.transcript(&["call", "raed_file"]), @"
     2
     -- out
     -- err
     error: there is no tool `raed_file`; did you mean `read_file`?
     ");
-    assert_snapshot!(shell.told(&["call", "read_file", "--json", "{}", "--cwd", "nowhere"]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--json", "{}", "--cwd", "nowhere"]), @"
     2
     -- out
     -- err
@@ -102,7 +102,7 @@ fn arguments_come_from_a_file_or_from_stdin() {
         shell.fed(&["call", "read_file", "--input", "-"], r#"{"path": "a.txt", "end_line": 1}"#).out,
         expected
     );
-    assert_snapshot!(shell.told(&["call", "read_file", "--input", "none.json"]), @"
+    assert_snapshot!(shell.transcript(&["call", "read_file", "--input", "none.json"]), @"
     2
     -- out
     -- err
@@ -111,7 +111,7 @@ fn arguments_come_from_a_file_or_from_stdin() {
 }
 
 #[test]
-fn a_call_as_json() {
+fn call_prints_json() {
     let shell = CommandFixture::new();
     let json = |args: &[&str]| {
         let mut value: Value = serde_json::from_str(&shell.run(args).out).unwrap();
@@ -340,7 +340,7 @@ fn completions_for_every_shell() {
 }
 
 #[test]
-fn events_and_stats() {
+fn pipe_prints_events_and_stats() {
     let shell = CommandFixture::new();
     let call = r#"{"type": "function_call", "call_id": "p", "name": "update_plan", "arguments": "{\"steps\": [{\"description\": \"x\", \"status\": \"pending\"}]}"}"#;
     let ran = shell.fed(&["pipe", "--events", "--stats"], call);
@@ -355,7 +355,7 @@ fn events_and_stats() {
 }
 
 #[test]
-fn what_is_no_call_is_reported_in_its_place() {
+fn invalid_pipe_lines_are_reported() {
     let shell = CommandFixture::new();
     let lines = "\u{feff}{\"type\": \"toolgate.cancle\"}\n\ndata: {]\n{\"type\": \"toolgate.cancel\", \"call_id\": 7}\n{\"type\": \"toolgate.cancel\"}\n";
     assert_snapshot!(shell.fed(&["pipe"], lines).out, @r#"
@@ -448,7 +448,7 @@ fn a_flood_of_calls_is_answered_in_order() {
 }
 
 #[test]
-fn a_project_file_that_is_none_neither_hangs_nor_leaks() {
+fn special_project_file_neither_hangs_nor_leaks() {
     let shell = CommandFixture::new();
     let path = shell.workspace.path().join("toolgate.toml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
@@ -506,7 +506,7 @@ fn typing_a_tools_arguments_as_flags_gets_a_hint() {
 }
 
 #[test]
-fn the_manual_shows_what_is_inside() {
+fn tool_manual_describes_nested_arguments() {
     assert_snapshot!(CommandFixture::new().run(&["tools", "update_plan"]).out, @"
     update_plan
     Shows the user your plan. Send all of it each time; at most one step may be in_progress.

@@ -83,7 +83,7 @@ fn what_a_command_changed_is_shown() {
 }
 
 #[test]
-fn what_it_shows_can_be_taken_back() {
+fn shown_diff_can_be_reversed() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let files = ["a.txt", "b/c.txt", "gone.txt"];
     for name in files {
@@ -124,7 +124,7 @@ fn contents(workspace: &TestWorkspace) -> Vec<(String, Result<PathBuf, String>)>
 }
 
 #[test]
-fn links_are_told_of_as_git_does() {
+fn symlinks_are_shown_as_git_shows_them() {
     let (home, workspace) = (Home::new(), linked());
     let script = "ln -s a.txt new; rm gone; ln -sfn nowhere turned; mv moved there; rm link; echo l > link; ln -sf a.txt file";
     turn(&home, &workspace, script);

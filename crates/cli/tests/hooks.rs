@@ -87,14 +87,14 @@ impl HookFixture {
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
-    fn told(&self, args: &[&str]) -> String {
+    fn transcript(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.start(args).wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap().replace(self.path("").to_str().unwrap(), "$DIR");
         format!("{}\n-- out\n{}-- err\n{}", status.code().unwrap(), text(stdout), text(stderr))
     }
 
     fn read(&self) -> String {
-        self.told(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#])
+        self.transcript(&["call", "read_file", "--json", r#"{"path": "a.txt"}"#])
     }
 }
 
@@ -175,7 +175,7 @@ fn a_hook_names_a_tool_by_any_of_its_names() {
 }
 
 #[test]
-fn what_is_wrong_with_a_hook_is_said_before_anything_runs() {
+fn invalid_hook_is_rejected_before_anything_runs() {
     let person = HookFixture::new();
     person.file("home/hook.sh", "#!/bin/sh\nexit 0\n");
     let wrong = |text: &str| {
@@ -225,7 +225,7 @@ fn the_configuration_shows_hooks_as_they_are_run() {
         "",
         "tools = [\"shell*\"]\npass = [\"GITHUB_TOKEN\"]\n[[hook]]\ncommand = [\"python3\", \"~/guard.py\"]",
     );
-    let told = person.told(&["config"]);
+    let told = person.transcript(&["config"]);
     let rows: Vec<&str> = told.lines().skip_while(|row| !row.starts_with("hook")).take(4).collect();
     assert_snapshot!(rows.join("\n"), @r#"
     hook = [
@@ -236,7 +236,7 @@ fn the_configuration_shows_hooks_as_they_are_run() {
     // The printed form is valid configuration.
     let dir = person.path("");
     person.configure(&rows.join("\n").replace("$DIR", dir.to_str().unwrap()));
-    let again = person.told(&["config"]);
+    let again = person.transcript(&["config"]);
     let shown = |text: &str| {
         text.lines().find(|row| row.contains("guard\"")).unwrap().split('#').next().unwrap().to_owned()
     };
@@ -255,7 +255,7 @@ fn hooks_without_names_can_be_told_apart() {
     ];
     let hooks: String = commands.iter().map(|command| format!("[[hook]]\ncommand = {command}\n")).collect();
     person.configure(&hooks);
-    let told = person.told(&["config"]);
+    let told = person.transcript(&["config"]);
     let names: Vec<&str> =
         told.split("name = \"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(names, ["guard.py #1", "other.py", "guard.py #3", "hook.sh", "sh"], "{told}");
@@ -312,7 +312,7 @@ fn ctrl_c_ends_the_hook_too() {
 }
 
 #[test]
-fn hooks_work_for_somebody_without_rights() {
+fn hooks_work_for_an_unprivileged_user() {
     if !rustix::process::getuid().is_root() {
         // Without root, the other tests have covered this user already.
         return;
@@ -330,7 +330,7 @@ fn hooks_work_for_somebody_without_rights() {
     assert!(who.starts_with(&NOBODY.to_string()) && who.contains("after_call"), "{who}");
     person.hook("sleep 60 & sleep 60", "timeout_ms = 200");
     assert!(person.read().contains("it took longer than 200 ms"));
-    let told = person.told(&["call", "shell", "--json", r#"{"command": ["true"]}"#]);
+    let told = person.transcript(&["call", "shell", "--json", r#"{"command": ["true"]}"#]);
     assert!(told.contains("it took longer than 200 ms"), "{told}");
 }
 
@@ -360,7 +360,7 @@ fn the_examples_of_the_page_do_what_it_says() {
     git(&["init", "-q", "-b", "main"]);
     let shell = |script: &str| {
         let arguments = serde_json::json!({ "command": ["bash", "-c", script] }).to_string();
-        person.told(&["call", "shell", "--json", &arguments])
+        person.transcript(&["call", "shell", "--json", &arguments])
     };
     let denied = shell("git push origin main");
     assert!(denied.contains("the hook `no-push` forbids it: nobody pushes main"), "{denied}");

@@ -131,7 +131,7 @@ impl PipeHost {
     }
 
     /// Returns the output of a short command.
-    fn said(&mut self, script: &str) -> String {
+    fn command_output(&mut self, script: &str) -> String {
         self.call("exec_command", &json!({ "cmd": script, "login": false }));
         self.answer()
     }
@@ -369,7 +369,7 @@ fn the_end_of_its_input_ends_all() {
 }
 
 #[test]
-fn nobody_reading_its_answers_ends_all() {
+fn closed_output_ends_everything() {
     let mut host = PipeHost::read_by(NASTY.len());
     host.all_nasty();
     assert!(host.family().len() > 50);
@@ -449,7 +449,7 @@ fn a_long_chain_of_processes_does_not_outlive_the_host() {
 }
 
 #[test]
-fn what_hops_from_process_to_process_does_not_outlive_the_host() {
+fn constantly_forking_program_does_not_outlive_the_host() {
     let mut host = PipeHost::start();
     // Each is short-lived, but some always exist.
     host.nasty(("h() { h & }; for ((i = 0; i < 20; i++)); do h & done; sleep $M", false));
@@ -519,7 +519,7 @@ fn a_killed_keeper_ends_its_session_alone() {
         host.call("write_stdin", &json!({ "session_id": cat, "chars": "still here\n" }));
         let answer = host.answer();
         assert!(answer.contains("still here"), "{answer}");
-        let said = host.said("echo next");
+        let said = host.command_output("echo next");
         assert!(said.contains("next"), "{said}");
     }
     drop(host.input.take());

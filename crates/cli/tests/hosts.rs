@@ -171,7 +171,7 @@ def look_up(name, kind=1):
 "#;
 
 #[test]
-fn an_allowed_address_is_reached_and_nobody_else() {
+fn only_an_allowed_address_is_reached() {
     let (allowed, other) = (CountingServer::start(), CountingServer::start());
     let (a, b) = (allowed.port, other.port);
     for &user in users() {
@@ -241,7 +241,7 @@ fn a_name_that_leads_to_this_machine_is_refused() {
 }
 
 #[test]
-fn much_goes_both_ways_and_what_was_sent_last_arrives() {
+fn bulk_data_flows_both_ways_to_the_last_byte() {
     let server = CountingServer::start();
     let bench = RelayFixture::new(RelayUser::Oneself);
     let port = server.port;

@@ -173,7 +173,7 @@ fn the_lines_are_given_as_they_are() {
 }
 
 #[test]
-fn what_was_changed_is_named_and_what_was_torn_is_no_fault() {
+fn verify_names_modified_lines_and_tolerates_a_torn_end() {
     let desk = JournalFixture::new();
     desk.write(OLD, &[session("/work"), prompt("fix the tests"), prompt("again")]).write(NEW, &[prompt("x")]);
     let holds = desk.run(&["log", "verify"]);

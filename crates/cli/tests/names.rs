@@ -192,7 +192,7 @@ fn an_mcp_client_is_offered_one_shell_and_may_call_the_others() {
 }
 
 #[test]
-fn what_the_user_takes_away_is_gone_and_a_shell_is_left() {
+fn removed_tools_are_gone_and_one_shell_remains() {
     let (home, workspace) = (Home::new(), workspace());
     let config = home.path().join(".config/toolgate");
     fs::create_dir_all(&config).unwrap();

@@ -335,7 +335,7 @@ fn a_collector_that_never_answers_is_not_waited_for() {
 }
 
 #[test]
-fn whoever_sends_a_session_is_told_why_it_was_not_taken() {
+fn rejected_export_is_explained() {
     let desk = OtlpFixture::new();
     let ran = desk.session(&[]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));

@@ -39,7 +39,7 @@ impl PolicyFixture {
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
-    fn told(&self, args: &[&str]) -> String {
+    fn transcript(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
@@ -75,7 +75,7 @@ fn explained(shell: &PolicyFixture, options: &[&str], script: &str) -> (String, 
 }
 
 #[test]
-fn what_destroys_is_asked_about_where_nothing_confines_it() {
+fn destructive_commands_need_approval_when_unconfined() {
     let shell = PolicyFixture::new();
     for script in [
         ":(){ :|:& };:",
@@ -114,7 +114,7 @@ fn explain_names_the_option_that_a_rule_does_not_cover() {
 #[test]
 fn check_tells_of_every_file_in_force() {
     let shell = PolicyFixture::new();
-    assert_snapshot!(shell.told(&["check"]), @"
+    assert_snapshot!(shell.transcript(&["check"]), @"
     0
     -- out
     /etc/toolgate/rules.toml: not there
@@ -124,7 +124,7 @@ fn check_tells_of_every_file_in_force() {
     shell.own(&format!("{ASK_GIT}{ALLOW_PYTHON}"));
     shell.workspace.file(".toolgate/rules.toml", ASK_GIT);
     shell.workspace.file("sub/.toolgate/rules.toml", ASK_GIT);
-    assert_snapshot!(shell.told(&["check", "--cwd", "sub"]), @"
+    assert_snapshot!(shell.transcript(&["check", "--cwd", "sub"]), @"
     0
     -- out
     /etc/toolgate/rules.toml: not there
@@ -135,7 +135,7 @@ fn check_tells_of_every_file_in_force() {
     -- err
     ");
     shell.workspace.file("sub/.toolgate/rules.toml", ALLOW_PYTHON);
-    assert_snapshot!(shell.told(&["check", "--cwd", "sub"]), @"
+    assert_snapshot!(shell.transcript(&["check", "--cwd", "sub"]), @"
     1
     -- out
     /etc/toolgate/rules.toml: not there
@@ -145,7 +145,7 @@ fn check_tells_of_every_file_in_force() {
     -- err
     error: $DIR/sub/.toolgate/rules.toml:3:12: a project may tighten the rules, not loosen them: this belongs in your own file
     ");
-    assert_snapshot!(shell.told(&["check", "--cwd", "sub", "--json"]), @r#"
+    assert_snapshot!(shell.transcript(&["check", "--cwd", "sub", "--json"]), @r#"
     1
     -- out
     {"files":[{"file":"/etc/toolgate/rules.toml","found":false,"layer":"system"},{"file":"$HOME/.config/toolgate/rules.toml","found":true,"layer":"user","rules":2,"warnings":[{"line":5,"why":"`python3` runs any program that is given to it, so the rule allows everything; name the file, or say `exact = true`"}]},{"file":"$DIR/.toolgate/rules.toml","found":true,"layer":"project","rules":1,"warnings":[]},{"fault":{"column":12,"line":3,"why":"a project may tighten the rules, not loosen them: this belongs in your own file"},"file":"$DIR/sub/.toolgate/rules.toml","found":true,"layer":"project"}],"right":false}
@@ -158,7 +158,7 @@ fn check_of_files_that_are_named() {
     let shell = PolicyFixture::new();
     shell.workspace.file("a.toml", ALLOW_PYTHON);
     shell.workspace.file(".toolgate/rules.toml", ALLOW_PYTHON);
-    assert_snapshot!(shell.told(&["check", "a.toml", ".toolgate/rules.toml"]), @"
+    assert_snapshot!(shell.transcript(&["check", "a.toml", ".toolgate/rules.toml"]), @"
     1
     -- out
     $DIR/a.toml: 1 rule, yours
@@ -168,7 +168,7 @@ fn check_of_files_that_are_named() {
     ");
     let nowhere = shell.run(&["check", "--cwd", "nowhere"]);
     assert_eq!(nowhere.code, Some(2), "{}", nowhere.err);
-    assert_snapshot!(shell.told(&["check", "none.toml"]), @"
+    assert_snapshot!(shell.transcript(&["check", "none.toml"]), @"
     2
     -- out
     -- err
@@ -182,7 +182,7 @@ fn a_project_cannot_point_elsewhere() {
     let outside = shell.workspace.outside();
     symlink(&outside, shell.workspace.path().join(".toolgate")).unwrap();
     fs::write(outside.join("rules.toml"), ASK_GIT).unwrap();
-    assert_snapshot!(shell.told(&["check"]), @"
+    assert_snapshot!(shell.transcript(&["check"]), @"
     1
     -- out
     /etc/toolgate/rules.toml: not there
@@ -195,14 +195,14 @@ fn a_project_cannot_point_elsewhere() {
 #[test]
 fn test_tells_of_every_example() {
     let shell = PolicyFixture::new();
-    assert_snapshot!(shell.told(&["test"]), @"
+    assert_snapshot!(shell.transcript(&["test"]), @"
     0
     -- out
     -- err
     hint: there are no rules; `toolgate policy check` says where they are looked for
     ");
     shell.own(&format!("{ASK_GIT}not_match = [\"git pull\", \"git push x\", \"git $x\"]\n"));
-    assert_snapshot!(shell.told(&["test"]), @"
+    assert_snapshot!(shell.transcript(&["test"]), @"
     1
     -- out
     $HOME/.config/toolgate/rules.toml: 4 examples, 2 of them wrong
@@ -215,7 +215,7 @@ fn test_tells_of_every_example() {
     assert_snapshot!(json["files"][0]["examples"][2], @r#"{"column":26,"example":"git push x","holds":false,"line":5,"list":"not_match","rule":1,"why":"`git push x` is in `not_match`, but the rule matches it"}"#);
     shell.own(ASK_GIT);
     shell.workspace.file(".toolgate/rules.toml", ALLOW_PYTHON);
-    assert_snapshot!(shell.told(&["test"]), @"
+    assert_snapshot!(shell.transcript(&["test"]), @"
     1
     -- out
     $HOME/.config/toolgate/rules.toml: 1 example, all hold
@@ -228,7 +228,7 @@ fn test_tells_of_every_example() {
 fn imported_rules_are_rules() {
     let shell = PolicyFixture::new();
     shell.workspace.file("a.rules", "prefix_rule(pattern=[\"git\", \"push\"], decision=\"prompt\")\nx = 1\n");
-    assert_snapshot!(shell.told(&["import", "codex", "a.rules"]), @r#"
+    assert_snapshot!(shell.transcript(&["import", "codex", "a.rules"]), @r#"
     0
     -- out
     # Made of Codex's rules by `toolgate policy import codex`.
@@ -251,7 +251,7 @@ fn imported_rules_are_rules() {
     Some(0)
     hint: 1 rule, 0 notes; read them before they are in force
     ");
-    assert_snapshot!(shell.told(&["check", "rules.toml"]), @"
+    assert_snapshot!(shell.transcript(&["check", "rules.toml"]), @"
     0
     -- out
     $DIR/rules.toml: 1 rule, yours
@@ -263,20 +263,20 @@ fn imported_rules_are_rules() {
     error: `rules.toml` cannot be written: it is there already
     hint: without --out the rules go to standard output
     ");
-    assert_snapshot!(shell.told(&["import", "claude", "a.rules"]), @"
+    assert_snapshot!(shell.transcript(&["import", "claude", "a.rules"]), @"
     2
     -- out
     -- err
     error: a.rules:1:1: not JSON: expected value; it looks like Codex's rules: try `toolgate policy import codex`
     ");
     shell.workspace.file("settings.json", settings);
-    assert_snapshot!(shell.told(&["import", "codex", "settings.json"]), @"
+    assert_snapshot!(shell.transcript(&["import", "codex", "settings.json"]), @"
     2
     -- out
     -- err
     error: settings.json: it looks like JSON, as Claude Code's settings are: try `toolgate policy import claude`
     ");
-    assert_snapshot!(shell.told(&["import", "codex", "none.rules"]), @"
+    assert_snapshot!(shell.transcript(&["import", "codex", "none.rules"]), @"
     2
     -- out
     -- err

@@ -69,7 +69,7 @@ fn taken() -> Vec<(&'static str, TempDir)> {
 }
 
 #[test]
-fn nobody_switches_it_off_by_taking_the_name() {
+fn squatted_name_does_not_disable_the_private_tmp() {
     for (what, temporary) in taken() {
         for _ in 0..2 {
             let ran = with_tmpdir(

@@ -43,7 +43,7 @@ fn events(ran: &Ran) -> Vec<Value> {
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+fn events_of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).collect()
 }
 
@@ -93,14 +93,14 @@ fn a_model_works_in_every_dialect() {
         let ran = served.run(&home, &workspace, &["--wire", wire, "do it"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
         let seen = events(&ran);
-        let text: String = of(&seen, "text").iter().filter_map(|event| event["text"].as_str()).collect();
+        let text: String = events_of_kind(&seen, "text").iter().filter_map(|event| event["text"].as_str()).collect();
         assert_eq!(text, "Looking.Done.", "{wire}");
         let worked: Vec<bool> =
-            of(&seen, "answer").iter().map(|event| event["success"].as_bool().unwrap()).collect();
+            events_of_kind(&seen, "answer").iter().map(|event| event["success"].as_bool().unwrap()).collect();
         assert_eq!(worked, [true, true, true, false], "{wire}");
         assert_eq!(fs::read_to_string(workspace.path().join("made.txt")).unwrap(), "by a patch\n");
         assert_eq!(fs::read_to_string(workspace.path().join("shell.txt")).unwrap(), "from the shell\n");
-        assert!(of(&seen, "diff")[0]["unified_diff"].as_str().unwrap().contains("+by a patch"), "{wire}");
+        assert!(events_of_kind(&seen, "diff")[0]["unified_diff"].as_str().unwrap().contains("+by a patch"), "{wire}");
         assert_eq!(served.requests().len(), 3, "{wire}");
         let records = records(&journal(&home));
         assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{wire}: {records:?}");
@@ -116,8 +116,8 @@ fn commands_that_are_called_at_once_all_run() {
     let served = Served::start(home.path(), &[at_once(4), at_once(8), at_once(16), say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
     let seen = events(&ran);
-    let failed: Vec<_> = of(&seen, "answer").into_iter().filter(|event| event["success"] != true).collect();
-    assert_eq!((of(&seen, "answer").len(), failed), (28, vec![]));
+    let failed: Vec<_> = events_of_kind(&seen, "answer").into_iter().filter(|event| event["success"] != true).collect();
+    assert_eq!((events_of_kind(&seen, "answer").len(), failed), (28, vec![]));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_request_that_fails_is_sent_again_and_nothing_runs_twice() {
     let served = Served::start(home.path(), &[refused, json!({"status": 500}), broken, say("Done.")]);
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
-    assert_eq!(of(&events(&ran), "retry").len(), 3);
+    assert_eq!(events_of_kind(&events(&ran), "retry").len(), 3);
     assert_eq!(fs::read_to_string(workspace.path().join("count.txt")).unwrap(), "x\n");
     let last = served.requests().pop().unwrap()["input"].to_string();
     assert!(last.contains("function_call_output"), "{last}");
@@ -165,7 +165,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
         let served = Served::start(home.path(), &[nothing, half, say("Done.")]);
         let ran = served.run(&home, &workspace, &["--wire", wire, "go"]);
         assert_eq!(ran.code, Some(0), "{wire}: {} {}", ran.out, ran.err);
-        assert_eq!(of(&events(&ran), "retry").len(), 2, "{wire}: {}", ran.out);
+        assert_eq!(events_of_kind(&events(&ran), "retry").len(), 2, "{wire}: {}", ran.out);
         let records = records(&journal(&home));
         assert!(answers(&records).iter().all(|(_, times)| *times == 1), "{wire}: {records:?}");
         let count = fs::read_to_string(workspace.path().join("count.txt")).unwrap_or_default();
@@ -174,7 +174,7 @@ fn a_stream_that_ends_without_a_word_is_one_that_broke_off() {
 }
 
 #[test]
-fn whoever_does_not_read_cannot_keep_it_from_ending() {
+fn blocked_output_does_not_prevent_termination() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(home.path(), &[say(&"word ".repeat(400_000))]);
     let mut child = started(&served, &home, &workspace);
@@ -190,7 +190,7 @@ fn whoever_does_not_read_cannot_keep_it_from_ending() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_said_in_a_sentence() {
+fn incomplete_run_arguments_are_explained() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let run = |args: &[&str]| {
         let ran = home.run(&workspace.path(), &[&["run"], args].concat(), "");
@@ -220,7 +220,7 @@ fn a_model_that_refuses_for_good_ends_the_run() {
     let ran = served.run(&home, &workspace, &["go"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("401"), "{}", ran.err);
-    assert_eq!(of(&events(&ran), "end")[0]["why"], "failed");
+    assert_eq!(events_of_kind(&events(&ran), "end")[0]["why"], "failed");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn it_stops_after_so_many_requests() {
     let ran = served.run(&home, &workspace, &["--max-turns", "3", "go"]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(served.requests().len(), 3);
-    assert_eq!(of(&events(&ran), "end")[0]["why"], "max_turns");
+    assert_eq!(events_of_kind(&events(&ran), "end")[0]["why"], "max_turns");
     assert_eq!(records(&journal(&home)).last().unwrap()["why"], "max_turns");
 }
 
@@ -299,7 +299,7 @@ fn no_secret_of_the_environment_is_in_the_journal() {
 }
 
 #[test]
-fn what_cannot_be_written_down_is_not_done() {
+fn unwritable_journal_stops_the_run() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let served = Served::start(
         home.path(),
@@ -348,7 +348,7 @@ fn the_demo_ends_green_and_leaves_nothing() {
     let ran = home.run(home.path(), &["demo", "--json"], "");
     assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
     let seen = events(&ran);
-    let answers: Vec<(String, bool)> = of(&seen, "answer")
+    let answers: Vec<(String, bool)> = events_of_kind(&seen, "answer")
         .iter()
         .map(|event| (event["tool"].as_str().unwrap().to_owned(), event["success"].as_bool().unwrap()))
         .collect();
@@ -367,8 +367,8 @@ fn the_demo_ends_green_and_leaves_nothing() {
     let expected: Vec<(String, bool)> = expected.map(|(tool, good)| (tool.to_owned(), good)).to_vec();
     assert_eq!(answers, expected);
     let approved = |event: &&&Value| event["event"] == "decided" && event["decision"] == "approved";
-    assert_eq!(of(&seen, "event").iter().filter(approved).count(), 1);
-    let at = Path::new(of(&seen, "session")[0]["journal"].as_str().unwrap());
+    assert_eq!(events_of_kind(&seen, "event").iter().filter(approved).count(), 1);
+    let at = Path::new(events_of_kind(&seen, "session")[0]["journal"].as_str().unwrap());
     assert!(
         !at.exists()
             && at.components().any(|part| part.as_os_str().to_string_lossy().starts_with("toolgate-demo-"))

@@ -357,7 +357,7 @@ fn a_tool_of_the_client_answers_the_model_and_a_client_that_does_not_is_no_disas
 }
 
 #[test]
-fn what_has_to_be_asked_is_asked_of_whoever_follows_and_refused_where_nobody_does() {
+fn questions_go_to_attached_clients_or_are_refused() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     workspace.file("precious.txt", "");
@@ -469,7 +469,7 @@ fn a_session_goes_on_with_another_server_and_nothing_is_lost_or_done_twice() {
 }
 
 #[test]
-fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
+fn slow_reader_is_dropped_or_awaited_and_the_session_survives() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let (mut worker, mut idle) = (server.client(), server.client());
@@ -501,7 +501,7 @@ fn whoever_does_not_read_is_cut_off_or_waited_for_and_the_session_lives_on() {
 }
 
 #[test]
-fn what_comes_right_behind_something_is_heard_after_it() {
+fn requests_are_handled_in_order() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
@@ -543,7 +543,7 @@ fn what_comes_right_behind_something_is_heard_after_it() {
 }
 
 #[test]
-fn who_stops_a_turn_stops_the_agents_that_it_started() {
+fn interrupt_stops_the_turns_agents() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();
@@ -604,7 +604,7 @@ fn a_key_is_for_one_call_whatever_it_looks_like() {
 }
 
 #[test]
-fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() {
+fn unknown_fields_are_rejected_and_a_failed_start_leaves_nothing() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     workspace.file("a.txt", "old");
     let server = SocketServer::start(&home, "s");
@@ -637,7 +637,7 @@ fn what_is_misspelled_is_not_passed_over_and_what_cannot_begin_leaves_nothing() 
 }
 
 #[test]
-fn nonsense_is_answered_and_survived() {
+fn malformed_messages_get_errors_and_the_server_survives() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let server = SocketServer::start(&home, "s");
     let mut client = server.client();

@@ -285,7 +285,7 @@ fn no_name_is_a_way_round_a_question_or_a_rule() {
 }
 
 #[test]
-fn what_is_left_out_is_left_out_by_every_name() {
+fn omitted_tool_is_absent_under_every_name() {
     let through = json!({"server": "filesystem", "tool": "look", "arguments": {"text": "x"}});
     let ways =
         [("mcp__filesystem__look", json!({})), ("filesystem/look", json!({})), ("mcp_call_tool", through)];
@@ -307,7 +307,7 @@ fn what_is_left_out_is_left_out_by_every_name() {
 }
 
 #[test]
-fn a_server_that_there_is_not_is_said_with_those_there_are() {
+fn unknown_server_error_lists_the_known_ones() {
     let desk = ServerNamesFixture::new("");
     assert_snapshot!(desk.call("files/look", &json!({})), @"Some(2) error: there is no MCP server `files`; there are `filesystem`");
     // The existing server may have reported its omitted tool by then.
@@ -328,7 +328,7 @@ fn a_server_that_there_is_not_is_said_with_those_there_are() {
 }
 
 #[test]
-fn one_time_is_for_calls() {
+fn common_timeout_limits_calls() {
     let desk = ServerNamesFixture::new("");
     let config = fs::read_to_string(desk.home.path().join(".config/toolgate/config.toml")).unwrap();
     desk.write("config.toml", &config.replace("timeout_seconds = 30", "timeout_seconds = 0.5"));

@@ -58,7 +58,7 @@ impl ServersFixture {
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
-    fn told(&self, args: &[&str]) -> String {
+    fn transcript(&self, args: &[&str]) -> String {
         let Ran { code, out, err } = self.run(args);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
@@ -87,21 +87,21 @@ fn hostile(mode: &str) -> Vec<String> {
 #[test]
 fn a_server_is_added_listed_shown_and_removed() {
     let desk = ServersFixture::new();
-    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "list"]), @"
     0
     -- out
     -- err
     hint: there are no servers; `toolgate mcp add NAME -- COMMAND` adds one
     ");
     desk.write("# mine\nmodel = \"gpt-5\" # the one\n");
-    assert_snapshot!(desk.told(&["mcp", "add", "git", "--network", "off", "--env", "A=1", "--", "uvx", "mcp-server-git", "-v"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "add", "git", "--network", "off", "--env", "A=1", "--", "uvx", "mcp-server-git", "-v"]), @"
     0
     -- out
     added `git` to $HOME/.config/toolgate/config.toml
     -- err
     hint: `toolgate mcp test git` starts it
     ");
-    assert_snapshot!(desk.told(&["mcp", "add", "docs", "--url", "https://example.org/mcp", "--header", "X-Key=secret"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "add", "docs", "--url", "https://example.org/mcp", "--header", "X-Key=secret"]), @"
     0
     -- out
     added `docs` to $HOME/.config/toolgate/config.toml
@@ -122,20 +122,20 @@ fn a_server_is_added_listed_shown_and_removed() {
     url = "https://example.org/mcp"
     http_headers = { X-Key = "secret" }
     "#);
-    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "list"]), @"
     0
     -- out
     docs  https://example.org/mcp  # $HOME/.config/toolgate/config.toml:10
     git   uvx mcp-server-git -v  # $HOME/.config/toolgate/config.toml:4
     -- err
     ");
-    assert_snapshot!(desk.told(&["mcp", "list", "--json"]), @r#"
+    assert_snapshot!(desk.transcript(&["mcp", "list", "--json"]), @r#"
     0
     -- out
     {"servers":[{"enabled":true,"name":"docs","reached":"https://example.org/mcp","source":"$HOME/.config/toolgate/config.toml:10","transport":"http"},{"enabled":true,"name":"git","reached":"uvx mcp-server-git -v","source":"$HOME/.config/toolgate/config.toml:4","transport":"stdio"}]}
     -- err
     "#);
-    assert_snapshot!(desk.told(&["mcp", "get", "docs"]), @r#"
+    assert_snapshot!(desk.transcript(&["mcp", "get", "docs"]), @r#"
     0
     -- out
     [mcp_servers.docs]  # $HOME/.config/toolgate/config.toml:10
@@ -143,19 +143,19 @@ fn a_server_is_added_listed_shown_and_removed() {
     url = "https://example.org/mcp"
     -- err
     "#);
-    assert_snapshot!(desk.told(&["mcp", "get", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "get", "nobody"]), @"
     2
     -- out
     -- err
     error: there is no server `nobody`; there are `docs`, `git`
     ");
-    assert_snapshot!(desk.told(&["mcp", "remove", "git"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "remove", "git"]), @"
     0
     -- out
     removed `git` from $HOME/.config/toolgate/config.toml
     -- err
     ");
-    assert_snapshot!(desk.told(&["mcp", "remove", "git"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "remove", "git"]), @"
     2
     -- out
     -- err
@@ -180,7 +180,7 @@ fn what_cannot_be_a_server_is_not_added() {
         &["mcp", "add", "a", "--env", "A", "--", "x"],
         &["mcp", "add", "a", "--env", "A=1", "--url", "https://example.org"],
     ];
-    let told: Vec<String> = rows.iter().map(|args| desk.told(args)).collect();
+    let told: Vec<String> = rows.iter().map(|args| desk.transcript(args)).collect();
     assert_snapshot!(told.join("\n"), @"
     2
     -- out
@@ -209,7 +209,7 @@ fn what_cannot_be_a_server_is_not_added() {
 fn a_project_names_no_servers() {
     let desk = ServersFixture::new();
     desk.w.file("toolgate.toml", "[mcp_servers.x]\ncommand = \"x\"\n");
-    assert_snapshot!(desk.told(&["mcp", "list"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "list"]), @"
     2
     -- out
     -- err
@@ -247,7 +247,7 @@ fn servers_of_both_eras_are_tried() {
     "time" true "2026-07-28" Some(2) null
     "#);
     assert_eq!(ran.code, Some(1));
-    assert_snapshot!(desk.told(&["mcp", "test", "time", "nobody"]), @"
+    assert_snapshot!(desk.transcript(&["mcp", "test", "time", "nobody"]), @"
     2
     -- out
     -- err
@@ -256,7 +256,7 @@ fn servers_of_both_eras_are_tried() {
 }
 
 #[test]
-fn real_tools_answer_and_what_nobody_knows_is_asked_about() {
+fn read_only_server_tools_run_and_undeclared_ones_need_approval() {
     let desk = ServersFixture::with(&[
         ("everything", "", of_node(EVERYTHING, &["stdio"])),
         ("time", "", of_python("mcp_server_time")),
@@ -457,7 +457,7 @@ fn a_long_call_says_how_far_it_is_and_is_stopped() {
 }
 
 #[test]
-fn what_a_server_wants_to_know_is_asked_and_answered() {
+fn elicitation_is_answered_through_the_pipe() {
     let desk = ServersFixture::with(&[
         ("everything", "approval = \"allow\"", of_node(EVERYTHING, &["stdio"])),
         ("h", "", hostile("asks-password")),
@@ -588,7 +588,7 @@ fn a_server_is_held_to_what_commands_are_held_to() {
 }
 
 #[test]
-fn what_is_saved_while_a_server_runs_is_closed_to_it() {
+fn secrets_saved_while_a_server_runs_are_hidden() {
     let desk = runner("");
     desk.w.file(".env", "OLD=1\n");
     let mut talk = PipeConversation::with(&desk);
@@ -645,13 +645,13 @@ fn no_secret_is_shown() {
         &["mcp", "list", "--json"],
         &["mcp", "get", "a", "--json"],
     ] {
-        let told = desk.told(args);
+        let told = desk.transcript(args);
         assert!(!["S1", "S2", "S3", "S4", "S5"].iter().any(|secret| told.contains(secret)), "{told}");
     }
 }
 
 #[test]
-fn where_a_server_is_confined_only_in_part_that_is_said_and_it_is_not_believed() {
+fn partly_confined_server_is_reported_and_not_trusted() {
     let desk = runner("[confinement]\ntier = \"landlock\"\n");
     let ran = desk.run(&["mcp", "test"]);
     assert!(ran.out.contains("confined only in part"), "{}{}", ran.out, ran.err);

@@ -101,7 +101,7 @@ fn functions_fit_a_screen() {
 }
 
 #[test]
-fn nothing_is_left_lying_about() {
+fn no_debug_leftovers_or_forbidden_attributes() {
     let mut found = Vec::new();
     // Split, so that this file does not match itself.
     let leftovers = [
@@ -123,7 +123,7 @@ fn nothing_is_left_lying_about() {
 }
 
 #[test]
-fn what_is_unsafe_is_in_few_files() {
+fn unsafe_code_is_confined_to_listed_files() {
     let is_unsafe =
         |text: &str| text.contains(concat!("unsafe", " {")) || text.contains(concat!("unsafe", "_code"));
     let found = sources().into_iter().filter(|(_, text)| is_unsafe(text)).map(|(path, _)| path);
@@ -135,7 +135,7 @@ fn what_is_unsafe_is_in_few_files() {
 }
 
 #[test]
-fn names_are_of_the_domain() {
+fn type_names_have_no_vague_endings() {
     let mut found = Vec::new();
     for (path, text) in sources() {
         for line in text.lines() {

@@ -137,7 +137,7 @@ fn every_door_says_before_the_first_command_what_does_not_hold() {
 }
 
 #[test]
-fn servers_say_so_too() {
+fn servers_warn_about_weaker_confinement() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let path = workspace.path();
     let cwd = path.to_str().unwrap();
@@ -196,7 +196,7 @@ fn servers_say_so_too() {
 
 /// A sandbox inside another one cannot create namespaces, as in most containers.
 #[test]
-fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
+fn without_namespaces_nothing_runs_unless_a_weaker_tier_is_accepted() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     let inside = |argv: &[&str]| {
         // The program may lie below `/tmp`, which a sandbox replaces.
@@ -229,7 +229,7 @@ fn without_namespaces_nothing_is_run_unless_somebody_makes_do() {
 }
 
 #[test]
-fn a_project_cannot_make_do_with_less() {
+fn project_cannot_accept_a_weaker_tier() {
     let (home, workspace) = (Home::new(), TestWorkspace::new());
     for text in ["require = \"nothing\"", "require = \"landlock\"", "tmp_mb = 1000000", "shm_mb = 1000000"] {
         workspace.file("toolgate.toml", format!("[confinement]\n{text}\n"));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs a program without a sandbox or a supervisor.
-pub(crate) fn bare(program: &str, arguments: &[&str]) {
+pub(crate) fn run_bare(program: &str, arguments: &[&str]) {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
     assert!(command.status().is_ok_and(|status| status.success()));
@@ -30,12 +30,12 @@ fn spread(mut times: Vec<Duration>) -> TimingSpread {
 }
 
 /// Returns the median of each piece of work. They alternate, so that other load on the machine affects all alike.
-pub(crate) fn rounds<const N: usize>(rounds: usize, works: [&mut dyn FnMut(); N]) -> [Duration; N] {
-    spreads(rounds, works).map(|spread| spread.p50)
+pub(crate) fn median_times<const N: usize>(rounds: usize, works: [&mut dyn FnMut(); N]) -> [Duration; N] {
+    time_spreads(rounds, works).map(|spread| spread.p50)
 }
 
 /// Returns median and 99th percentile of each piece of work.
-pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [TimingSpread; N] {
+pub(crate) fn time_spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [TimingSpread; N] {
     works.iter_mut().for_each(|work| work());
     let mut times = [const { Vec::new() }; N];
     for round in 0..rounds {
@@ -48,7 +48,7 @@ pub(crate) fn spreads<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(
 }
 
 /// Prints a row: Toolgate's time, the peer's, and the ratio.
-pub(crate) fn row(work: &str, us: Duration, peer: Duration) {
+pub(crate) fn print_row(work: &str, us: Duration, peer: Duration) {
     let ratio = us.as_secs_f64() / peer.as_secs_f64();
     println!("| {work} | {us:.2?} | {peer:.2?} | {ratio:.2} |");
 }

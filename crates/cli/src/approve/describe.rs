@@ -27,7 +27,7 @@ pub(crate) enum ApprovalChoice {
 
 impl ApprovalChoice {
     /// Returns the terminal key and its label; `None` if the choice has no key in this scope.
-    pub(super) fn key(self, scope: PromptScope) -> Option<(char, &'static str)> {
+    pub(super) fn terminal_key(self, scope: PromptScope) -> Option<(char, &'static str)> {
         match self {
             Self::Once => Some(('y', "yes, once")),
             Self::Session if scope == PromptScope::Call => None,
@@ -40,7 +40,7 @@ impl ApprovalChoice {
     }
 
     /// Returns the decision as programs spell it. A note accompanies any refusal.
-    pub(crate) fn decision(self) -> &'static str {
+    pub(crate) fn decision_name(self) -> &'static str {
         match self {
             Self::Once => "approved",
             Self::Session => "approved_for_session",
@@ -52,7 +52,7 @@ impl ApprovalChoice {
 }
 
 /// Returns the answers that are valid for `question`.
-pub(crate) fn choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
+pub(crate) fn approval_choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
     let hooked = question.why.iter().any(|why| matches!(why, toolgate::ApprovalReason::Hook { .. }));
     let makes_sense = |choice: &ApprovalChoice| match choice {
         // A hook asks every time, so an answer for the session has no effect.
@@ -65,7 +65,7 @@ pub(crate) fn choices(question: &ApprovalQuestion) -> Vec<ApprovalChoice> {
 }
 
 /// Returns the script that a shell is given, if `line` starts a shell.
-pub(crate) fn script(line: &CommandLine) -> Option<&str> {
+pub(crate) fn shell_script(line: &CommandLine) -> Option<&str> {
     const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
     let [shell, flag, script] = &line.argv[..] else { return None };
     let name = shell.rsplit('/').next().unwrap_or(shell);
@@ -73,8 +73,8 @@ pub(crate) fn script(line: &CommandLine) -> Option<&str> {
 }
 
 /// Returns each command that is more than a shell around others, with its class and the reason for it.
-pub(crate) fn classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
-    let whole = ShownCommand::of(question);
+pub(crate) fn command_classes(question: &ApprovalQuestion) -> Vec<(String, &'static str, Option<String>)> {
+    let whole = ShownCommand::from_question(question);
     let parts = question.account.iter().flat_map(|account| &account.parts).filter(|part| !part.wraps);
     let described = parts.map(|part| {
         let (class, why) = class(part);
@@ -84,8 +84,8 @@ pub(crate) fn classes(question: &ApprovalQuestion) -> Vec<(String, &'static str,
 }
 
 /// Returns the reasons for asking, without texts that are shown elsewhere in the question.
-pub(super) fn why(question: &ApprovalQuestion) -> Vec<String> {
-    let whole = ShownCommand::of(question);
+pub(super) fn question_reasons(question: &ApprovalQuestion) -> Vec<String> {
+    let whole = ShownCommand::from_question(question);
     let parts: Vec<(String, String)> = question
         .account
         .iter()
@@ -132,7 +132,7 @@ fn place(rule: &PolicyRule) -> String {
 struct ShownCommand(String);
 
 impl ShownCommand {
-    fn of(question: &ApprovalQuestion) -> Self {
+    fn from_question(question: &ApprovalQuestion) -> Self {
         let lines = question.intent.effects.iter().filter_map(|effect| match effect {
             Effect::Exec(line) => Some(line.argv.join(" ")),
             Effect::Read(_)
@@ -190,7 +190,7 @@ fn short(text: &str) -> String {
 }
 
 /// Describes the confinement of the call, apart from what an approval grants.
-pub(crate) fn confinement(question: &ApprovalQuestion) -> String {
+pub(crate) fn confinement_summary(question: &ApprovalQuestion) -> String {
     // A server's call runs under the server's own confinement.
     if let [Effect::Foreign(foreign)] = question.intent.effects.as_slice() {
         return format!("as the server `{0}` is: `toolgate mcp get {0}` says how", foreign.server);

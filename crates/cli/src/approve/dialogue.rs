@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use toolgate::rules::NewRule;
 use toolgate::{ApprovalQuestion, ReviewDecision};
 
-use super::describe::{ApprovalChoice, PromptScope, choices};
+use super::describe::{ApprovalChoice, PromptScope, approval_choices};
 use super::render::{self, ScreenSize};
-use crate::screen::visible;
+use crate::screen::escape_invisible;
 
 /// The longest note, in bytes.
 const MAX_NOTE: usize = 2000;
@@ -43,7 +43,7 @@ pub(crate) enum ApprovalAnswer {
 
 impl ApprovalAnswer {
     /// Returns the decision; `rule` is the rule that was shown.
-    pub(crate) fn decision(self, rule: Option<&NewRule>) -> ReviewDecision {
+    pub(crate) fn into_decision(self, rule: Option<&NewRule>) -> ReviewDecision {
         match (self, rule) {
             (Self::Always, Some(rule)) => ReviewDecision::ApprovedWithRule(rule.clone()),
             (Self::Once | Self::Always, _) => ReviewDecision::Approved,
@@ -73,13 +73,13 @@ enum DialogueStage {
 }
 
 impl ApprovalDialogue {
-    pub(super) fn about(question: &ApprovalQuestion, size: ScreenSize) -> Self {
-        let rule = question.proposal.as_ref().map(|proposal| render::rule(proposal, size));
-        Self::with(choices(question), PromptScope::Call, rule, size.width)
+    pub(super) fn for_question(question: &ApprovalQuestion, size: ScreenSize) -> Self {
+        let rule = question.proposal.as_ref().map(|proposal| render::render_rule(proposal, size));
+        Self::new(approval_choices(question), PromptScope::Call, rule, size.width)
     }
 
     /// Builds a dialogue about a question that was asked by another process.
-    pub(crate) fn with(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
+    pub(crate) fn new(choices: Vec<ApprovalChoice>, scope: PromptScope, rule: Option<String>, width: usize) -> Self {
         Self { choices, scope, rule, width, stage: DialogueStage::Choosing }
     }
 
@@ -87,7 +87,7 @@ impl ApprovalDialogue {
     pub(super) fn prompt(&self) -> String {
         match &self.stage {
             DialogueStage::Choosing => {
-                let keys = self.choices.iter().filter_map(|choice| choice.key(self.scope));
+                let keys = self.choices.iter().filter_map(|choice| choice.terminal_key(self.scope));
                 let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
                 format!("Answer ({}): ", keys.join(" "))
             }
@@ -100,14 +100,14 @@ impl ApprovalDialogue {
                 let skipped = note.chars().count().saturating_sub(room.max(8));
                 let tail: String = note.chars().skip(skipped).collect();
                 let more = if skipped > 0 { "…" } else { "" };
-                format!("Note (Enter sends, Esc goes back): {more}{}", visible(&tail))
+                format!("Note (Enter sends, Esc goes back): {more}{}", escape_invisible(&tail))
             }
         }
     }
 
     /// Handles the bytes of one read. A key is a single byte; several bytes are an arrow key, a paste or a word, and
     /// answer nothing.
-    pub(super) fn hear(&mut self, input: &[u8]) -> DialogueOutcome {
+    pub(super) fn handle_input(&mut self, input: &[u8]) -> DialogueOutcome {
         if input.contains(&CONTROL_C) {
             return DialogueOutcome::Decided(ApprovalAnswer::Stop, "stopped");
         }
@@ -128,7 +128,7 @@ impl ApprovalDialogue {
     fn choose(&mut self, input: &[u8]) -> DialogueOutcome {
         let &[byte] = input else { return DialogueOutcome::Nothing };
         let key = char::from(byte.to_ascii_lowercase());
-        let is_meant = |choice: &&ApprovalChoice| choice.key(self.scope).is_some_and(|(meant, _)| meant == key);
+        let is_meant = |choice: &&ApprovalChoice| choice.terminal_key(self.scope).is_some_and(|(meant, _)| meant == key);
         let Some(choice) = self.choices.iter().find(is_meant) else { return DialogueOutcome::Nothing };
         match choice {
             ApprovalChoice::Once => DialogueOutcome::Decided(ApprovalAnswer::Once, "yes, once"),

@@ -11,8 +11,8 @@ mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use describe::{ApprovalChoice, PromptScope, choices, classes, confinement, script};
+pub(crate) use describe::{ApprovalChoice, PromptScope, approval_choices, command_classes, confinement_summary, shell_script};
 pub(crate) use dialogue::{ApprovalDialogue, ApprovalAnswer};
-pub(crate) use page::quoted;
-pub(crate) use render::{ScreenSize, plain, question as page, rule as rule_page};
-pub(crate) use terminal::{TerminalApprover, terminal_owner};
+pub(crate) use page::quote_lines;
+pub(crate) use render::{ScreenSize, render_plain, render_question as page, render_rule as rule_page};
+pub(crate) use terminal::{TerminalApprover, terminal_lock};

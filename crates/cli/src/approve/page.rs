@@ -3,7 +3,7 @@
 use anstyle::Style;
 use toolgate::invisible;
 
-use crate::screen::{FAINT, visible};
+use crate::screen::{FAINT, escape_invisible};
 
 /// The narrowest supported screen; on a narrower one the terminal wraps again.
 const MIN_WIDTH: usize = 24;
@@ -32,8 +32,8 @@ impl TextBox {
     }
 
     /// Adds one of Toolgate's own lines. It may end with foreign text: only its beginning stands at the left edge.
-    pub(super) fn say(&mut self, text: &str, style: Style) {
-        self.look(text);
+    pub(super) fn push_line(&mut self, text: &str, style: Style) {
+        self.note_invisible(text);
         for (at, line) in words(&one_line(text), self.width - MORE.len()).into_iter().enumerate() {
             let more = if at == 0 { "" } else { MORE };
             self.lines.push(format!("{more}{}", painted(&line, style)));
@@ -41,14 +41,14 @@ impl TextBox {
     }
 
     /// Adds an empty line.
-    pub(super) fn space(&mut self) {
+    pub(super) fn push_blank(&mut self) {
         self.lines.push(String::new());
     }
 
     /// Adds a labelled field. Each value, which may contain foreign text, begins on its own line.
-    pub(super) fn field(&mut self, label: &str, values: &[String], style: Style) {
+    pub(super) fn push_field(&mut self, label: &str, values: &[String], style: Style) {
         for (at, value) in values.iter().enumerate() {
-            self.look(value);
+            self.note_invisible(value);
             let label = if at == 0 { label } else { "" };
             let width = self.width - LABEL - 2 - MORE.len();
             for (at, line) in words(&one_line(value), width).into_iter().enumerate() {
@@ -59,7 +59,7 @@ impl TextBox {
     }
 
     /// Adds foreign text in full, behind a bar; a wrapped line continues behind a broken bar.
-    pub(super) fn quote(&mut self, text: &str, style: impl Fn(&str) -> Style) {
+    pub(super) fn push_quote(&mut self, text: &str, style: impl Fn(&str) -> Style) {
         let mut blank = 0;
         // `lines()` would hide the carriage return of a Windows line ending.
         let text = text.strip_suffix('\n').unwrap_or(text);
@@ -70,9 +70,9 @@ impl TextBox {
             }
             self.blanks(blank);
             blank = 0;
-            self.look(line);
+            self.note_invisible(line);
             let style = style(line);
-            for (at, piece) in pieces(&squeezed(&shown(line)), self.width - 4).into_iter().enumerate() {
+            for (at, piece) in pieces(&squeezed(&make_visible(line)), self.width - 4).into_iter().enumerate() {
                 let bar = if at == 0 { '│' } else { '┊' };
                 self.lines.push(format!("  {FAINT}{bar}{FAINT:#} {}", painted(&piece, style)));
             }
@@ -89,12 +89,12 @@ impl TextBox {
         }
     }
 
-    fn look(&mut self, text: &str) {
+    fn note_invisible(&mut self, text: &str) {
         self.escaped |= text.contains(invisible);
     }
 
     /// Reports whether any character had to be escaped.
-    pub(super) fn escaped(&self) -> bool {
+    pub(super) fn has_escapes(&self) -> bool {
         self.escaped
     }
 
@@ -104,15 +104,15 @@ impl TextBox {
     }
 
     /// Returns all lines, each with a newline.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         self.lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 }
 
 /// Returns foreign text in full, line by line, each behind a bar and without styles.
-pub(crate) fn quoted(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn quote_lines(text: &str, width: usize) -> Vec<String> {
     let mut page = TextBox::new(width);
-    page.quote(text, |_| Style::new());
+    page.push_quote(text, |_| Style::new());
     let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
     page.lines.iter().map(plain).collect()
 }
@@ -122,13 +122,13 @@ fn painted(text: &str, style: Style) -> String {
 }
 
 /// Escapes everything in a line that could move the cursor.
-fn shown(line: &str) -> String {
-    visible(line).replace('\t', "    ")
+fn make_visible(line: &str) -> String {
+    escape_invisible(line).replace('\t', "    ")
 }
 
 /// Returns the text on one line.
 fn one_line(text: &str) -> String {
-    shown(text).replace('\n', "\\n")
+    make_visible(text).replace('\n', "\\n")
 }
 
 /// Reports whether a line shows nothing: it would only push other lines off the screen.
@@ -218,15 +218,15 @@ mod tests {
             (&padded, &["  │ a … 61 blanks … b"]),
         ] {
             let mut page = TextBox::new(MIN_WIDTH);
-            page.quote(text, |_| Style::new());
-            let shown = anstream::adapter::strip_str(&page.text()).to_string();
+            page.push_quote(text, |_| Style::new());
+            let shown = anstream::adapter::strip_str(&page.to_text()).to_string();
             assert_eq!(shown.lines().collect::<Vec<_>>(), lines, "{text:?}");
         }
         let mut page = TextBox::new(MIN_WIDTH);
-        page.say(&long, Style::new());
-        page.field("label", &[long.clone(), format!("a {long} b\nc")], Style::new());
-        page.quote(&long, |_| Style::new());
-        let shown = anstream::adapter::strip_str(&page.text()).to_string();
+        page.push_line(&long, Style::new());
+        page.push_field("label", &[long.clone(), format!("a {long} b\nc")], Style::new());
+        page.push_quote(&long, |_| Style::new());
+        let shown = anstream::adapter::strip_str(&page.to_text()).to_string();
         assert!(shown.lines().all(|line| line.chars().count() < MIN_WIDTH), "{shown}");
         assert_eq!(shown.matches('x').count(), 4 * long.len());
     }

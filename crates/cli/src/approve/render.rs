@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use toolgate::shell::{ScriptRedirect, ScriptWord};
 use toolgate::{CommandAnalysis, ApprovalReason, CommandLine, Effect, RuleProposal, ApprovalQuestion, invisible};
 
-use super::describe::{PromptScope, choices, classes, confinement, script, why};
+use super::describe::{PromptScope, approval_choices, command_classes, confinement_summary, shell_script, question_reasons};
 use super::page::TextBox;
 use crate::screen::{FAINT, NAME};
 
@@ -27,57 +27,57 @@ pub(crate) struct ScreenSize {
 }
 
 /// Renders `question` in full, with the keys of its answers.
-pub(crate) fn question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
+pub(crate) fn render_question(question: &ApprovalQuestion, size: ScreenSize, scope: PromptScope) -> String {
     let mut page = body(question, size.width);
     remarks(&mut page, question, size);
-    for (key, label) in choices(question).into_iter().filter_map(|choice| choice.key(scope)) {
-        page.field(&key.to_string(), &[label.to_owned()], PLAIN);
+    for (key, label) in approval_choices(question).into_iter().filter_map(|choice| choice.terminal_key(scope)) {
+        page.push_field(&key.to_string(), &[label.to_owned()], PLAIN);
     }
-    page.text()
+    page.to_text()
 }
 
 /// Renders `question` in full without colours and keys, for a form that may be truncated. Reasons, grants and the
 /// model's justification come first, the command itself last.
-pub(crate) fn plain(question: &ApprovalQuestion, width: usize) -> String {
+pub(crate) fn render_plain(question: &ApprovalQuestion, width: usize) -> String {
     let mut page = TextBox::new(width);
     title(&mut page, question);
-    page.space();
-    page.field("why", &why(question), PLAIN);
+    page.push_blank();
+    page.push_field("why", &question_reasons(question), PLAIN);
     limits(&mut page, question);
-    said(&mut page, question);
-    page.space();
+    render_justification(&mut page, question);
+    page.push_blank();
     parts(&mut page, question);
     if let Some(proposal) = &question.proposal {
-        page.space();
-        page.say("The rule that could be saved:", PLAIN);
-        page.quote(&proposal.rule.to_string(), |_| PLAIN);
+        page.push_blank();
+        page.push_line("The rule that could be saved:", PLAIN);
+        page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
         examples(&mut page, proposal);
     }
-    whole(&mut page, question);
-    page.space();
+    render_effects(&mut page, question);
+    page.push_blank();
     remarks(&mut page, question, ScreenSize { width, height: usize::MAX });
-    anstream::adapter::strip_str(&page.text()).to_string()
+    anstream::adapter::strip_str(&page.to_text()).to_string()
 }
 
 /// Renders the question without its answers. A terminal shows the end first, so the command comes at the beginning.
 fn body(question: &ApprovalQuestion, width: usize) -> TextBox {
     let mut page = TextBox::new(width);
-    page.space();
+    page.push_blank();
     title(&mut page, question);
-    whole(&mut page, question);
-    page.space();
-    page.field("why", &why(question), PLAIN);
+    render_effects(&mut page, question);
+    page.push_blank();
+    page.push_field("why", &question_reasons(question), PLAIN);
     parts(&mut page, question);
     limits(&mut page, question);
-    said(&mut page, question);
-    page.space();
+    render_justification(&mut page, question);
+    page.push_blank();
     page
 }
 
 fn title(page: &mut TextBox, question: &ApprovalQuestion) {
-    page.say(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
+    page.push_line(&format!("Toolgate asks: may {} do this?", question.tool), TITLE);
     if !question.agents.is_empty() {
-        page.say(
+        page.push_line(
             &format!("The agent {} wants to, which the model has started.", question.agents.join("/")),
             PLAIN,
         );
@@ -88,12 +88,12 @@ fn title(page: &mut TextBox, question: &ApprovalQuestion) {
             true => "It ran and failed.",
             false => "It ran, was refused something, and failed.",
         };
-        page.say(&format!("{told} A yes runs it again from the beginning."), DANGER);
+        page.push_line(&format!("{told} A yes runs it again from the beginning."), DANGER);
     }
 }
 
 /// Shows the complete effects, however long they are.
-fn whole(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_effects(page: &mut TextBox, question: &ApprovalQuestion) {
     for effect in &question.intent.effects {
         does(page, effect, question.account.as_ref());
     }
@@ -101,20 +101,20 @@ fn whole(page: &mut TextBox, question: &ApprovalQuestion) {
     // The text to remember is shown already.
     let diff = question.intent.diff.as_ref().filter(|_| !question.intent.effects.iter().any(remembers));
     if let Some(diff) = diff {
-        page.space();
+        page.push_blank();
         let foreign = |effect: &Effect| matches!(effect, Effect::Foreign(_));
         let called = question.intent.effects.iter().any(foreign);
-        page.say(if called { "It is called with:" } else { "It would change:" }, PLAIN);
-        page.quote(diff, painted);
+        page.push_line(if called { "It is called with:" } else { "It would change:" }, PLAIN);
+        page.push_quote(diff, painted);
     }
 }
 
 /// Shows the model's justification.
-fn said(page: &mut TextBox, question: &ApprovalQuestion) {
+fn render_justification(page: &mut TextBox, question: &ApprovalQuestion) {
     if let Some(words) = &question.intent.justification {
-        page.space();
-        page.say("The model says why, in its own words, which nobody checked:", PLAIN);
-        page.quote(words, |_| PLAIN);
+        page.push_blank();
+        page.push_line("The model says why, in its own words, which nobody checked:", PLAIN);
+        page.push_quote(words, |_| PLAIN);
     }
     proposed(page, question);
 }
@@ -122,35 +122,35 @@ fn said(page: &mut TextBox, question: &ApprovalQuestion) {
 /// Shows the rule that the model proposes, offered or not.
 fn proposed(page: &mut TextBox, question: &ApprovalQuestion) {
     let Some(words) = &question.intent.prefix_rule else { return };
-    page.space();
-    page.say("The model proposes to allow from now on every command that begins with:", PLAIN);
-    page.quote(&words.join(" "), |_| PLAIN);
+    page.push_blank();
+    page.push_line("The model proposes to allow from now on every command that begins with:", PLAIN);
+    page.push_quote(&words.join(" "), |_| PLAIN);
     if !question.proposal.as_ref().is_some_and(|proposal| proposal.of_model) {
-        page.say("That rule is not offered: it would allow too much, or does not fit the command.", PLAIN);
+        page.push_line("That rule is not offered: it would allow too much, or does not fit the command.", PLAIN);
     }
 }
 
 /// Renders the proposed rule and examples of what else it would allow.
-pub(crate) fn rule(proposal: &RuleProposal, size: ScreenSize) -> String {
+pub(crate) fn render_rule(proposal: &RuleProposal, size: ScreenSize) -> String {
     let mut page = TextBox::new(size.width);
-    page.space();
-    page.say("This rule would be saved among yours:", TITLE);
-    page.quote(&proposal.rule.to_string(), |_| PLAIN);
+    page.push_blank();
+    page.push_line("This rule would be saved among yours:", TITLE);
+    page.push_quote(&proposal.rule.to_string(), |_| PLAIN);
     if proposal.of_model {
-        page.say("The model proposed the command words in this rule.", PLAIN);
+        page.push_line("The model proposed the command words in this rule.", PLAIN);
     }
     if proposal.rule.unsandboxed {
-        page.say("What it allows runs without the sandbox, and is never asked about again.", DANGER);
+        page.push_line("What it allows runs without the sandbox, and is never asked about again.", DANGER);
     }
     examples(&mut page, proposal);
-    page.text()
+    page.to_text()
 }
 
 /// Lists commands that the rule would allow besides the one in question.
 fn examples(page: &mut TextBox, proposal: &RuleProposal) {
     if !proposal.allows.is_empty() {
-        page.say("From then on it would also allow, for example:", PLAIN);
-        page.quote(&proposal.allows.join("\n"), |_| NAME);
+        page.push_line("From then on it would also allow, for example:", PLAIN);
+        page.push_quote(&proposal.allows.join("\n"), |_| NAME);
     }
 }
 
@@ -159,49 +159,49 @@ fn does(page: &mut TextBox, effect: &Effect, account: Option<&CommandAnalysis>) 
     match effect {
         Effect::Exec(line) => command(page, line, account),
         Effect::Type(typing) => {
-            page.space();
-            page.say(&format!("It would type this into `{}`:", typing.into), PLAIN);
-            page.quote(&typing.text, |_| PLAIN);
+            page.push_blank();
+            page.push_line(&format!("It would type this into `{}`:", typing.into), PLAIN);
+            page.push_quote(&typing.text, |_| PLAIN);
         }
         Effect::Foreign(foreign) => {
-            page.space();
-            page.say(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
+            page.push_blank();
+            page.push_line(&format!("It would call `{}` of `{}`.", foreign.tool, foreign.server), PLAIN);
         }
         Effect::Remember(kept) => {
-            page.space();
-            page.say(
+            page.push_blank();
+            page.push_line(
                 &format!(
                     "It would have every later session in {} read this, as `{}`:",
                     kept.scope, kept.name
                 ),
                 PLAIN,
             );
-            page.quote(&kept.text, |_| PLAIN);
+            page.push_quote(&kept.text, |_| PLAIN);
         }
         Effect::Read(_) | Effect::Write(_) | Effect::Network(_) => {}
     }
 }
 
 fn command(page: &mut TextBox, line: &CommandLine, account: Option<&CommandAnalysis>) {
-    page.space();
+    page.push_blank();
     let cwd = line.cwd.display();
     let terminal = if line.terminal { ", at a terminal of its own" } else { "" };
     if let Some(patch) = toolgate::shell::patch(&line.argv) {
         let place = patch.directory.map_or_else(|| line.cwd.clone(), |below| line.cwd.join(below));
-        page.say(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
-        return page.quote(&patch.text, painted);
+        page.push_line(&format!("It would apply this patch in `{}`:", place.display()), PLAIN);
+        return page.push_quote(&patch.text, painted);
     }
-    match script(line) {
+    match shell_script(line) {
         Some(script) => {
             let shell = line.argv[..2].join(" ");
-            page.say(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
-            page.quote(&marked(script, account), |_| NAME);
+            page.push_line(&format!("It would run this in `{cwd}` by `{shell}`{terminal}:"), PLAIN);
+            page.push_quote(&marked(script, account), |_| NAME);
         }
         None => {
             let words: Vec<String> =
                 line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect();
-            page.say(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
-            page.quote(&words.join(" "), |_| NAME);
+            page.push_line(&format!("It would run this in `{cwd}`{terminal}:"), PLAIN);
+            page.push_quote(&words.join(" "), |_| NAME);
         }
     }
 }
@@ -261,7 +261,7 @@ fn is_of_word(letter: char) -> bool {
 /// Lists the commands that it consists of, and the paths, programs and hosts they are known to touch.
 fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
     let (mut shown, mut more) = (0, 0);
-    for (command, class, why) in classes(question) {
+    for (command, class, why) in command_classes(question) {
         let plain = matches!(class, "reads" | "ordinary" | "allowed");
         if plain && shown >= MAX_RUNS {
             more += 1;
@@ -270,21 +270,21 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
         let style = if class == "dangerous" || class == "asked" { DANGER } else { PLAIN };
         // Toolgate's words come first: foreign text could continue with an imitation of them.
         let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
-        page.field(if shown == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
+        page.push_field(if shown == 0 { "runs" } else { "" }, &[format!("{class:9} {why}{command}")], style);
         shown += 1;
     }
     if more > 0 {
-        page.field("", &[format!("… and {more} more, as shown: only reading, ordinary or allowed")], FAINT);
+        page.push_field("", &[format!("… and {more} more, as shown: only reading, ordinary or allowed")], FAINT);
     }
     if let Some(account) = &question.account {
         let unclear = account.undecided.iter().map(|doubt| format!("{}: {}", doubt.why, doubt.text));
-        page.field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
+        page.push_field("unclear", &unclear.collect::<Vec<_>>(), DANGER);
         let sets = account.sets.iter().map(|(name, value, why)| {
             let why = why.map(|why| format!("({why}) ")).unwrap_or_default();
             format!("{why}{name}={value}")
         });
-        page.field("sets", &sets.collect::<Vec<_>>(), PLAIN);
-        page.field("defines", &account.defines, PLAIN);
+        page.push_field("sets", &sets.collect::<Vec<_>>(), PLAIN);
+        page.push_field("defines", &account.defines, PLAIN);
     }
     let touches = question.touches();
     for (label, things) in [
@@ -294,28 +294,28 @@ fn parts(page: &mut TextBox, question: &ApprovalQuestion) {
         ("reaches", &touches.reaches),
     ] {
         if !things.is_empty() {
-            page.field(label, &[things.join(", ")], PLAIN);
+            page.push_field(label, &[things.join(", ")], PLAIN);
         }
     }
-    page.field("note", &question.takes_effect(), DANGER);
+    page.push_field("note", &question.takes_effect(), DANGER);
 }
 
 /// Shows the confinement, and what an approval grants.
 fn limits(page: &mut TextBox, question: &ApprovalQuestion) {
-    page.field("confined", &[confinement(question)], PLAIN);
+    page.push_field("confined", &[confinement_summary(question)], PLAIN);
     let grants: Vec<String> = question.grants.iter().map(ToString::to_string).collect();
-    page.field("yes gives", &grants, DANGER);
+    page.push_field("yes gives", &grants, DANGER);
 }
 
 /// Adds warnings about the question itself: escaped characters and length.
 fn remarks(page: &mut TextBox, question: &ApprovalQuestion, size: ScreenSize) {
     let height = page.height();
-    if page.escaped() || hides(question) {
-        page.say("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
-        page.space();
+    if page.has_escapes() || hides(question) {
+        page.push_line("Beware: it holds characters that do not show; they are written as \\u{…}.", DANGER);
+        page.push_blank();
     }
     if height.saturating_add(10) > size.height {
-        page.say(&format!("The question is {height} lines long: scroll up to see where it begins."), FAINT);
+        page.push_line(&format!("The question is {height} lines long: scroll up to see where it begins."), FAINT);
     }
 }
 

@@ -28,7 +28,7 @@ const SEQUENCE: Duration = Duration::from_millis(50);
 const MAX_INPUT: usize = 256;
 
 /// Returns the lock of the terminal: one question at a time.
-pub(crate) fn terminal_owner() -> Arc<tokio::sync::Mutex<()>> {
+pub(crate) fn terminal_lock() -> Arc<tokio::sync::Mutex<()>> {
     static OWNER: LazyLock<Arc<tokio::sync::Mutex<()>>> = LazyLock::new(Arc::default);
     Arc::clone(&OWNER)
 }
@@ -40,13 +40,13 @@ pub(crate) struct TerminalApprover {
 
 impl TerminalApprover {
     /// Returns an approver if standard input and stderr are terminals and `/dev/tty` can be opened.
-    pub(crate) fn here() -> Option<Arc<Self>> {
+    pub(crate) fn detect() -> Option<Arc<Self>> {
         let sits = io::stdin().is_terminal() && io::stderr().is_terminal() && open().is_ok();
         sits.then(|| Arc::new(Self { asks: AtomicBool::new(false) }))
     }
 
     /// Reports whether a question is on the screen: then nothing else should be written.
-    pub(crate) fn asks(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.asks.load(Ordering::Acquire)
     }
 
@@ -58,16 +58,16 @@ impl TerminalApprover {
     async fn answer(&self, question: &ApprovalQuestion) -> io::Result<ReviewDecision> {
         let size = Self::size()?;
         let said =
-            self.converse(render::question(question, size, PromptScope::Call), ApprovalDialogue::about(question, size));
-        Ok(said.await?.decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
+            self.hold_dialogue(render::render_question(question, size, PromptScope::Call), ApprovalDialogue::for_question(question, size));
+        Ok(said.await?.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule)))
     }
 
     /// Shows `text` and waits for the answer. Dropping the future restores the terminal.
-    pub(crate) async fn converse(&self, text: String, dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
-        let _owner = terminal_owner().lock_owned().await;
+    pub(crate) async fn hold_dialogue(&self, text: String, dialogue: ApprovalDialogue) -> io::Result<ApprovalAnswer> {
+        let _owner = terminal_lock().lock_owned().await;
         let _asking = AskingFlag::on(&self.asks);
         let terminal = open()?;
-        let mut keys = RawKeyMode::of(terminal.try_clone()?)?;
+        let mut keys = RawKeyMode::enable(terminal.try_clone()?)?;
         // Dropping the future drops `_wanted`, which wakes the thread.
         let (unwanted, _wanted) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (tell, told) = oneshot::channel();
@@ -129,7 +129,7 @@ struct RawKeyMode {
 
 impl RawKeyMode {
     /// Enables the mode, and discards input that was typed before the question.
-    fn of(terminal: File) -> io::Result<Self> {
+    fn enable(terminal: File) -> io::Result<Self> {
         use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
         let before = termios::tcgetattr(&terminal)?;
         let mut keys = before.clone();
@@ -182,7 +182,7 @@ impl DialogueThread {
             match self.wait(Some(QUIET))? {
                 TerminalInput::Bytes(bytes) => {
                     // Only Ctrl-C counts.
-                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) = dialogue.hear(&keep_stop(&bytes)) {
+                    if let DialogueOutcome::Decided(said @ ApprovalAnswer::Stop, words) = dialogue.handle_input(&keep_stop(&bytes)) {
                         writeln!(out, "{words}")?;
                         return Ok(said);
                     }
@@ -200,7 +200,7 @@ impl DialogueThread {
                 TerminalInput::Quiet => continue,
                 TerminalInput::Unwanted => return Ok(ApprovalAnswer::Stop),
             };
-            match dialogue.hear(&bytes) {
+            match dialogue.handle_input(&bytes) {
                 DialogueOutcome::Nothing => {}
                 DialogueOutcome::Show(text) => write!(out, "{text}")?,
                 DialogueOutcome::Again(text) => {

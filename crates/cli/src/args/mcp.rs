@@ -36,7 +36,7 @@ pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpServerCommand>,
     /// Serve over HTTP at this address, below /mcp; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Take the token that clients must bring from this variable, instead of from a file of ours
     #[arg(long, value_name = "NAME", requires = "http")]
@@ -64,7 +64,7 @@ Examples:
 pub(crate) struct ApproveArgs {}
 
 /// Parses an address of this machine and a port.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     // `localhost` always means 127.0.0.1 here, whatever a resolver returns.
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
@@ -107,7 +107,7 @@ mod tests {
             ("example.org:80", None),
             ("", None),
         ] {
-            assert_eq!(address(text).ok().map(|found| found.to_string()).as_deref(), expected, "{text}");
+            assert_eq!(parse_listen_address(text).ok().map(|found| found.to_string()).as_deref(), expected, "{text}");
         }
         for (text, expected) in [
             ("build.example.org", Some("build.example.org")),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::WorkspaceArgs;
-use super::mcp::address;
+use super::mcp::parse_listen_address;
 
 /// Let programs hold sessions here, over JSON-RPC: prompts, tools, processes, files, and tools of their own
 ///
@@ -29,7 +29,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PATH", conflicts_with = "websocket")]
     pub(crate) socket: Option<PathBuf>,
     /// Serve WebSockets at this address of this machine; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen_address)]
     pub(crate) websocket: Option<SocketAddr>,
     /// Take the token that clients must bring from this variable, instead of from a file of ours
     #[arg(long, value_name = "NAME", requires = "websocket")]

@@ -33,20 +33,20 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
     let call = ToolCall::function("call", args.name.as_str(), arguments(args)?);
     let mut composed = compose(&args.place)?;
     // Without a terminal, a call that needs approval is refused at once.
-    let person = TerminalApprover::here();
+    let person = TerminalApprover::detect();
     if let Some(person) = &person {
-        composed = composed.asking(Arc::clone(person) as Arc<dyn Approver>);
+        composed = composed.with_approver(Arc::clone(person) as Arc<dyn Approver>);
     }
     let said = Arc::new(LatestProgress::default());
-    composed = composed.observed(Arc::clone(&said) as Arc<dyn CallObserver>);
+    composed = composed.with_observer(Arc::clone(&said) as Arc<dyn CallObserver>);
     let (output, ended) = super::block_on(async {
         let mut servers = None;
-        let wanted = WantedServers::of(&call, composed.search_server());
+        let wanted = WantedServers::for_call(&call, composed.search_server());
         let wanted = wanted.configured(|name| composed.has_server(name));
         if wanted != WantedServers::None {
-            let elicit = person.as_ref().and_then(|_| TerminalElicitor::here());
+            let elicit = person.as_ref().and_then(|_| TerminalElicitor::detect());
             let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), elicit, ..McpClientDeps::default() };
-            (composed, servers) = composed.serving(means, |server| wanted.is(server))?;
+            (composed, servers) = composed.start_servers(means, |server| wanted.is(server))?;
         }
         let toolgate = composed.build()?;
         // A call of a server's tool waits for that server itself.
@@ -54,16 +54,16 @@ pub(crate) fn run(args: &CallArgs) -> Result<ExitCode, CliFault> {
             servers.settled(None).await;
         }
         let mut turns = turns(&toolgate, &call)?;
-        let asks = || TerminalElicitor::asks() || person.as_ref().is_some_and(|person| person.asks());
+        let asks = || TerminalElicitor::is_asking() || person.as_ref().is_some_and(|person| person.is_asking());
         let answered = answered(&toolgate, call, &args.name, (&asks, &said)).await?;
         if let Some(turns) = &mut turns {
-            turns.end();
+            turns.end_turn();
         }
-        servers::ended(servers).await;
+        servers::close_servers(servers).await;
         Ok(answered)
     })?;
     match args.output {
-        OutputFormat::Json => screen::text(&as_json(&args.name, &output).to_string())?,
+        OutputFormat::Json => screen::print_text(&as_json(&args.name, &output).to_string())?,
         OutputFormat::Text => print(&output)?,
     }
     Ok(if ended { ExitCode::from(TERMINATED) } else { code(&output) })
@@ -82,9 +82,9 @@ enum WantedServers {
 
 impl WantedServers {
     /// Returns the servers that `call` needs. `search` is the server whose tool answers web searches.
-    fn of(call: &ToolCall, search: Option<&str>) -> Self {
+    fn for_call(call: &ToolCall, search: Option<&str>) -> Self {
         let name = call.name.as_str();
-        match (search, is_of_servers(name)) {
+        match (search, needs_servers(name)) {
             (Some(server), _) if name == WebSearchTool::NAME => Self::One(server.to_owned()),
             (_, false) => Self::None,
             (_, true) if is_one_tool(name) => Self::MayHave(name.to_owned()),
@@ -115,7 +115,7 @@ impl WantedServers {
 }
 
 /// Returns true if the tool `name` may belong to that server, or is a tool for all servers.
-pub(super) fn may_be_of(name: &str, server: &str) -> bool {
+pub(super) fn may_belong_to_server(name: &str, server: &str) -> bool {
     !is_one_tool(name) || mcp::may_be_of(name, server)
 }
 
@@ -125,7 +125,7 @@ fn is_one_tool(name: &str) -> bool {
 }
 
 /// Returns true if a tool needs servers to be started.
-pub(super) fn is_of_servers(name: &str) -> bool {
+pub(super) fn needs_servers(name: &str) -> bool {
     let stands_in = [mcp::CALL_TOOL, mcp::READ_RESOURCE].as_flattened().contains(&name);
     is_one_tool(name) || stands_in || name.contains("mcp_resource") || name == "tool_search"
 }
@@ -162,7 +162,7 @@ async fn answered(
     let cancel = CancellationToken::new();
     let answer = toolgate.router().dispatch(call, cancel.clone());
     tokio::pin!(answer);
-    let mut progress = screen::ProgressLine::of(name);
+    let mut progress = screen::ProgressLine::new(name);
     // ends: with the answer, which Ctrl-C and SIGTERM hasten
     let output = loop {
         tokio::select! {
@@ -174,14 +174,14 @@ async fn answered(
             }
             () = tokio::time::sleep(screen::ProgressLine::EVERY) => if !asks() {
                 match said.last() {
-                    Some(text) => progress.say(&text),
+                    Some(text) => progress.show(&text),
                     None => progress.tick(),
                 }
             },
         }
     };
     if toolgate.open_sessions() > 0 {
-        screen::hint("what still ran was ended with this call; `toolgate pipe` keeps sessions between calls");
+        screen::print_hint("what still ran was ended with this call; `toolgate pipe` keeps sessions between calls");
     }
     toolgate.close().await;
     Ok((output, ended))
@@ -194,18 +194,18 @@ fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a state directory the diff could not be stored, so it is not computed.
     let state = UserDirs::from_env()?.state.filter(|_| changes);
-    Ok(state.map(|state| TurnDiffRecorder::begin(toolgate, Some(&state))))
+    Ok(state.map(|state| TurnDiffRecorder::start(toolgate, Some(&state))))
 }
 
 fn arguments(args: &CallArgs) -> Result<String, CliFault> {
     match (&args.json, &args.input) {
         (Some(json), _) => Ok(json.clone()),
-        (None, Some(file)) => read(file),
+        (None, Some(file)) => read_file_or_stdin(file),
         (None, None) => Ok(String::new()),
     }
 }
 
-pub(super) fn read(file: &Path) -> Result<String, CliFault> {
+pub(super) fn read_file_or_stdin(file: &Path) -> Result<String, CliFault> {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_string(&mut text)
@@ -223,15 +223,15 @@ pub(super) fn read(file: &Path) -> Result<String, CliFault> {
 /// without output goes to standard error.
 fn print(output: &ToolOutput) -> Result<(), CliFault> {
     if output.facts.error.is_some() && output.facts.usage.is_none() {
-        screen::error(&output.joined_text());
+        screen::print_error(&output.joined_text());
         return Ok(());
     }
     for item in &output.items {
         match item {
-            OutputItem::Text(text) => screen::text(text)?,
+            OutputItem::Text(text) => screen::print_text(text)?,
             OutputItem::Image(image) => {
                 let about = format!("[{}, {} bytes; --output json has them]", image.mime, image.bytes.len());
-                screen::text(&about)?;
+                screen::print_text(&about)?;
             }
         }
     }
@@ -264,9 +264,9 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
     let optional = [
         ("error", facts.error.map(|kind| json!(kind.as_str()))),
         ("exit_code", facts.exit_code.map(|code| json!(code))),
-        ("duration_ms", facts.duration.map(ms)),
+        ("duration_ms", facts.duration.map(millis_json)),
         ("cut", facts.cut.map(|cut| json!({ "bytes": cut.bytes, "lines": cut.lines }))),
-        ("usage", facts.usage.map(usage)),
+        ("usage", facts.usage.map(usage_json)),
         ("structured", output.structured.clone()),
     ];
     for (name, fact) in optional {
@@ -278,17 +278,17 @@ fn as_json(tool: &str, output: &ToolOutput) -> Value {
 }
 
 /// Formats the resource usage of a process as JSON.
-pub(super) fn usage(usage: ProcessUsage) -> Value {
+pub(super) fn usage_json(usage: ProcessUsage) -> Value {
     json!({
-        "wall_ms": ms(usage.wall),
-        "user_ms": ms(usage.user),
-        "system_ms": ms(usage.system),
+        "wall_ms": millis_json(usage.wall),
+        "user_ms": millis_json(usage.user),
+        "system_ms": millis_json(usage.system),
         "peak_memory_bytes": usage.peak_memory,
         "stdout_bytes": usage.stdout,
         "stderr_bytes": usage.stderr,
     })
 }
 
-pub(super) fn ms(time: Duration) -> Value {
+pub(super) fn millis_json(time: Duration) -> Value {
     json!(time.as_secs_f64() * 1000.0)
 }

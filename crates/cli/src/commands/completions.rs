@@ -11,6 +11,6 @@ use crate::screen;
 pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode, CliFault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolgate", &mut script);
-    screen::text(&String::from_utf8_lossy(&script))?;
+    screen::print_text(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,16 +14,16 @@ pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode, CliFault> {
     let directory = exec::fs::real(&directory)
         .map_err(|fault| CliFault::usage(format!("`{}` cannot be opened: {fault}", directory.display())))?;
     let state = UserDirs::from_env()?.state;
-    let last = state.map(|state| turns::last(&state, &directory)).transpose()?.flatten();
+    let last = state.map(|state| turns::last_diff(&state, &directory)).transpose()?.flatten();
     if args.json {
         let all = json!({"cwd": directory.display().to_string(), "unified_diff": last});
-        screen::text(&all.to_string())?;
+        screen::print_text(&all.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     match last {
-        Some(diff) if diff.is_empty() => screen::hint("the last turn in this directory changed nothing"),
-        Some(diff) => super::patch::show(&diff)?,
-        None => screen::hint("no turn has changed anything in this directory yet"),
+        Some(diff) if diff.is_empty() => screen::print_hint("the last turn in this directory changed nothing"),
+        Some(diff) => super::patch::print_diff(&diff)?,
+        None => screen::print_hint("no turn has changed anything in this directory yet"),
     }
     Ok(ExitCode::SUCCESS)
 }

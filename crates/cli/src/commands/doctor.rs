@@ -29,39 +29,39 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliFault> {
             })
             .collect();
         let private = json!({ "path": scratch.all(), "taken": scratch.taken() });
-        screen::text(&json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string())?;
+        screen::print_text(&json!({ "full": full, "tiers": tiers, "fix": fix, "private": private }).to_string())?;
         return Ok(code);
     }
     for able in &able {
         let name = able.tier.as_str();
         match &able.outcome {
             Ok(gaps) if gaps.is_empty() => {
-                screen::styled(&format!("{NAME}{name:<11}{NAME:#} works: everything is enforced\n"))?;
+                screen::print_styled(&format!("{NAME}{name:<11}{NAME:#} works: everything is enforced\n"))?;
             }
             Ok(gaps) => {
-                screen::styled(&format!("{NAME}{name:<11}{NAME:#} works, but:\n"))?;
+                screen::print_styled(&format!("{NAME}{name:<11}{NAME:#} works, but:\n"))?;
                 for gap in gaps {
-                    screen::styled(&format!("{FAINT}            {}{FAINT:#}\n", EnforcementGap::sentence(*gap)))?;
+                    screen::print_styled(&format!("{FAINT}            {}{FAINT:#}\n", EnforcementGap::sentence(*gap)))?;
                 }
             }
-            Err(why) => screen::styled(&format!(
+            Err(why) => screen::print_styled(&format!(
                 "{NAME}{name:<11}{NAME:#} does not work: {}\n",
-                screen::visible(why)
+                screen::escape_invisible(why)
             ))?,
         }
     }
-    let private = screen::visible(&scratch.all().display().to_string()).into_owned();
-    screen::styled(&format!(
+    let private = screen::escape_invisible(&scratch.all().display().to_string()).into_owned();
+    screen::print_styled(&format!(
         "{NAME}{:<11}{NAME:#} `{private}` holds the private `/tmp` of each session\n",
         "temporary"
     ))?;
     if let Some(taken) = scratch.taken() {
         let taken = taken.display().to_string();
         let why = "is not a directory of yours alone, so another one is used";
-        screen::styled(&format!("{FAINT}            `{}` {why}{FAINT:#}\n", screen::visible(&taken)))?;
+        screen::print_styled(&format!("{FAINT}            `{}` {why}{FAINT:#}\n", screen::escape_invisible(&taken)))?;
     }
     if let Some(fix) = fix {
-        screen::hint(&format!("what mends it: {fix}"));
+        screen::print_hint(&format!("what mends it: {fix}"));
     }
     Ok(code)
 }

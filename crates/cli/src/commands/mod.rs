@@ -34,7 +34,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, Cli
 }
 
 /// Runs `work` on a single-threaded async runtime. For one task, this saves the start-up time of threads.
-pub(crate) fn block_alone<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
+pub(crate) fn block_on_current_thread<T>(work: impl Future<Output = Result<T, CliFault>>) -> Result<T, CliFault> {
     block_in(Builder::new_current_thread(), work)
 }
 

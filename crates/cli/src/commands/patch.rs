@@ -47,9 +47,9 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         mended(&records)?;
     }
     let tally = PatchProgress::default();
-    let mut progress = screen::ProgressLine::of("patch");
-    let tick = || progress.say(&tally.to_string());
-    let done = screen::ticking(screen::ProgressLine::EVERY, tick, || {
+    let mut progress = screen::ProgressLine::new("patch");
+    let tick = || progress.show(&tally.to_string());
+    let done = screen::with_ticks(screen::ProgressLine::EVERY, tick, || {
         let plan = PatchPlan::of(&parsed, &disk).map_err(|failure| failure.to_string())?;
         let steps = plan.steps();
         tally.all.store(steps.len(), Relaxed);
@@ -65,15 +65,15 @@ pub(crate) fn run(args: &args::PatchArgs) -> Result<ExitCode, CliFault> {
         Err(why) => {
             let refused = refuse(args, &why);
             if let Some(hint) = seen_from_top(&root, &parsed).filter(|_| !args.json) {
-                screen::hint(&hint);
+                screen::print_hint(&hint);
             }
             return refused;
         }
     };
     if !args.dry_run {
-        turns::keep(state()?.as_path(), &root, &plan.diff());
+        turns::save_diff(state()?.as_path(), &root, &plan.diff());
     }
-    told(args, &plan)?;
+    print_result(args, &plan)?;
     if !args.json {
         taking_effect(&root, &plan);
     }
@@ -88,7 +88,7 @@ fn taking_effect(root: &Path, plan: &PatchPlan) {
     for change in plan.told() {
         let file = host_file_by_name(Path::new(&change.path));
         if let Some(file) = file.or_else(|| machine.host_file(&root.join(&change.path))) {
-            screen::hint(&file.sentence(&change.path));
+            screen::print_hint(&file.sentence(&change.path));
         }
     }
 }
@@ -106,7 +106,7 @@ fn seen_from_top(root: &Path, patch: &patch::ParsedPatch) -> Option<String> {
 fn mended(records: &Path) -> Result<(), CliFault> {
     let unusable = |error: io::Error| {
         CliFault::usage(format!("nothing can be changed without a record of it: {error}"))
-            .hint("set TOOLGATE_HOME to a directory of yours")
+            .with_hint("set TOOLGATE_HOME to a directory of yours")
     };
     let made = DirBuilder::new().recursive(true).mode(0o700).create(records);
     made.map_err(|error| {
@@ -123,7 +123,7 @@ fn mended(records: &Path) -> Result<(), CliFault> {
                 format!("the record `{}` of an edit was left as it is: {why}", record.display())
             }
         };
-        screen::hint(&what);
+        screen::print_hint(&what);
     }
     Ok(())
 }
@@ -194,21 +194,21 @@ fn text(args: &args::PatchArgs) -> Result<String, CliFault> {
         }
         _ => {
             if std::io::stdin().is_terminal() {
-                screen::hint("reading the patch from the terminal; end it with Ctrl-D");
+                screen::print_hint("reading the patch from the terminal; end it with Ctrl-D");
             }
             std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes)?;
         }
     }
     if bytes.trim_ascii().is_empty() {
         return Err(CliFault::usage("there is no patch: the input is empty")
-            .hint("give a file, or a patch on standard input"));
+            .with_hint("give a file, or a patch on standard input"));
     }
     if bytes.len() as u64 > LONGEST {
         return Err(CliFault::usage(format!("the patch is longer than {} MiB", LONGEST >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| {
         CliFault::usage("the patch is not UTF-8 text")
-            .hint("`git apply` takes other encodings as they are; or convert patch and files to UTF-8")
+            .with_hint("`git apply` takes other encodings as they are; or convert patch and files to UTF-8")
     })
 }
 
@@ -224,14 +224,14 @@ fn state() -> Result<PathBuf, CliFault> {
 
 fn refuse(args: &args::PatchArgs, why: &str) -> Result<ExitCode, CliFault> {
     if args.json {
-        screen::text(&json!({"applied": false, "error": why}).to_string())?;
+        screen::print_text(&json!({"applied": false, "error": why}).to_string())?;
     } else {
-        screen::error(&format!("nothing was changed: {why}"));
+        screen::print_error(&format!("nothing was changed: {why}"));
     }
     Ok(ExitCode::FAILURE)
 }
 
-fn told(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault> {
+fn print_result(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault> {
     if args.json {
         let file = |change: &patch::FileChange| {
             let places: Vec<_> = change
@@ -244,25 +244,25 @@ fn told(args: &args::PatchArgs, plan: &PatchPlan) -> Result<(), CliFault> {
         let files: Vec<_> = plan.told().map(file).collect();
         let diff = args.dry_run.then(|| plan.diff());
         let all = json!({"applied": !args.dry_run, "changes": files, "already": plan.already, "diff": diff});
-        return Ok(screen::text(&all.to_string())?);
+        return Ok(screen::print_text(&all.to_string())?);
     }
     if args.dry_run {
         let diff = plan.diff();
         if !diff.is_empty() {
-            show(&diff)?;
+            print_diff(&diff)?;
         }
         for path in &plan.already {
-            screen::hint(&format!("{path} is as the patch wants it already"));
+            screen::print_hint(&format!("{path} is as the patch wants it already"));
         }
         return Ok(());
     }
-    Ok(screen::text(&plan.to_string())?)
+    Ok(screen::print_text(&plan.to_string())?)
 }
 
 /// Prints a diff, with colours on a terminal.
-pub(crate) fn show(diff: &str) -> std::io::Result<()> {
+pub(crate) fn print_diff(diff: &str) -> std::io::Result<()> {
     if !std::io::stdout().is_terminal() {
-        return screen::text(diff);
+        return screen::print_text(diff);
     }
     let mut out = String::with_capacity(diff.len() * 2);
     for line in diff.lines() {
@@ -274,9 +274,9 @@ pub(crate) fn show(diff: &str) -> std::io::Result<()> {
             [b' ', ..] => Style::new(),
             _ => Style::new().bold(),
         };
-        let _ = writeln!(out, "{style}{}{style:#}", screen::visible(line));
+        let _ = writeln!(out, "{style}{}{style:#}", screen::escape_invisible(line));
     }
-    screen::styled(&out)
+    screen::print_styled(&out)
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_told_how_far_it_is() {
+    fn patch_progress_names_the_phase_and_the_file_counts() {
         let tally = PatchProgress::default();
         assert_eq!(tally.to_string(), "looking where its lines are");
         let step = patch::CommitStep { path: "a.txt".to_owned(), found: None, put: None };

@@ -35,14 +35,14 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
             config.sandbox.value = config::SandboxMode::WorkspaceWrite;
         }
         for named in OF_A_TERMINAL.iter().filter(|name| std::env::var_os(name).is_some()) {
-            config.commands.take(named);
+            config.commands.add_variable(named);
         }
         for named in &args.env {
-            config.commands.take(named);
+            config.commands.add_variable(named);
         }
     })?;
-    let sandbox = composed.recorded(explain).sandbox()?;
-    super::block_alone(async {
+    let sandbox = composed.record_refusals(explain).build_sandbox()?;
+    super::block_on_current_thread(async {
         if explain {
             match sandbox.explain(&args.argv).await {
                 Ok(explained) => print(&explained),
@@ -50,7 +50,7 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
             }
         }
         match sandbox.enforcement(&args.argv).await {
-            Ok(enforcement) => enforcement.warning().iter().for_each(|text| loud::say(text)),
+            Ok(enforcement) => enforcement.warning().iter().for_each(|text| loud::warn_once(text)),
             Err(fault) => return Ok(refused(&fault)),
         }
         let all_terminals = std::io::stdin().is_terminal()
@@ -70,13 +70,13 @@ pub(crate) fn run(args: SandboxArgs) -> Result<ExitCode, CliFault> {
         for denial in session.denials() {
             match denial {
                 // Without the message, the exit status 137 would be the only information.
-                Denial::Ended { .. } => screen::error(&denial.to_string()),
-                _ if explain => screen::hint(&format!("refused: {denial}")),
+                Denial::Ended { .. } => screen::print_error(&denial.to_string()),
+                _ if explain => screen::print_hint(&format!("refused: {denial}")),
                 _ => {}
             }
         }
         for note in session.land() {
-            screen::hint(&note);
+            screen::print_hint(&note);
         }
         drop::<CommandSandbox>(sandbox);
         Ok(code)
@@ -91,7 +91,7 @@ fn stdio() -> Result<[OwnedFd; 3], CliFault> {
 
 /// Prints the fault, and returns its exit status.
 fn refused(fault: &SandboxFault) -> ExitCode {
-    screen::error(&fault.to_string());
+    screen::print_error(&fault.to_string());
     ExitCode::from(match fault {
         SandboxFault::Spawn(SpawnFault::Refused { step: LaunchStep::Exec, errno, .. }) => match errno.kind() {
             std::io::ErrorKind::NotFound => NOT_FOUND,
@@ -111,7 +111,7 @@ fn outcome(session: &ProcessSession) -> ExitCode {
             ExitCode::from(u8::try_from(exit.code() & 0xff).unwrap_or(u8::MAX))
         }
         SessionStage::Running | SessionStage::Lost => {
-            screen::error("the command was lost: its keeper was killed");
+            screen::print_error("the command was lost: its keeper was killed");
             ExitCode::from(UNCONFINED)
         }
     }
@@ -214,9 +214,9 @@ fn show(streaming: &OutputStreaming) -> std::io::Result<()> {
 }
 
 fn print(explained: &ConfinementReport) {
-    screen::to_stderr(&format!("layers: {}", explained.tier.as_str()));
-    screen::to_stderr(&format!("enforced: {}", explained.enforcement));
+    screen::print_stderr(&format!("layers: {}", explained.tier.as_str()));
+    screen::print_stderr(&format!("enforced: {}", explained.enforcement));
     for (path, what) in &explained.places {
-        screen::to_stderr(&format!("  {what:<24} {}", screen::visible(&path.to_string_lossy())));
+        screen::print_stderr(&format!("  {what:<24} {}", screen::escape_invisible(&path.to_string_lossy())));
     }
 }

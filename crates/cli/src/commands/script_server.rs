@@ -14,12 +14,12 @@ use crate::fault::CliFault;
 use crate::screen;
 
 pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
-    let turns = script(&args.file)?;
+    let turns = read_script(&args.file)?;
     let log = args.log.as_deref().map(appended).transpose()?;
     let log = Arc::new(Mutex::new(log));
     super::block_on(async {
         let server = Server::bind(args.port, ScriptedBackend::new(Dialect::Responses, turns)).await?;
-        screen::text(&format!("http://{}/v1", server.local_addr()?))?;
+        screen::print_text(&format!("http://{}/v1", server.local_addr()?))?;
         let heard = move |path: &str, body: &str| {
             if let Some(file) = log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
@@ -35,8 +35,8 @@ pub(crate) fn run(args: &ScriptServerArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Reads a script.
-pub(crate) fn script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
-    let text = super::call::read(file)?;
+pub(crate) fn read_script(file: &Path) -> Result<Vec<ScriptedTurn>, CliFault> {
+    let text = super::call::read_file_or_stdin(file)?;
     ScriptedTurn::parse_script(&text).map_err(|fault| CliFault::usage(format!("{}: {fault}", file.display())))
 }
 

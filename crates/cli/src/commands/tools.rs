@@ -9,46 +9,46 @@ use toolgate::mcp::{self, McpClientDeps};
 use toolgate::wire::{Dialect, ApiCompat, mcp_tools};
 use toolgate::{JsonSchema, ToolCall, ToolSpec, Toolgate};
 
-use super::call::{is_of_servers, may_be_of};
+use super::call::{needs_servers, may_belong_to_server};
 use crate::args::{ToolsArgs, ToolsWire};
 use crate::compose::{ToolFormApi, compose};
 use crate::fault::CliFault;
-use crate::screen::{self, FAINT, NAME, one_line, visible};
+use crate::screen::{self, FAINT, NAME, to_one_line, escape_invisible};
 use crate::servers::{self, ServerNotices};
 
 pub(crate) fn run(args: &ToolsArgs) -> Result<ExitCode, CliFault> {
     let wire = args.wire.unwrap_or(ToolsWire::Responses);
     let composed = compose(&args.place)?.for_api(api(wire));
-    let style = composed.style();
+    let style = composed.wire_style();
     let specs = super::block_on(async {
         let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() };
         let wanted = |server: &str| {
-            args.name.as_deref().is_none_or(|name| is_of_servers(name) && may_be_of(name, server))
+            args.name.as_deref().is_none_or(|name| needs_servers(name) && may_belong_to_server(name, server))
         };
-        let (composed, servers) = composed.serving(means, wanted)?;
+        let (composed, servers) = composed.start_servers(means, wanted)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
-            super::servers::settled(servers).await;
+            super::servers::wait_until_settled(servers).await;
         }
         let chosen = chosen(&toolgate, args);
-        servers::ended(servers).await;
+        servers::close_servers(servers).await;
         chosen
     })?;
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     if args.wire.is_none() && !args.json {
-        screen::styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
+        screen::print_styled(&if args.name.is_some() { manual(&specs) } else { list(&specs) })?;
         return Ok(ExitCode::SUCCESS);
     }
     let json = written(&specs, wire, &style);
     let text = if args.json { json.to_string() } else { format!("{json:#}") };
-    screen::text(&text)?;
+    screen::print_text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the API that tools are shown for.
 fn api(wire: ToolsWire) -> ToolFormApi {
     match wire {
-        ToolsWire::Responses => ToolFormApi::of_environment(Dialect::Responses),
+        ToolsWire::Responses => ToolFormApi::from_environment(Dialect::Responses),
         ToolsWire::Chat | ToolsWire::Anthropic | ToolsWire::Mcp => ToolFormApi::Functions,
     }
 }
@@ -89,11 +89,11 @@ fn written(specs: &[&ToolSpec], wire: ToolsWire, style: &ApiCompat) -> Value {
 
 /// Formats one line per tool. Text of servers cannot start a line of its own or hide anything.
 fn list(specs: &[&ToolSpec]) -> String {
-    let names: Vec<String> = specs.iter().map(|spec| one_line(spec.name())).collect();
+    let names: Vec<String> = specs.iter().map(|spec| to_one_line(spec.name())).collect();
     let width = names.iter().map(String::len).max().unwrap_or_default();
     let mut text = String::new();
     for (spec, name) in specs.iter().zip(names) {
-        let about = one_line(about(spec));
+        let about = to_one_line(about(spec));
         let first = about.split_inclusive(". ").next().unwrap_or_default().trim_end();
         let _infallible = writeln!(text, "{NAME}{name:width$}{NAME:#}  {first}");
     }
@@ -103,11 +103,11 @@ fn list(specs: &[&ToolSpec]) -> String {
 fn manual(specs: &[&ToolSpec]) -> String {
     let mut text = String::new();
     for spec in specs {
-        let about = match is_of_servers(spec.name()) {
-            true => format!("  │ {}", visible(about(spec)).replace('\n', "\n  │ ")),
-            false => visible(about(spec)).into_owned(),
+        let about = match needs_servers(spec.name()) {
+            true => format!("  │ {}", escape_invisible(about(spec)).replace('\n', "\n  │ ")),
+            false => escape_invisible(about(spec)).into_owned(),
         };
-        let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{about}\n", one_line(spec.name()));
+        let _infallible = writeln!(text, "{NAME}{}{NAME:#}\n{about}\n", to_one_line(spec.name()));
         if let ToolSpec::Function(function) = spec {
             arguments(&mut text, &function.parameters, 1);
         }
@@ -121,8 +121,8 @@ fn arguments(text: &mut String, schema: &JsonSchema, depth: usize) {
     let margin = "  ".repeat(depth);
     for (name, schema) in &object.properties {
         let required = if object.required.contains(name) { ", required" } else { "" };
-        let name = one_line(name);
-        let description = visible(schema.notes.description.as_deref().unwrap_or_default());
+        let name = to_one_line(name);
+        let description = escape_invisible(schema.notes.description.as_deref().unwrap_or_default());
         let description = match description.is_empty() {
             true => String::new(),
             false => format!("\n{description}").replace('\n', &format!("\n{margin}    ")),
@@ -142,7 +142,7 @@ fn kind(schema: &JsonSchema) -> String {
     let names =
         |schema: &JsonSchema| schema.types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");
     if let Some(choices) = &schema.values.choices {
-        let words: Vec<String> = choices.iter().filter_map(Value::as_str).map(one_line).collect();
+        let words: Vec<String> = choices.iter().filter_map(Value::as_str).map(to_one_line).collect();
         return format!("one of {}", words.join(", "));
     }
     let mut kind = names(schema);
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_about_its_tools_is_shown_and_does_nothing() {
+    fn server_text_cannot_control_the_terminal() {
         let evil = "\u{1b}[2J\u{202e}evil\nTOOL  looks like another";
         let schema = json!({ "type": "object", "properties": {
             evil: { "type": "string", "enum": [evil], "description": evil },

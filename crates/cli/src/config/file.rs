@@ -72,7 +72,7 @@ pub(super) struct ToolsTable {
 
 impl ToolsTable {
     /// Returns the tools that their own switch disables.
-    pub(super) fn switched_off(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
+    pub(super) fn disabled_tools(&self) -> impl Iterator<Item = (&'static str, &Spanned<bool>)> {
         let switches = [
             ("update_plan", &self.include_plan_tool),
             ("apply_patch", &self.include_apply_patch_tool),
@@ -134,7 +134,7 @@ pub(super) struct WireTable {
 }
 
 /// Replaces Rust terms in a parser message with words for users.
-fn plain(message: &str) -> String {
+fn humanize_parse_error(message: &str) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("struct Tools", "a table `[tools]`"),
         ("struct ModelTable", "a table `[models.NAME]`"),
@@ -185,7 +185,7 @@ impl ConfigFile {
             Err(Errno::ACCESS | Errno::PERM) => {
                 let why = "it may not be read, and it may say what tools must not do, so nothing is done without it";
                 let hint = "if it is not meant for you, set TOOLGATE_HOME or HOME to a directory of your own, or use --cwd";
-                return Err(broken(why).hint(hint));
+                return Err(broken(why).with_hint(hint));
             }
             Err(error) => return Err(broken(&std::io::Error::from(error).to_string())),
         };
@@ -207,7 +207,7 @@ impl ConfigFile {
             Ok(content) => content,
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                return Err(file.fault(&span, &plain(error.message())));
+                return Err(file.fault_at(&span, &humanize_parse_error(error.message())));
             }
         };
         file.check()?;
@@ -216,18 +216,18 @@ impl ConfigFile {
 
     fn check(&self) -> Result<(), CliFault> {
         let limits = &self.content.limits;
-        self.within("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
-        self.within("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
-        self.within("parallel", limits.parallel.as_ref(), PARALLEL)?;
+        self.check_range("output_tokens", limits.output_tokens.as_ref(), OUTPUT_TOKENS)?;
+        self.check_range("call_timeout_ms", limits.call_timeout_ms.as_ref(), CALL_TIMEOUT_MS)?;
+        self.check_range("parallel", limits.parallel.as_ref(), PARALLEL)?;
         if let Some(one_more) = self.content.files.deny_read.get(MAX_PATTERNS) {
             return Err(
-                self.fault(&one_more.span(), &format!("more than {MAX_PATTERNS} patterns are too many"))
+                self.fault_at(&one_more.span(), &format!("more than {MAX_PATTERNS} patterns are too many"))
             );
         }
         for pattern in &self.content.files.deny_read {
             // Any home directory serves to validate a pattern.
             toolgate::DenyRead::new([pattern.get_ref()], Some(Path::new("/home")))
-                .map_err(|fault| self.fault(&pattern.span(), &fault.to_string()))?;
+                .map_err(|fault| self.fault_at(&pattern.span(), &fault.to_string()))?;
         }
         self.check_confinement()?;
         HookTable::check_all(self)?;
@@ -248,33 +248,33 @@ impl ConfigFile {
             unix_sockets,
             ..
         } = &self.content.confinement;
-        self.within("processes", processes.as_ref(), 1..=4_000_000)?;
-        self.within("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
-        self.within("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
-        self.within("open_files", open_files.as_ref(), 16..=1 << 20)?;
-        self.within("tmp_mb", tmp_mb.as_ref(), 1..=1 << 30)?;
-        self.within("shm_mb", shm_mb.as_ref(), 1..=1 << 30)?;
+        self.check_range("processes", processes.as_ref(), 1..=4_000_000)?;
+        self.check_range("memory_mb", memory_mb.as_ref(), 16..=1 << 30)?;
+        self.check_range("file_size_mb", file_size_mb.as_ref(), 1..=1 << 30)?;
+        self.check_range("open_files", open_files.as_ref(), 16..=1 << 20)?;
+        self.check_range("tmp_mb", tmp_mb.as_ref(), 1..=1 << 30)?;
+        self.check_range("shm_mb", shm_mb.as_ref(), 1..=1 << 30)?;
         for host in hosts {
-            self.host(host)?;
+            self.parse_host(host)?;
         }
         match unix_sockets.iter().find(|name| !super::is_socket(name.get_ref())) {
-            Some(name) => Err(self.fault(&name.span(), super::NO_SOCKET)),
+            Some(name) => Err(self.fault_at(&name.span(), super::NO_SOCKET)),
             None => Ok(()),
         }
     }
 
     /// Parses a value of this file as a host.
-    pub(super) fn host(&self, text: &Spanned<String>) -> Result<HostPattern, CliFault> {
-        text.get_ref().parse().map_err(|fault: HostPatternFault| self.fault(&text.span(), &fault.to_string()))
+    pub(super) fn parse_host(&self, text: &Spanned<String>) -> Result<HostPattern, CliFault> {
+        text.get_ref().parse().map_err(|fault: HostPatternFault| self.fault_at(&text.span(), &fault.to_string()))
     }
 
     fn check_commands(&self) -> Result<(), CliFault> {
         let CommandsTable { pass, set, sessions, shell, .. } = &self.content.commands;
-        self.within("sessions", sessions.as_ref(), SESSIONS)?;
+        self.check_range("sessions", sessions.as_ref(), SESSIONS)?;
         let one_more = pass.get(MAX_PATTERNS).or(set.values().nth(MAX_PATTERNS));
         if let Some(one_more) = one_more {
             let why = format!("more than {MAX_PATTERNS} variables are too many");
-            return Err(self.fault(&one_more.span(), &why));
+            return Err(self.fault_at(&one_more.span(), &why));
         }
         let passed = pass.iter().map(|name| {
             let pass = vec![name.get_ref().clone()];
@@ -285,18 +285,18 @@ impl ConfigFile {
             (value.span(), EnvironmentPolicy { set, ..EnvironmentPolicy::default() })
         });
         for (span, environment) in passed.chain(set) {
-            environment.check().map_err(|fault| self.fault(&span, &fault.to_string()))?;
+            environment.check().map_err(|fault| self.fault_at(&span, &fault.to_string()))?;
         }
         match shell {
             Some(shell) if !shell.get_ref().is_absolute() => {
                 let why = "`shell` must be a whole path, e.g. `/bin/bash`";
-                Err(self.fault(&shell.span(), why))
+                Err(self.fault_at(&shell.span(), why))
             }
             Some(_) | None => Ok(()),
         }
     }
 
-    pub(super) fn within(
+    pub(super) fn check_range(
         &self,
         name: &str,
         value: Option<&Spanned<u64>>,
@@ -305,17 +305,17 @@ impl ConfigFile {
         match value {
             Some(value) if !range.contains(value.get_ref()) => {
                 let why = format!("`{name}` must be from {} to {}", range.start(), range.end());
-                Err(self.fault(&value.span(), &why))
+                Err(self.fault_at(&value.span(), &why))
             }
             _ => Ok(()),
         }
     }
 
     /// Builds an error at a position in the file.
-    pub(super) fn fault(&self, span: &Range<usize>, why: &str) -> CliFault {
+    pub(super) fn fault_at(&self, span: &Range<usize>, why: &str) -> CliFault {
         let (line, column) = self.position(span);
         CliFault::usage(format!("{}:{line}:{column}: {why}", self.path.display()))
-            .hint("`toolgate config --help` says what can be set")
+            .with_hint("`toolgate config --help` says what can be set")
     }
 
     /// Converts a value of this file to a setting with its source.
@@ -326,7 +326,7 @@ impl ConfigFile {
     }
 
     /// Returns the directory that relative paths in the file start from.
-    pub(super) fn directory(&self) -> &Path {
+    pub(super) fn base_directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 

@@ -111,7 +111,7 @@ impl FormSettings {
 
 impl Config {
     /// Returns the forms for `model`: from the table with the longest matching name, else from `[tools]`.
-    pub(crate) fn forms(&self, model: &str) -> ToolForms {
+    pub(crate) fn tool_forms(&self, model: &str) -> ToolForms {
         let own = self.models.iter().map(|table| &table.value).filter(|table| model.starts_with(&table.name));
         let own = own.max_by_key(|table| table.name.len());
         let said = own.map(|table| table.said).unwrap_or_default();

@@ -65,7 +65,7 @@ impl HookTable {
         let hooks = &file.content.hook;
         if let Some(one_more) = hooks.get(MAX_HOOKS) {
             let why = format!("more than {MAX_HOOKS} hooks are too many");
-            return Err(file.fault(&one_more.command.span(), &why));
+            return Err(file.fault_at(&one_more.command.span(), &why));
         }
         hooks.iter().try_for_each(|hook| hook.check(file))
     }
@@ -74,7 +74,7 @@ impl HookTable {
         let words = self.command.get_ref();
         if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
             let why = "`command` must be a program and its arguments, e.g. `[\"python3\", \"~/guard.py\"]`";
-            return Err(file.fault(&self.command.span(), why));
+            return Err(file.fault_at(&self.command.span(), why));
         }
         let is_name = |name: &str| {
             let letters = name.chars().count();
@@ -83,23 +83,23 @@ impl HookTable {
         };
         if let Some(name) = self.name.as_ref().filter(|name| !is_name(name.get_ref())) {
             let why = format!("`name` must be 1 to {MAX_NAME} letters on one line");
-            return Err(file.fault(&name.span(), &why));
+            return Err(file.fault_at(&name.span(), &why));
         }
         if let Some(on) = self.on.as_ref().filter(|on| on.get_ref().is_empty()) {
-            return Err(file.fault(&on.span(), "it is never run; leave `on` out, or write `[\"before\"]`"));
+            return Err(file.fault_at(&on.span(), "it is never run; leave `on` out, or write `[\"before\"]`"));
         }
         if let Some(tools) = &self.tools {
             let wrong = tools.get_ref().iter().find_map(|tool| rules::check_tool(tool).err());
             let never = || "it is for no tool; leave `tools` out, or name some".to_owned();
             if let Some(why) = wrong.or_else(|| tools.get_ref().is_empty().then(never)) {
-                return Err(file.fault(&tools.span(), &why));
+                return Err(file.fault_at(&tools.span(), &why));
             }
         }
         for name in &self.pass {
             let environment = EnvironmentPolicy { pass: vec![name.get_ref().clone()], ..EnvironmentPolicy::default() };
-            environment.check().map_err(|fault| file.fault(&name.span(), &fault.to_string()))?;
+            environment.check().map_err(|fault| file.fault_at(&name.span(), &fault.to_string()))?;
         }
-        file.within("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
+        file.check_range("timeout_ms", self.timeout_ms.as_ref(), TIMEOUT_MS)
     }
 
     /// Returns the hooks of `file`. Unnamed hooks that would share a name get their position in the file appended.
@@ -124,7 +124,7 @@ impl HookTable {
             let mut command: Vec<String> = words.iter().map(|word| below_home(word, dirs)).collect();
             if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
                 // `components()` normalizes `./x` to `x`.
-                let path: PathBuf = file.directory().join(&*program).components().collect();
+                let path: PathBuf = file.base_directory().join(&*program).components().collect();
                 *program = path.to_string_lossy().into_owned();
             }
             let own_name = || file_of(&command).unwrap_or_else(|| "hook".to_owned());
@@ -160,7 +160,7 @@ fn below_home(word: &str, dirs: &UserDirs) -> String {
 
 impl SourcedValue<HookSetting> {
     /// Returns the hook in the form that the engine runs.
-    pub(crate) fn command_hook(&self) -> CommandHook {
+    pub(crate) fn to_command_hook(&self) -> CommandHook {
         let HookSetting { name, command, on, tools, timeout_ms, on_failure, pass } = self.value.clone();
         let moment = |on: &HookTiming| match on {
             HookTiming::Before => toolgate::HookMoment::Before,

@@ -93,7 +93,7 @@ pub(crate) fn load(cwd: &Path, dirs: &UserDirs, flags: &WorkspaceArgs) -> Result
 }
 
 /// Returns the path of the user's file, whether or not it exists.
-pub(crate) fn user_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
+pub(crate) fn user_config_path(dirs: &UserDirs) -> Result<PathBuf, CliFault> {
     let missing = || CliFault::usage("there is no home to keep a configuration in; set HOME or TOOLGATE_HOME");
     let directory = dirs.config.as_ref().ok_or_else(missing)?;
     let there =
@@ -124,7 +124,7 @@ fn user_file(dirs: &UserDirs, looked_for: &mut Vec<ConfigCandidate>) -> Result<O
 /// `/tmp`.
 fn project_files(cwd: &Path, looked_for: &mut Vec<ConfigCandidate>) -> Result<Vec<ConfigFile>, CliFault> {
     let mut files = Vec::new();
-    for (path, whose) in at_or_above(cwd, Path::new(PROJECT_FILE)) {
+    for (path, whose) in paths_at_or_above(cwd, Path::new(PROJECT_FILE)) {
         match whose {
             FileOwner::Others => looked_for.push(ConfigCandidate { path, found: CandidateState::NotYours }),
             FileOwner::Ours => {
@@ -153,7 +153,7 @@ pub(super) enum FileOwner {
 
 /// Returns the paths of `name` at and above `cwd`, innermost first: up to the top of its git repository, else to the
 /// root.
-pub(super) fn at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOwner)> {
+pub(super) fn paths_at_or_above(cwd: &Path, name: &Path) -> Vec<(PathBuf, FileOwner)> {
     // Resolved first, so that `sub/..` does not make `sub` a parent directory.
     let cwd = &exec::fs::real(cwd).unwrap_or_else(|_| cwd.to_owned());
     let repository = cwd.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok());
@@ -221,7 +221,7 @@ fn narrows_only(file: &ConfigFile, dirs: &UserDirs, required: ConfinementTier) -
     let why = format!(
         "a project may narrow what tools can do, not widen it: `{key}` belongs in your own file{own}"
     );
-    Err(file.fault(&span, &why))
+    Err(file.fault_at(&span, &why))
 }
 
 impl super::ConfinementSettings {
@@ -340,10 +340,10 @@ impl Config {
         }
         let same = |text: &Spanned<String>| file.setting(text, Clone::clone);
         self.tools.without.extend(tools.without.iter().map(same));
-        let off = tools.switched_off().map(|(tool, off)| file.setting(off, |_| tool.to_owned()));
+        let off = tools.disabled_tools().map(|(tool, off)| file.setting(off, |_| tool.to_owned()));
         self.tools.without.extend(off);
         self.files.deny_read.extend(files.deny_read.iter().map(same));
-        let below = |path: &Spanned<String>| file.setting(path, |path| file.directory().join(path));
+        let below = |path: &Spanned<String>| file.setting(path, |path| file.base_directory().join(path));
         self.confinement.read_only.extend(file.content.confinement.read_only.iter().map(below));
     }
 
@@ -352,13 +352,13 @@ impl Config {
         let ConfigTables { tools, files, commands, confinement, .. } = &file.content;
         let absolute = |root: &String| match (root.strip_prefix("~/"), &dirs.home) {
             (Some(rest), Some(home)) => home.join(rest),
-            (Some(_), None) | (None, _) => file.directory().join(root),
+            (Some(_), None) | (None, _) => file.base_directory().join(root),
         };
         self.files.read_roots.extend(files.read_roots.iter().map(|root| file.setting(root, absolute)));
         let ours = &mut self.confinement;
         ours.writable.extend(confinement.writable.iter().map(|root| file.setting(root, absolute)));
         for text in &confinement.hosts {
-            let host = file.host(text)?;
+            let host = file.parse_host(text)?;
             ours.hosts.push(file.setting(text, |_| host));
         }
         let same = |name: &Spanned<String>| file.setting(name, Clone::clone);
@@ -366,8 +366,8 @@ impl Config {
         set(&mut ours.tier, file, confinement.tier.as_ref(), |&tier| tier);
         let asked = |on: &bool| if *on { HostedSearchMode::Live } else { HostedSearchMode::Off };
         set(&mut self.tools.web_search, file, tools.web_search_request.as_ref(), asked);
-        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::mode);
-        let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own()?)));
+        set(&mut self.tools.web_search, file, tools.web_search.as_ref(), WebSearchKey::hosted_mode);
+        let own = tools.web_search.as_ref().and_then(|key| Some((key, key.get_ref().own_search()?)));
         self.tools.search = own.map(|(key, own)| file.setting(key, |_| own.clone()));
         set(&mut self.tools.shell_type, file, tools.shell_type.as_ref(), |&form| Some(form));
         let patch = tools.apply_patch_tool_type.as_ref();

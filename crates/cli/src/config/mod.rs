@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use toolgate::HostPattern;
 
 pub(crate) use forms::ToolForms;
-pub(crate) use load::{UserDirs, PROJECT_FILE, load, user_path};
+pub(crate) use load::{UserDirs, PROJECT_FILE, load, user_config_path};
 pub(crate) use rows::{ConfigRow, RowValue};
 pub(crate) use rules::{USER as USER_RULES, rule_files};
 pub(crate) use search::{SearchApproval, WebSearchTable};
@@ -315,7 +315,7 @@ impl Config {
 
 impl CommandSettings {
     /// Adds a variable from a flag: `NAME` passes the user's own, `NAME=VALUE` sets one.
-    pub(crate) fn take(&mut self, named: &str) {
+    pub(crate) fn add_variable(&mut self, named: &str) {
         let source = SettingSource::Flag("--env");
         match named.split_once('=') {
             Some((name, value)) => {
@@ -328,13 +328,13 @@ impl CommandSettings {
 
 impl ToolSettings {
     /// Returns the tools that every `only` list names; `None` if there is no such list.
-    pub(crate) fn chosen(&self) -> Option<BTreeSet<String>> {
+    pub(crate) fn allowed_names(&self) -> Option<BTreeSet<String>> {
         let sets = self.only.iter().map(|only| only.value.iter().cloned().collect::<BTreeSet<_>>());
         sets.reduce(|one, other| one.intersection(&other).cloned().collect())
     }
 
     /// Returns the source of the setting that names the tool `name`.
-    pub(crate) fn names(&self, name: &str) -> Option<&SettingSource> {
+    pub(crate) fn source_naming(&self, name: &str) -> Option<&SettingSource> {
         let only = self.only.iter().find(|only| only.value.iter().any(|one| one == name));
         let without = self.without.iter().find(|one| one.value == name);
         only.map(|only| &only.source).or(without.map(|without| &without.source))

@@ -32,7 +32,7 @@ impl Config {
         let FileSettings { read_roots, deny_read, deny_read_defaults } = &self.files;
         let LimitSettings { output_tokens, call_timeout_ms, parallel } = &self.limits;
         let only_from = only.last().map(|last| last.source.clone());
-        let chosen = self.tools.chosen().zip(only_from);
+        let chosen = self.tools.allowed_names().zip(only_from);
         let built_in = toolgate::DEFAULT_DENY_READ.iter().filter(|_| deny_read_defaults.value);
         let built_in = built_in.map(|pattern| (json!(pattern), SettingSource::BuiltIn));
         let mut rows = vec![
@@ -139,7 +139,7 @@ fn list(values: impl Iterator<Item = (Value, SettingSource)>) -> RowValue {
 
 impl ConfigRow {
     /// Returns the row as JSON, one object for each value.
-    pub(crate) fn json(&self) -> Vec<Value> {
+    pub(crate) fn to_json(&self) -> Vec<Value> {
         let one = |(value, source): &(Value, SettingSource)| json!({ "key": self.key, "value": value, "source": source.to_string() });
         match &self.value {
             RowValue::Unset => Vec::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate::rules::RuleLayer;
 
-use super::load::{UserDirs, FileOwner, at_or_above};
+use super::load::{UserDirs, FileOwner, paths_at_or_above};
 
 /// The machine's file, for all of its users.
 const SYSTEM: &str = "/etc/toolgate/rules.toml";
@@ -27,6 +27,6 @@ pub(crate) fn rule_files(cwd: &Path, dirs: &UserDirs) -> Vec<(RuleLayer, PathBuf
         };
         (there && whose == FileOwner::Ours).then_some((RuleLayer::Project, path))
     };
-    let project = at_or_above(cwd, Path::new(PROJECT)).into_iter().rev().filter_map(is_there);
+    let project = paths_at_or_above(cwd, Path::new(PROJECT)).into_iter().rev().filter_map(is_there);
     std::iter::once(system).chain(user).chain(project).collect()
 }

@@ -95,7 +95,7 @@ impl<'de> Visitor<'de> for WebSearchKeyVisitor {
 
 impl WebSearchKey {
     /// Returns the mode of the model provider's search.
-    pub(crate) fn mode(&self) -> HostedSearchMode {
+    pub(crate) fn hosted_mode(&self) -> HostedSearchMode {
         match self {
             Self::Mode(mode) => *mode,
             Self::Table(table) => table.hosted.unwrap_or(HostedSearchMode::Off),
@@ -103,7 +103,7 @@ impl WebSearchKey {
     }
 
     /// Returns the user's own search, if one is configured.
-    pub(crate) fn own(&self) -> Option<WebSearchTable> {
+    pub(crate) fn own_search(&self) -> Option<WebSearchTable> {
         match self {
             Self::Table(table) if table.is_own() => Some((**table).clone()),
             Self::Mode(_) | Self::Table(_) => None,
@@ -178,7 +178,7 @@ impl WebSearchTable {
         let Some(key) = &file.content.tools.web_search else { return Ok(()) };
         let WebSearchKey::Table(table) = key.get_ref() else { return Ok(()) };
         match table.fault() {
-            Some(why) => Err(file.fault(&key.span(), &format!("`[tools.web_search]`: {why}"))),
+            Some(why) => Err(file.fault_at(&key.span(), &format!("`[tools.web_search]`: {why}"))),
             None => Ok(()),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_or_a_table_and_what_is_wrong_with_it() {
+    fn web_search_accepts_a_word_or_a_valid_table() {
         let rows = [
             ("web_search = 'live'", "Live"),
             ("web_search = 'of'", "unknown variant `of`, expected one of `off`, `cached`, `live`"),
@@ -224,7 +224,7 @@ mod tests {
                 Err(error) => error.message().to_owned(),
                 Ok(WebSearchFixture { web_search: key }) => match &key {
                     WebSearchKey::Table(table) if table.fault().is_some() => table.fault().unwrap(),
-                    _ => format!("{:?}{}", key.mode(), if key.own().is_some() { " own" } else { "" }),
+                    _ => format!("{:?}{}", key.hosted_mode(), if key.own_search().is_some() { " own" } else { "" }),
                 },
             };
             assert_eq!(told, expected, "{text}");

@@ -120,7 +120,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 
 impl ServerTable {
     /// Returns the first error in the table, if any.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn find_fault(&self) -> Option<String> {
         let only = |other: &str, keys: &[(&str, bool)]| {
             keys.iter()
                 .find(|(_, set)| *set)
@@ -206,15 +206,15 @@ impl ServerTable {
         let servers = &file.content.mcp_servers;
         if let Some(one_more) = servers.values().nth(MAX_SERVERS) {
             return Err(
-                file.fault(&one_more.span(), &format!("more than {MAX_SERVERS} servers are too many"))
+                file.fault_at(&one_more.span(), &format!("more than {MAX_SERVERS} servers are too many"))
             );
         }
         for (name, table) in servers {
             let unnamed =
                 || format!("`{name}` is no name for a server: use 1 to {MAX_NAME} of A-Z a-z 0-9 _ -");
-            let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().fault());
+            let wrong = (!is_name(name)).then(unnamed).or_else(|| table.get_ref().find_fault());
             if let Some(why) = wrong {
-                return Err(file.fault(&table.span(), &format!("the server `{name}`: {why}")));
+                return Err(file.fault_at(&table.span(), &format!("the server `{name}`: {why}")));
             }
         }
         Ok(())
@@ -225,7 +225,7 @@ impl ServerTable {
         let absolute = |path: &String| -> PathBuf {
             match (path.strip_prefix("~/"), &dirs.home) {
                 (Some(rest), Some(home)) => home.join(rest),
-                (Some(_), None) | (None, _) => file.directory().join(path),
+                (Some(_), None) | (None, _) => file.base_directory().join(path),
             }
         };
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_server_tables_are_explained() {
         let rows = [
             ("command = 'x'", ""),
             ("command = 'x'\nargs = ['a']\nenv = { A = '1' }\nenv_vars = ['TOKEN']", ""),
@@ -303,12 +303,12 @@ mod tests {
         ];
         for (text, expected) in rows {
             let table: ServerTable = toml::from_str(text).unwrap();
-            assert_eq!(table.fault().unwrap_or_default(), expected, "{text}");
+            assert_eq!(table.find_fault().unwrap_or_default(), expected, "{text}");
         }
     }
 
     #[test]
-    fn one_time_for_both_gives_way_to_the_exact_ones_and_never_shortens_the_start() {
+    fn specific_timeouts_override_the_common_one() {
         for (text, startup, tool) in [
             ("", 30, 300),
             ("timeout_seconds = 10", 30, 10),

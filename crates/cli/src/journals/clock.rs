@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_worked_counts_and_no_time_goes_back() {
+    fn idle_time_and_clock_jumps_do_not_count() {
         let mut clock = SessionClock::default();
         let times: Vec<u64> = [
             ("2026-11-16T21:36:00.000Z", ElapsedKind::Working),

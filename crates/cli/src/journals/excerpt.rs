@@ -26,25 +26,25 @@ pub(crate) struct TextTruncator {
 
 impl TextTruncator {
     /// Creates a truncator for commands that show texts.
-    pub(crate) fn reading() -> Self {
+    pub(crate) fn for_reading() -> Self {
         Self { left: ALL }
     }
 
     /// Creates a truncator for commands that only count: it keeps no text except names.
-    pub(crate) fn counting() -> Self {
+    pub(crate) fn for_counting() -> Self {
         Self { left: 0 }
     }
 
     /// Returns the beginning of a text.
-    pub(crate) fn cut(&mut self, text: &str) -> TextExcerpt {
+    pub(crate) fn truncate(&mut self, text: &str) -> TextExcerpt {
         let kept = &text[..text.floor_char_boundary(TEXT.min(self.left / SHARE))];
         self.left -= kept.len();
         TextExcerpt { text: kept.to_owned(), left_out: text.len() - kept.len() }
     }
 
     /// Returns the beginnings of the first texts; a last item counts the others.
-    pub(crate) fn list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
-        let mut list: Vec<TextExcerpt> = texts.iter().take(LIST).map(|text| self.cut(text)).collect();
+    pub(crate) fn truncate_list(&mut self, texts: &[String]) -> Vec<TextExcerpt> {
+        let mut list: Vec<TextExcerpt> = texts.iter().take(LIST).map(|text| self.truncate(text)).collect();
         if texts.len() > LIST {
             list.push(TextExcerpt { text: format!("… and {} more", texts.len() - LIST), left_out: 0 });
         }
@@ -53,7 +53,7 @@ impl TextTruncator {
 }
 
 /// Truncates a name, which is long only in a hostile journal.
-pub(crate) fn name(text: &str) -> String {
+pub(crate) fn truncate_name(text: &str) -> String {
     let kept = &text[..text.floor_char_boundary(NAME)];
     if kept.len() == text.len() { kept.to_owned() } else { format!("{kept}…") }
 }
@@ -63,19 +63,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_between_letters_and_altogether() {
-        let cut = TextTruncator::reading().cut(&"é".repeat(TEXT));
+    fn texts_are_truncated_at_char_boundaries_within_a_budget() {
+        let cut = TextTruncator::for_reading().truncate(&"é".repeat(TEXT));
         assert_eq!((cut.text.len(), cut.left_out), (TEXT, TEXT));
         let mut shears = TextTruncator { left: 4 * SHARE };
-        assert_eq!(shears.cut("aéé"), TextExcerpt { text: "aé".to_owned(), left_out: 2 });
-        assert_eq!(shears.cut("four"), TextExcerpt { text: "fou".to_owned(), left_out: 1 });
-        assert_eq!(TextTruncator::counting().cut("b"), TextExcerpt { text: String::new(), left_out: 1 });
-        let mut shears = TextTruncator::reading();
+        assert_eq!(shears.truncate("aéé"), TextExcerpt { text: "aé".to_owned(), left_out: 2 });
+        assert_eq!(shears.truncate("four"), TextExcerpt { text: "fou".to_owned(), left_out: 1 });
+        assert_eq!(TextTruncator::for_counting().truncate("b"), TextExcerpt { text: String::new(), left_out: 1 });
+        let mut shears = TextTruncator::for_reading();
         let huge = "x".repeat(1 << 20);
-        let last = (0..10_000).map(|_| shears.cut(&huge).text.len()).last();
+        let last = (0..10_000).map(|_| shears.truncate(&huge).text.len()).last();
         assert!(last.is_some_and(|last| (1..100).contains(&last)), "{last:?}");
-        assert_eq!(name(&"x".repeat(500)), format!("{}…", "x".repeat(200)));
-        let list = TextTruncator::reading().list(&vec!["x".to_owned(); 60]);
+        assert_eq!(truncate_name(&"x".repeat(500)), format!("{}…", "x".repeat(200)));
+        let list = TextTruncator::for_reading().truncate_list(&vec!["x".to_owned(); 60]);
         assert_eq!((list.len(), list[10].text.as_str()), (11, "… and 50 more"));
     }
 }

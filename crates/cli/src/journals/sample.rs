@@ -8,14 +8,14 @@ use super::story::{JournalEnding, SessionTimeline};
 use super::tell::TimelineBuilder;
 
 /// Builds a timeline from entries and their milliseconds after the beginning.
-pub(crate) fn told(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
-    let mut teller = TimelineBuilder::new(TextTruncator::reading());
-    records(entries).iter().for_each(|record| teller.take(record));
-    teller.end(JournalEnding::Whole)
+pub(crate) fn build_timeline(entries: Vec<(u64, JournalEntry)>) -> SessionTimeline {
+    let mut teller = TimelineBuilder::new(TextTruncator::for_reading());
+    build_records(entries).iter().for_each(|record| teller.add_record(record));
+    teller.finish(JournalEnding::Whole)
 }
 
 /// Builds journal records from entries.
-pub(crate) fn records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
+pub(crate) fn build_records(entries: Vec<(u64, JournalEntry)>) -> Vec<JournalRecord> {
     let record = |((after, entry), seq): ((u64, JournalEntry), u64)| {
         let at = format!("2026-11-16T21:{:02}:{:02}.{:03}Z", after / 60_000, after / 1000 % 60, after % 1000);
         JournalRecord { seq, at, entry, hash: String::new() }
@@ -27,7 +27,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> JournalEntry {
+pub(crate) fn call_entry(id: &str, tool: &str, arguments: &str) -> JournalEntry {
     JournalEntry::Call {
         id: text(id),
         tool: text(tool),
@@ -37,7 +37,7 @@ pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> JournalEntry {
     }
 }
 
-pub(crate) fn answered(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
+pub(crate) fn answered_entry(id: &str, error: Option<&str>, took_ms: u64, answer: &str) -> JournalEntry {
     JournalEntry::Answered {
         call: text(id),
         success: error.is_none(),
@@ -59,12 +59,12 @@ fn usage(input_tokens: u64, model_ms: u64) -> JournalEntry {
     }
 }
 
-fn said(words: &str) -> JournalEntry {
+fn said_entry(words: &str) -> JournalEntry {
     JournalEntry::Said { wire: text("anthropic"), items: vec![json!({"type": "text", "text": words})] }
 }
 
 /// Two concurrent calls, one of which needs an approval.
-pub(crate) fn entries() -> Vec<(u64, JournalEntry)> {
+pub(crate) fn sample_entries() -> Vec<(u64, JournalEntry)> {
     let c1 = || text("c1");
     let remote = Some(McpToolRef { server: text("git"), tool: text("log") });
     let session = JournalEntry::Session {
@@ -81,7 +81,7 @@ pub(crate) fn entries() -> Vec<(u64, JournalEntry)> {
         (0, session),
         (0, JournalEntry::Prompt { text: text("fix the tests\nplease"), images: Vec::new() }),
         (2000, usage(1204, 2000)),
-        (2000, said("I look at the log first.")),
+        (2000, said_entry("I look at the log first.")),
         (
             2100,
             JournalEntry::Call {
@@ -92,7 +92,7 @@ pub(crate) fn entries() -> Vec<(u64, JournalEntry)> {
                 remote,
             },
         ),
-        (2100, call("c2", "read_file", "{\"path\":\"src/lib.rs\"}")),
+        (2100, call_entry("c2", "read_file", "{\"path\":\"src/lib.rs\"}")),
         (2200, JournalEntry::Intent { call: c1(), effects: vec![text("calls `log` of the server `git`")] }),
         (
             2200,
@@ -104,18 +104,18 @@ pub(crate) fn entries() -> Vec<(u64, JournalEntry)> {
             },
         ),
         (2300, JournalEntry::Asked { call: c1(), why: vec![text("it is the first time")] }),
-        (2600, answered("c2", None, 3, "1| fn main() {}\n2|\n3| // end\n")),
+        (2600, answered_entry("c2", None, 3, "1| fn main() {}\n2|\n3| // end\n")),
         (5300, JournalEntry::Decided { call: c1(), decision: text("approved"), by: text("terminal") }),
         (5400, JournalEntry::Attempt { call: c1(), number: 1, enforcement: text("full") }),
-        (6000, answered("c1", Some("timed_out"), 3900, "no answer within 600 ms")),
+        (6000, answered_entry("c1", Some("timed_out"), 3900, "no answer within 600 ms")),
         (7500, usage(1900, 1500)),
-        (7500, said("Done.")),
+        (7500, said_entry("Done.")),
         (7500, JournalEntry::Plan { steps: vec![step("look", "completed"), step("mend", "pending")] }),
         (7600, JournalEntry::Diff { text: text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n") }),
         (7600, JournalEntry::End { why: text("done") }),
     ]
 }
 
-pub(crate) fn story() -> SessionTimeline {
-    told(entries())
+pub(crate) fn sample_timeline() -> SessionTimeline {
+    build_timeline(sample_entries())
 }

@@ -37,7 +37,7 @@ pub(crate) struct WaitSpan {
 }
 
 /// Returns all intervals of waiting in a session.
-pub(crate) fn spans(story: &SessionTimeline) -> Vec<WaitSpan> {
+pub(crate) fn wait_spans(story: &SessionTimeline) -> Vec<WaitSpan> {
     let mut spans = Vec::new();
     for (moment, told) in story.moments.iter().enumerate() {
         let span = |(waiting, from, to)| WaitSpan { waiting, from, to, moment };
@@ -83,7 +83,7 @@ fn of_call(call: &TimelineCall, began: u64, over: u64) -> Vec<(WaitKind, u64, u6
 }
 
 /// Returns the total milliseconds of waiting for `waiting`; overlapping intervals count once.
-pub(crate) fn lasted(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
+pub(crate) fn total_wait(spans: &[WaitSpan], waiting: WaitKind) -> u64 {
     let mut times: Vec<(u64, u64)> =
         spans.iter().filter(|span| span.waiting == waiting).map(|span| (span.from, span.to)).collect();
     times.sort_unstable();
@@ -103,9 +103,9 @@ mod tests {
     use crate::journals::sample;
 
     #[test]
-    fn a_call_is_waited_for_but_for_what_people_take() {
-        let story = sample::story();
-        let spans = spans(&story);
+    fn approval_time_is_not_tool_time() {
+        let story = sample::sample_timeline();
+        let spans = wait_spans(&story);
         let told: Vec<_> = spans.iter().map(|span| (span.waiting, span.from, span.to)).collect();
         use WaitKind::{Model, People, Tools};
         assert_eq!(
@@ -118,44 +118,44 @@ mod tests {
                 (Model, 6000, 7500),
             ]
         );
-        assert_eq!(WaitKind::ALL.map(|waiting| lasted(&spans, waiting)), [3500, 3000, 603]);
+        assert_eq!(WaitKind::ALL.map(|waiting| total_wait(&spans, waiting)), [3500, 3000, 603]);
     }
 
     #[test]
-    fn a_call_that_is_tried_again_is_waited_for_twice() {
+    fn retried_call_has_a_span_per_attempt() {
         let id = || "a".to_owned();
         let attempt = |number| JournalEntry::Attempt { call: id(), number, enforcement: String::new() };
         let asked = JournalEntry::Asked { call: id(), why: Vec::new() };
         let decided = JournalEntry::Decided { call: id(), decision: String::new(), by: String::new() };
         let mut entries = vec![
-            (0, sample::call("a", "shell", "{}")),
+            (0, sample::call_entry("a", "shell", "{}")),
             (10, attempt(1)),
             (20, asked),
             (50, decided),
             (60, attempt(2)),
-            (90, sample::answered("a", None, 85, "")),
+            (90, sample::answered_entry("a", None, 85, "")),
         ];
-        let times = |story: &SessionTimeline| spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
-        assert_eq!(times(&sample::told(entries.clone())), [(20, 50), (10, 20), (60, 90)]);
+        let times = |story: &SessionTimeline| wait_spans(story).iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
+        assert_eq!(times(&sample::build_timeline(entries.clone())), [(20, 50), (10, 20), (60, 90)]);
         entries.truncate(3);
         entries.push((70, JournalEntry::End { why: String::new() }));
-        assert_eq!(times(&sample::told(entries)), [(20, 70), (10, 20)]);
+        assert_eq!(times(&sample::build_timeline(entries)), [(20, 70), (10, 20)]);
     }
 
     #[test]
-    fn an_answer_to_the_model_is_a_time_that_the_user_is_waited_for() {
+    fn user_input_request_counts_as_waiting_for_people() {
         let attempt = JournalEntry::Attempt { call: "a".to_owned(), number: 1, enforcement: String::new() };
-        let story = sample::told(vec![
-            (0, sample::call("a", "request_user_input", "{}")),
+        let story = sample::build_timeline(vec![
+            (0, sample::call_entry("a", "request_user_input", "{}")),
             (10, attempt),
-            (5000, sample::answered("a", None, 2, "{}")),
+            (5000, sample::answered_entry("a", None, 2, "{}")),
         ]);
-        let told: Vec<_> = spans(&story).iter().map(|span| (span.waiting, span.from, span.to)).collect();
+        let told: Vec<_> = wait_spans(&story).iter().map(|span| (span.waiting, span.from, span.to)).collect();
         assert_eq!(told, [(WaitKind::People, 10, 4998), (WaitKind::Tools, 4998, 5000)]);
     }
 
     #[test]
-    fn times_that_overlap_count_once() {
+    fn overlapping_spans_count_once() {
         let span = |from, to| WaitSpan { waiting: WaitKind::Tools, from, to, moment: 0 };
         for (spans, expected) in [
             (vec![], 0),
@@ -163,7 +163,7 @@ mod tests {
             (vec![span(5, 10), span(0, 20), span(15, 30)], 30),
             (vec![span(0, u64::MAX), span(1, u64::MAX)], u64::MAX),
         ] {
-            assert_eq!(lasted(&spans, WaitKind::Tools), expected);
+            assert_eq!(total_wait(&spans, WaitKind::Tools), expected);
         }
     }
 }

@@ -183,8 +183,8 @@ impl SessionTimeline {
         let mut teller = TimelineBuilder::new(shears);
         for record in records.by_ref().take(MAX_LINES) {
             match record {
-                Ok(record) => teller.take(&record),
-                Err(fault) => return Ok(teller.end(JournalEnding::Broken(told(&fault)))),
+                Ok(record) => teller.add_record(&record),
+                Err(fault) => return Ok(teller.finish(JournalEnding::Broken(describe_journal_fault(&fault)))),
             }
         }
         let ending = match (records.torn(), records.next()) {
@@ -192,21 +192,21 @@ impl SessionTimeline {
             (None, None) => JournalEnding::Whole,
             (None, Some(_)) => JournalEnding::TooLong,
         };
-        Ok(teller.end(ending))
+        Ok(teller.finish(ending))
     }
 
     /// Returns the calls in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&TimelineEvent, &TimelineCall)> {
-        self.moments.iter().filter_map(|moment| Some((moment, moment.call()?)))
+        self.moments.iter().filter_map(|moment| Some((moment, moment.as_call()?)))
     }
 
     /// Returns the number of prompts.
-    pub(crate) fn prompts(&self) -> usize {
+    pub(crate) fn prompt_count(&self) -> usize {
         self.moments.iter().filter(|moment| moment.is_prompt()).count()
     }
 
     /// Returns the number of requests to the model, and their total usage.
-    pub(crate) fn usage(&self) -> (u64, RequestUsage) {
+    pub(crate) fn total_usage(&self) -> (u64, RequestUsage) {
         let mut sum = (0, RequestUsage::default());
         for moment in &self.moments {
             if let TimelineEventKind::Usage(usage) = &moment.what {
@@ -220,7 +220,7 @@ impl SessionTimeline {
 
 impl TimelineEvent {
     /// Returns the call if this event is one.
-    pub(crate) fn call(&self) -> Option<&TimelineCall> {
+    pub(crate) fn as_call(&self) -> Option<&TimelineCall> {
         if let TimelineEventKind::Call(call) = &self.what { Some(call) } else { None }
     }
 
@@ -247,12 +247,12 @@ impl RequestUsage {
 
 impl TimelineCall {
     /// Reports whether the call was answered with success.
-    pub(crate) fn is_well(&self) -> bool {
+    pub(crate) fn succeeded(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.success)
     }
 
     /// Returns the milliseconds that the user took to answer questions about the call.
-    pub(crate) fn waited(&self) -> u64 {
+    pub(crate) fn approval_wait(&self) -> u64 {
         let took =
             |question: &TimelineQuestion| Some(question.decision.as_ref()?.after.saturating_sub(question.asked));
         self.course.questions.iter().filter_map(took).fold(0, u64::saturating_add)
@@ -260,9 +260,9 @@ impl TimelineCall {
 
     /// Returns the call's own milliseconds if it was answered: without the time for questions, whether or not the
     /// journal includes it.
-    pub(crate) fn ran(&self, began: u64) -> Option<u64> {
+    pub(crate) fn run_time(&self, began: u64) -> Option<u64> {
         let answer = self.answer.as_ref()?;
-        let passed = answer.after.saturating_sub(began).saturating_sub(self.waited());
+        let passed = answer.after.saturating_sub(began).saturating_sub(self.approval_wait());
         // The journal's clock has millisecond resolution, and stands still when the machine's clock goes back.
         Some(if self.course.questions.is_empty() { answer.took } else { answer.took.min(passed) })
     }
@@ -270,23 +270,23 @@ impl TimelineCall {
 
 impl TimelineAnswer {
     /// Returns the kind of error; `None` if the call succeeded.
-    pub(crate) fn fault(&self) -> Option<&str> {
+    pub(crate) fn fault_kind(&self) -> Option<&str> {
         if self.success { None } else { Some(self.error.as_deref().unwrap_or("unsuccessful")) }
     }
 }
 
 impl ModelSpeech {
-    pub(super) fn of(words: &TranscriptItem, shears: &mut TextTruncator) -> Self {
+    pub(super) fn from_words(words: &TranscriptItem, shears: &mut TextTruncator) -> Self {
         match words {
-            TranscriptItem::Text(text) => Self::Text(shears.cut(text)),
-            TranscriptItem::Thought(text) => Self::Thought(shears.cut(text)),
-            TranscriptItem::Other(kind) => Self::Other(super::excerpt::name(kind)),
+            TranscriptItem::Text(text) => Self::Text(shears.truncate(text)),
+            TranscriptItem::Thought(text) => Self::Thought(shears.truncate(text)),
+            TranscriptItem::Other(kind) => Self::Other(super::excerpt::truncate_name(kind)),
         }
     }
 }
 
 /// Describes an error of a journal without its path, which the caller has printed.
-pub(crate) fn told(fault: &JournalFault) -> String {
+pub(crate) fn describe_journal_fault(fault: &JournalFault) -> String {
     match fault {
         JournalFault::Broken { broken, .. } => broken.to_string(),
         JournalFault::Unusable { source, .. } => format!("it cannot be read: {source}"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use journal::{JournalEntry, JournalRecord};
 
 use super::clock::{SessionClock, ElapsedKind};
-use super::excerpt::{TextTruncator, name};
+use super::excerpt::{TextTruncator, truncate_name};
 use super::story::{
     TimelineAnswer, TimelineAttempt, TimelineCall, CallDecisions, TimelineDecision, JournalEnding, TimelineEvent, TimelineQuestion, SessionSettings, ModelSpeech, TimelinePlanStep, SessionTimeline, RequestUsage,
     TimelineVerdict, TimelineEventKind,
@@ -29,7 +29,7 @@ impl TimelineBuilder {
         Self { shears, clock: SessionClock::default(), story: SessionTimeline::default(), open: HashMap::new() }
     }
 
-    pub(super) fn take(&mut self, record: &JournalRecord) {
+    pub(super) fn add_record(&mut self, record: &JournalRecord) {
         // A prompt during a running call does not end the turn.
         let is_next = matches!(record.entry, JournalEntry::Prompt { .. }) && self.open.is_empty();
         let goes_on = matches!(record.entry, JournalEntry::Session { .. });
@@ -37,17 +37,17 @@ impl TimelineBuilder {
         let after = self.clock.tick(&record.at, passed);
         self.story.length = after;
         if self.story.started.is_empty() {
-            self.story.started = name(&record.at);
+            self.story.started = truncate_name(&record.at);
         }
         if let Some(what) = self.what(&record.entry, after) {
             self.story.moments.push(TimelineEvent { seq: record.seq, after, what });
         }
         if let JournalEntry::Call { id, .. } = &record.entry {
-            self.open.insert(name(id), self.story.moments.len() - 1);
+            self.open.insert(truncate_name(id), self.story.moments.len() - 1);
         }
     }
 
-    pub(super) fn end(mut self, ending: JournalEnding) -> SessionTimeline {
+    pub(super) fn finish(mut self, ending: JournalEnding) -> SessionTimeline {
         self.story.ending = ending;
         self.story
     }
@@ -57,14 +57,14 @@ impl TimelineBuilder {
         let shears = &mut self.shears;
         Some(match entry {
             JournalEntry::Session { .. } => TimelineEventKind::Session(Box::new(setting(entry, shears)?)),
-            JournalEntry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.cut(text), images: images.len() },
+            JournalEntry::Prompt { text, images } => TimelineEventKind::Prompt { text: shears.truncate(text), images: images.len() },
             JournalEntry::Said { items, .. } => {
                 let words = toolgate::wire::words(items);
                 if words.is_empty() {
                     // The message contains only calls, which have records of their own.
                     return None;
                 }
-                TimelineEventKind::Said(words.iter().take(MOST).map(|words| ModelSpeech::of(words, shears)).collect())
+                TimelineEventKind::Said(words.iter().take(MOST).map(|words| ModelSpeech::from_words(words, shears)).collect())
             }
             JournalEntry::Call { .. } => TimelineEventKind::Call(Box::new(call(entry, shears)?)),
             JournalEntry::Intent { call, .. }
@@ -76,38 +76,38 @@ impl TimelineBuilder {
             JournalEntry::Kept { call, path, sha256, bytes } => {
                 let text =
                     format!("all {bytes} bytes that call {call} wrote are in {path}, SHA-256 {sha256}");
-                TimelineEventKind::Notice(shears.cut(&text))
+                TimelineEventKind::Notice(shears.truncate(&text))
             }
             JournalEntry::Plan { steps } => {
                 let step =
-                    |step: &journal::JournalPlanStep| TimelinePlanStep { step: shears.cut(&step.step), status: name(&step.status) };
+                    |step: &journal::JournalPlanStep| TimelinePlanStep { step: shears.truncate(&step.step), status: truncate_name(&step.status) };
                 TimelineEventKind::Plan(steps.iter().take(MOST).map(step).collect())
             }
-            JournalEntry::Diff { text } => TimelineEventKind::Diff(shears.cut(text)),
+            JournalEntry::Diff { text } => TimelineEventKind::Diff(shears.truncate(text)),
             JournalEntry::Usage { .. } => TimelineEventKind::Usage(usage(entry)?),
             JournalEntry::Compacted { summary, dropped } => {
-                TimelineEventKind::Compacted { summary: shears.cut(summary), dropped: *dropped }
+                TimelineEventKind::Compacted { summary: shears.truncate(summary), dropped: *dropped }
             }
             // Its facts have records of their own: the last message, the interruption, the error.
             JournalEntry::Turn { .. } | JournalEntry::Added { .. } => return None,
-            JournalEntry::Agent { path, of } => TimelineEventKind::Notice(shears.cut(&format!("the agent {path} of {of}"))),
-            JournalEntry::Interrupted { why } => TimelineEventKind::Interrupted(shears.cut(why)),
-            JournalEntry::Notice { text } => TimelineEventKind::Notice(shears.cut(text)),
-            JournalEntry::End { why } => TimelineEventKind::End(shears.cut(why)),
-            JournalEntry::Unknown(value) => TimelineEventKind::Foreign(name(value["kind"].as_str().unwrap_or("?"))),
+            JournalEntry::Agent { path, of } => TimelineEventKind::Notice(shears.truncate(&format!("the agent {path} of {of}"))),
+            JournalEntry::Interrupted { why } => TimelineEventKind::Interrupted(shears.truncate(why)),
+            JournalEntry::Notice { text } => TimelineEventKind::Notice(shears.truncate(text)),
+            JournalEntry::End { why } => TimelineEventKind::End(shears.truncate(why)),
+            JournalEntry::Unknown(value) => TimelineEventKind::Foreign(truncate_name(value["kind"].as_str().unwrap_or("?"))),
         })
     }
 
     /// Adds a record to its call. A record about an unknown call becomes an event of its own.
     fn about(&mut self, id: &str, entry: &JournalEntry, after: u64) -> Option<TimelineEventKind> {
-        let stray = || Some(TimelineEventKind::Stray { kind: kind(entry), call: name(id) });
-        let Some(at) = self.open.get(&name(id)).copied() else { return stray() };
+        let stray = || Some(TimelineEventKind::Stray { kind: kind(entry), call: truncate_name(id) });
+        let Some(at) = self.open.get(&truncate_name(id)).copied() else { return stray() };
         let Some(TimelineEvent { what: TimelineEventKind::Call(call), .. }) = self.story.moments.get_mut(at) else {
             return stray();
         };
         if let JournalEntry::Answered { .. } = entry {
             call.answer = answer(entry, after, &mut self.shears);
-            self.open.remove(&name(id));
+            self.open.remove(&truncate_name(id));
         } else {
             call.hear(entry, after, &mut self.shears);
         }
@@ -119,20 +119,20 @@ impl TimelineCall {
     fn hear(&mut self, entry: &JournalEntry, after: u64, shears: &mut TextTruncator) {
         let course = &mut self.course;
         match entry {
-            JournalEntry::Intent { effects, .. } => self.effects = shears.list(effects),
+            JournalEntry::Intent { effects, .. } => self.effects = shears.truncate_list(effects),
             JournalEntry::Verdict { verdict, why, by, .. } if course.verdicts.len() < MOST => {
-                course.verdicts.push(TimelineVerdict { ruling: *verdict, why: shears.list(why), by: name(by) });
+                course.verdicts.push(TimelineVerdict { ruling: *verdict, why: shears.truncate_list(why), by: truncate_name(by) });
             }
             JournalEntry::Asked { why, .. } if course.questions.len() < MOST => {
-                course.questions.push(TimelineQuestion { why: shears.list(why), asked: after, decision: None });
+                course.questions.push(TimelineQuestion { why: shears.truncate_list(why), asked: after, decision: None });
             }
             JournalEntry::Decided { decision, by, .. } => {
                 if let Some(question) = course.questions.last_mut() {
-                    question.decision = Some(TimelineDecision { word: name(decision), by: name(by), after });
+                    question.decision = Some(TimelineDecision { word: truncate_name(decision), by: truncate_name(by), after });
                 }
             }
             JournalEntry::Attempt { number, enforcement, .. } if course.attempts.len() < MOST => {
-                course.attempts.push(TimelineAttempt { number: *number, after, enforcement: name(enforcement) });
+                course.attempts.push(TimelineAttempt { number: *number, after, enforcement: truncate_name(enforcement) });
             }
             // Not about a call, or beyond the limit.
             _ => {}
@@ -143,16 +143,16 @@ impl TimelineCall {
 fn setting(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<SessionSettings> {
     let JournalEntry::Session { version, cwd, model, wire, sandbox, approval, resumed } = entry else { return None };
     let [version, model, wire, sandbox, approval] =
-        [version, model, wire, sandbox, approval].map(|text| name(text));
-    Some(SessionSettings { version, cwd: shears.cut(cwd), model, wire, sandbox, approval, resumed: *resumed })
+        [version, model, wire, sandbox, approval].map(|text| truncate_name(text));
+    Some(SessionSettings { version, cwd: shears.truncate(cwd), model, wire, sandbox, approval, resumed: *resumed })
 }
 
 fn call(entry: &JournalEntry, shears: &mut TextTruncator) -> Option<TimelineCall> {
     let JournalEntry::Call { id: _, tool, form: _, arguments, remote } = entry else { return None };
     Some(TimelineCall {
-        tool: name(tool),
-        remote: remote.as_ref().map(|remote| (name(&remote.server), name(&remote.tool))),
-        arguments: shears.cut(arguments),
+        tool: truncate_name(tool),
+        remote: remote.as_ref().map(|remote| (truncate_name(&remote.server), truncate_name(&remote.tool))),
+        arguments: shears.truncate(arguments),
         effects: Vec::new(),
         course: CallDecisions::default(),
         answer: None,
@@ -164,11 +164,11 @@ fn answer(entry: &JournalEntry, after: u64, shears: &mut TextTruncator) -> Optio
     Some(TimelineAnswer {
         after,
         success: *success,
-        error: error.as_deref().map(name),
+        error: error.as_deref().map(truncate_name),
         took: *took_ms,
-        text: shears.cut(text),
+        text: shears.truncate(text),
         pictures: pictures.len(),
-        spilled: spilled.as_ref().map(|spilled| (shears.cut(&spilled.path), spilled.bytes)),
+        spilled: spilled.as_ref().map(|spilled| (shears.truncate(&spilled.path), spilled.bytes)),
     })
 }
 
@@ -211,16 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn time_between_turns_and_sessions_is_nobodys() {
-        let Some((_, session)) = sample::entries().into_iter().next() else { panic!("there is one") };
+    fn idle_time_between_turns_is_not_counted() {
+        let Some((_, session)) = sample::sample_entries().into_iter().next() else { panic!("there is one") };
         let prompt = || JournalEntry::Prompt { text: String::new(), images: Vec::new() };
-        let story = sample::told(vec![
+        let story = sample::build_timeline(vec![
             (0, session.clone()),
             (1000, prompt()),
-            (1100, sample::call("a", "shell", "")),
+            (1100, sample::call_entry("a", "shell", "")),
             (1150, prompt()),
             (600_000, session),
-            (600_010, sample::answered("a", Some("stopped"), 0, "")),
+            (600_010, sample::answered_entry("a", Some("stopped"), 0, "")),
             (700_000, prompt()),
         ]);
         let expected = [
@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn an_id_may_be_used_again_and_what_belongs_to_nothing_stands_alone() {
-        let story = sample::told(vec![
-            (0, sample::answered("a", None, 0, "")),
-            (1, sample::call("a", "shell", "")),
-            (2, sample::answered("a", None, 0, "first")),
-            (3, sample::call("a", "shell", "")),
-            (4, sample::answered("b", None, 0, "")),
+    fn reused_call_ids_and_stray_records_are_kept_apart() {
+        let story = sample::build_timeline(vec![
+            (0, sample::answered_entry("a", None, 0, "")),
+            (1, sample::call_entry("a", "shell", "")),
+            (2, sample::answered_entry("a", None, 0, "first")),
+            (3, sample::call_entry("a", "shell", "")),
+            (4, sample::answered_entry("b", None, 0, "")),
         ]);
         assert_eq!(kinds(&story), [(0, "answered"), (1, "answered call"), (3, "call"), (4, "answered")]);
     }

@@ -22,19 +22,19 @@ pub(crate) struct ResolvedSession {
 }
 
 impl ResolvedSession {
-    fn of(directory: &Path, id: &SessionId) -> Self {
+    fn in_directory(directory: &Path, id: &SessionId) -> Self {
         Self { name: id.to_string(), path: directory.join(id.file_name()) }
     }
 }
 
 /// Returns the directory of the journals.
-pub(crate) fn directory() -> Result<PathBuf, CliFault> {
+pub(crate) fn sessions_directory() -> Result<PathBuf, CliFault> {
     let missing = || CliFault::usage("there is no home to keep sessions in; set HOME or TOOLGATE_HOME");
     UserDirs::from_env()?.sessions.ok_or_else(missing)
 }
 
 /// Resolves `word`: the beginning of a session's name, `last`, or a file.
-pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<ResolvedSession, CliFault> {
+pub(crate) fn resolve(directory: &Path, word: &OsStr) -> Result<ResolvedSession, CliFault> {
     let text = word.to_string_lossy();
     // Session names contain neither slash nor dot.
     if text.contains(['/', '.']) {
@@ -42,21 +42,21 @@ pub(crate) fn named(directory: &Path, word: &OsStr) -> Result<ResolvedSession, C
     }
     if text == LAST {
         let newest = names(directory)?.into_iter().next();
-        return newest.map(|id| ResolvedSession::of(directory, &id)).ok_or_else(|| none(directory));
+        return newest.map(|id| ResolvedSession::in_directory(directory, &id)).ok_or_else(|| no_sessions_fault(directory));
     }
-    journal::find(directory, &text).map(|id| ResolvedSession::of(directory, &id)).map_err(|fault| match fault {
+    journal::find(directory, &text).map(|id| ResolvedSession::in_directory(directory, &id)).map_err(|fault| match fault {
         JournalFault::NoSession { .. } => unknown(directory, &text, &fault),
         fault => CliFault::usage(fault.to_string()),
     })
 }
 
 /// Returns all sessions, newest first.
-pub(crate) fn all(directory: &Path) -> Result<Vec<ResolvedSession>, CliFault> {
-    Ok(names(directory)?.iter().map(|id| ResolvedSession::of(directory, id)).collect())
+pub(crate) fn all_sessions(directory: &Path) -> Result<Vec<ResolvedSession>, CliFault> {
+    Ok(names(directory)?.iter().map(|id| ResolvedSession::in_directory(directory, id)).collect())
 }
 
 /// Builds the error for a directory without sessions.
-pub(crate) fn none(directory: &Path) -> CliFault {
+pub(crate) fn no_sessions_fault(directory: &Path) -> CliFault {
     CliFault::usage(format!("there are no sessions in `{}` yet", directory.display()))
 }
 
@@ -68,9 +68,9 @@ fn unknown(directory: &Path, word: &str, fault: &JournalFault) -> CliFault {
     let ids = names(directory).unwrap_or_default();
     let near: Vec<&str> = nearest(word, &ids).into_iter().map(SessionId::as_str).collect();
     if near.is_empty() {
-        return none(directory);
+        return no_sessions_fault(directory);
     }
-    CliFault::usage(fault.to_string()).hint(format!(
+    CliFault::usage(fault.to_string()).with_hint(format!(
         "did you mean {}? `toolgate log` lists them, and `last` is the newest",
         near.join(" or ")
     ))
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_file_is_one() {
-        let named = |word: &str| named(Path::new("/nowhere"), OsStr::new(word)).unwrap().path;
+    fn word_with_dot_or_slash_is_a_file() {
+        let named = |word: &str| resolve(Path::new("/nowhere"), OsStr::new(word)).unwrap().path;
         assert_eq!(named("a.jsonl"), Path::new("a.jsonl"));
         assert_eq!(named("./x"), Path::new("./x"));
     }

@@ -17,7 +17,7 @@ const TRACE_ID: usize = 16;
 const SPAN_ID: usize = 8;
 
 /// Builds a request to `v1/traces` with some spans of `trace`.
-pub(super) fn traces(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -> Value {
+pub(super) fn traces_request(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -> Value {
     let spans: Vec<Value> = spans.iter().map(|one| span(&trace.session, one)).collect();
     json!({ "resourceSpans": [{
         "resource": resource(service, trace),
@@ -27,8 +27,8 @@ pub(super) fn traces(service: &str, trace: &SessionTrace, spans: &[TraceSpan]) -
 
 /// Builds a request to `v1/metrics`. Counts are cumulative: the metrics of a resumed session replace those sent
 /// before.
-pub(super) fn metrics(service: &str, trace: &SessionTrace, histograms: &[OtlpHistogram]) -> Value {
-    let (from, to) = trace.whole().map_or((0, 0), |whole| (whole.from, whole.to));
+pub(super) fn metrics_request(service: &str, trace: &SessionTrace, histograms: &[OtlpHistogram]) -> Value {
+    let (from, to) = trace.session_span().map_or((0, 0), |whole| (whole.from, whole.to));
     let metric = |histogram: &OtlpHistogram| {
         let points: Vec<Value> =
             histogram.points.iter().map(|one| point(one, histogram.bounds, (from, to))).collect();
@@ -50,7 +50,7 @@ fn span(session: &str, span: &TraceSpan) -> Value {
         "traceId": id::<TRACE_ID>(session, "trace"),
         "spanId": span_id(session, span.line),
         "name": span.name(),
-        "kind": if span.is_elsewhere() { CLIENT } else { INTERNAL },
+        "kind": if span.is_client() { CLIENT } else { INTERNAL },
         "startTimeUnixNano": nanos(span.from),
         "endTimeUnixNano": nanos(span.to),
         "attributes": attributes(&span.attributes(session)),
@@ -79,7 +79,7 @@ fn point(point: &HistogramPoint, bounds: &[f64], (from, to): (u64, u64)) -> Valu
 
 /// Describes the sender. Each session is its own service instance, so that its counts are not mixed with another's.
 fn resource(service: &str, trace: &SessionTrace) -> Value {
-    let version = match trace.whole().map(|whole| &whole.work) {
+    let version = match trace.session_span().map(|whole| &whole.work) {
         Some(SpanWork::Session(setting)) => setting.version.as_str(),
         Some(SpanWork::Request { .. } | SpanWork::Call(_) | SpanWork::Question { .. }) | None => "",
     };

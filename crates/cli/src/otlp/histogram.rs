@@ -1,6 +1,6 @@
 //! Histograms of tokens and durations, as the OpenTelemetry GenAI conventions define them.
 
-use super::span::{SpanAttribute, TraceSpan, SpanWork, operation};
+use super::span::{SpanAttribute, TraceSpan, SpanWork, operation_attribute};
 
 /// The bucket bounds of the conventions.
 const TOKENS: [f64; 14] = [
@@ -47,7 +47,7 @@ pub(super) struct HistogramPoint {
 }
 
 /// Builds the histograms of some spans; a histogram without values is omitted.
-pub(super) fn of(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
+pub(super) fn build_histograms(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
     let new = |name, unit, bounds| OtlpHistogram { name, unit, bounds, points: Vec::new() };
     let mut tokens = new("gen_ai.client.token.usage", "{token}", &TOKENS);
     let mut requests = new("gen_ai.client.operation.duration", "s", &SECONDS);
@@ -55,7 +55,7 @@ pub(super) fn of(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
     for span in spans {
         match &span.work {
             SpanWork::Request { model, usage } => {
-                let mut kind = vec![operation("chat")];
+                let mut kind = vec![operation_attribute("chat")];
                 kind.extend(model.attributes());
                 requests.add(kind.clone(), seconds(usage.millis));
                 for (side, count) in [("input", usage.input), ("output", usage.output)] {
@@ -67,8 +67,8 @@ pub(super) fn of(spans: &[TraceSpan]) -> Vec<OtlpHistogram> {
                 }
             }
             SpanWork::Call(call) => {
-                let kind = call.identity().into_iter().chain(span.fault()).collect();
-                calls.add(kind, seconds(call.ran(span.to.saturating_sub(span.from))));
+                let kind = call.tool_attributes().into_iter().chain(span.error_attribute()).collect();
+                calls.add(kind, seconds(call.run_time(span.to.saturating_sub(span.from))));
             }
             SpanWork::Session(_) | SpanWork::Question { .. } => {}
         }
@@ -112,25 +112,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_counts_up_to_its_bound() {
+    fn value_is_counted_in_its_bucket() {
         let mut histogram = OtlpHistogram { name: "", unit: "", bounds: &[1.0, 4.0], points: Vec::new() };
         for value in [0.0, 1.0, 1.5, 4.0, 4.5] {
-            histogram.add(vec![operation("chat")], value);
+            histogram.add(vec![operation_attribute("chat")], value);
         }
-        histogram.add(vec![operation("other")], 2.0);
+        histogram.add(vec![operation_attribute("other")], 2.0);
         let told: Vec<_> =
             histogram.points.iter().map(|point| (point.count, point.sum, &point.buckets[..])).collect();
         assert_eq!(told, [(5, 11.0, &[2, 2, 1][..]), (1, 2.0, &[0, 1, 0])]);
     }
 
     #[test]
-    fn a_model_that_makes_up_names_makes_up_no_end_of_kinds() {
+    fn attribute_sets_are_bounded() {
         let mut histogram = OtlpHistogram { name: "", unit: "", bounds: &[], points: Vec::new() };
         for number in 0..KINDS + 9 {
             let tool = ("gen_ai.tool.name", AttributeValue::Text(format!("tool{number}")));
-            histogram.add(vec![operation("execute_tool"), tool], 1.0);
+            histogram.add(vec![operation_attribute("execute_tool"), tool], 1.0);
         }
         assert_eq!((histogram.points.len(), histogram.points[KINDS].count), (KINDS + 1, 9));
-        assert_eq!(histogram.points[KINDS].attributes, [operation("execute_tool")]);
+        assert_eq!(histogram.points[KINDS].attributes, [operation_attribute("execute_tool")]);
     }
 }

@@ -29,39 +29,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// Sends the session `meant` to the collector at `url`, and prints the number of spans.
-pub(crate) fn export(meant: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
-    let settings = ExporterSettings::of(&variable).at(url);
-    let collector = settings.collector().map_err(CliFault::usage)?;
+pub(crate) fn export_session(meant: &ResolvedSession, url: &str) -> Result<ExitCode, CliFault> {
+    let settings = ExporterSettings::from_variables(&variable).with_endpoint(url);
+    let collector = settings.to_collector().map_err(CliFault::usage)?;
     let trace = SessionTrace::read(&meant.path).map_err(|fault| CliFault::usage(fault.to_string()))?;
     let host = collector.host_and_port();
-    crate::commands::block_alone(async {
+    crate::commands::block_on_current_thread(async {
         let unsent = |why| CliFault::failed(format!("the session was not sent to {host}: {why}"));
         send(&collector, &settings.service, &trace).await.map_err(unsent)
     })?;
-    screen::text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
+    screen::print_text(&format!("sent {} spans of {} to {host}", trace.spans.len(), trace.session))?;
     Ok(trace.cut.map_or(ExitCode::SUCCESS, |why| {
-        screen::error(&format!("`{}` was sent only in part: {why}", meant.name));
+        screen::print_error(&format!("`{}` was sent only in part: {why}", meant.name));
         ExitCode::FAILURE
     }))
 }
 
 /// Sends the session in `journal`, which has just ended, to the collector that the environment names, if any. The
 /// time is limited, and a failure does not affect the session.
-pub(crate) async fn report(journal: &Path) {
-    let settings = ExporterSettings::of(&variable);
+pub(crate) async fn report_session(journal: &Path) {
+    let settings = ExporterSettings::from_variables(&variable);
     if settings.endpoint.is_empty() {
         return;
     }
     let late = || Err(format!("it took longer than {} s", LAST_MOMENT.as_secs()));
     let sent = tokio::time::timeout(LAST_MOMENT, reported(&settings, journal.to_owned())).await;
     if let Err(why) = sent.unwrap_or_else(|_| late()) {
-        let why = screen::one_line(&why);
-        screen::to_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
+        let why = screen::to_one_line(&why);
+        screen::print_stderr(&format!("{FAINT}the session was not sent to the collector: {why}{FAINT:#}"));
     }
 }
 
 async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), String> {
-    let collector = settings.collector()?;
+    let collector = settings.to_collector()?;
     #[expect(
         clippy::disallowed_methods,
         reason = "no call: it reads our own file, and the program does not wait for it"
@@ -74,14 +74,14 @@ async fn reported(settings: &ExporterSettings, journal: PathBuf) -> Result<(), S
 
 async fn send(collector: &OtlpCollector, service: &str, trace: &SessionTrace) -> Result<(), String> {
     for spans in trace.spans.chunks(BATCH) {
-        let body = encode::traces(service, trace, spans).to_string();
+        let body = encode::traces_request(service, trace, spans).to_string();
         taken(&collector.post("v1/traces", body, PATIENCE).await?)?;
     }
-    let histograms = histogram::of(&trace.spans);
+    let histograms = histogram::build_histograms(&trace.spans);
     if histograms.is_empty() {
         return Ok(());
     }
-    let body = encode::metrics(service, trace, &histograms).to_string();
+    let body = encode::metrics_request(service, trace, &histograms).to_string();
     taken(&collector.post("v1/metrics", body, PATIENCE).await?)
 }
 
@@ -97,7 +97,7 @@ fn taken(answer: &str) -> Result<(), String> {
         0 => Ok(()),
         rejected => {
             let why = partial["errorMessage"].as_str().unwrap_or("it does not say why");
-            Err(format!("it did not take {rejected} of them: {}", crate::journals::excerpt::name(why)))
+            Err(format!("it did not take {rejected} of them: {}", crate::journals::excerpt::truncate_name(why)))
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_yes_that_means_a_part_is_told() {
+    fn partial_success_is_an_error() {
         for all in [
             "",
             "{}",

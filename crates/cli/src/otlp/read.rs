@@ -7,8 +7,8 @@ use journal::{JournalEntry, JournalFault, JournalRecord, JournalReader};
 use toolgate::wire::Dialect;
 
 use super::span::{TraceCall, TraceModel, TraceSettings, TraceSpan, WHOLE, SpanWork};
-use crate::journals::excerpt::name;
-use crate::journals::story::{MAX_LINES, RequestUsage, told};
+use crate::journals::excerpt::truncate_name;
+use crate::journals::story::{MAX_LINES, RequestUsage, describe_journal_fault};
 
 /// The end reason of a failed session, both in the journal and in the span.
 const FAILED: &str = "failed";
@@ -28,13 +28,13 @@ pub(super) struct SessionTrace {
 impl SessionTrace {
     /// Reads a journal up to the first damaged line. The session's name is that of its file.
     pub(super) fn read(path: &Path) -> Result<Self, JournalFault> {
-        let session = path.file_stem().map(|stem| name(&stem.to_string_lossy())).unwrap_or_default();
+        let session = path.file_stem().map(|stem| truncate_name(&stem.to_string_lossy())).unwrap_or_default();
         let (mut reader, mut cut) = (TraceBuilder::default(), None);
         for (record, before) in JournalReader::open(path)?.zip(0..) {
             match record {
                 Ok(_) if before == MAX_LINES => cut = Some(format!("it has more than {MAX_LINES} lines")),
                 Ok(record) => reader.take(&record),
-                Err(fault) => cut = Some(told(&fault)),
+                Err(fault) => cut = Some(describe_journal_fault(&fault)),
             }
             if cut.is_some() {
                 break;
@@ -44,7 +44,7 @@ impl SessionTrace {
     }
 
     /// Returns the span of the whole session.
-    pub(super) fn whole(&self) -> Option<&TraceSpan> {
+    pub(super) fn session_span(&self) -> Option<&TraceSpan> {
         self.spans.first()
     }
 }
@@ -89,8 +89,8 @@ impl TraceBuilder {
                 self.push(record.seq, Some(WHOLE), (at.saturating_sub(*model_ms), at), work);
             }
             JournalEntry::Call { id, tool, remote, .. } => {
-                let server = remote.as_ref().map(|remote| name(&remote.server));
-                let (id, tool) = (name(id), name(tool));
+                let server = remote.as_ref().map(|remote| truncate_name(&remote.server));
+                let (id, tool) = (truncate_name(id), truncate_name(tool));
                 self.calls.insert(id.clone(), OpenCallSpan { at: self.spans.len(), cut: None });
                 let call =
                     TraceCall { id, tool, server, ruling: None, enforcement: None, waited: 0, answer: None };
@@ -100,7 +100,7 @@ impl TraceBuilder {
                 self.call(call, |call| call.ruling = Some(*verdict));
             }
             JournalEntry::Attempt { call, enforcement, .. } => {
-                self.call(call, |call| call.enforcement = Some(name(enforcement)));
+                self.call(call, |call| call.enforcement = Some(truncate_name(enforcement)));
             }
             JournalEntry::Asked { call, .. } => self.asked(call, record.seq, at),
             JournalEntry::Decided { call, decision, .. } => self.decided(call, Some(decision), at),
@@ -130,8 +130,8 @@ impl TraceBuilder {
     /// Handles the start or resumption of a session. On resumption, running calls were cut off at the last record.
     fn begins(&mut self, entry: &JournalEntry) {
         let JournalEntry::Session { version, model, wire, sandbox, approval, .. } = entry else { return };
-        self.model = TraceModel { name: name(model), provider: provider(wire) };
-        let [version, sandbox, approval] = [version, sandbox, approval].map(|text| name(text));
+        self.model = TraceModel { name: truncate_name(model), provider: provider(wire) };
+        let [version, sandbox, approval] = [version, sandbox, approval].map(|text| truncate_name(text));
         let setting = TraceSettings { model: self.model.clone(), version, sandbox, approval };
         for open in self.calls.values_mut() {
             open.cut.get_or_insert(self.last);
@@ -147,45 +147,45 @@ impl TraceBuilder {
 
     /// Applies `does` to a call without an answer.
     fn call(&mut self, id: &str, does: impl FnOnce(&mut TraceCall)) {
-        let open = self.calls.get(&name(id));
+        let open = self.calls.get(&truncate_name(id));
         if let Some(TraceSpan { work: SpanWork::Call(call), .. }) = open.and_then(|open| self.spans.get_mut(open.at)) {
             does(call);
         }
     }
 
     fn asked(&mut self, id: &str, line: u64, at: u64) {
-        let Some(span) = self.calls.get(&name(id)).and_then(|open| self.spans.get(open.at)) else { return };
+        let Some(span) = self.calls.get(&truncate_name(id)).and_then(|open| self.spans.get(open.at)) else { return };
         let SpanWork::Call(call) = &span.work else { return };
         let (parent, work) = (span.line, SpanWork::Question { tool: call.tool.clone(), decision: None });
-        self.questions.insert(name(id), self.spans.len());
+        self.questions.insert(truncate_name(id), self.spans.len());
         self.push(line, Some(parent), (at, at), work);
     }
 
     /// Ends the question about a call, with or without a decision.
     fn decided(&mut self, id: &str, word: Option<&str>, at: u64) {
-        let Some(question) = self.questions.remove(&name(id)).and_then(|at| self.spans.get_mut(at)) else {
+        let Some(question) = self.questions.remove(&truncate_name(id)).and_then(|at| self.spans.get_mut(at)) else {
             return;
         };
         question.to = at.max(question.from);
         let waited = question.to - question.from;
         if let SpanWork::Question { decision, .. } = &mut question.work {
-            *decision = word.map(name);
+            *decision = word.map(truncate_name);
         }
         self.call(id, |call| call.waited = call.waited.saturating_add(waited));
     }
 
     fn answered(&mut self, id: &str, entry: &JournalEntry, at: u64) {
         let JournalEntry::Answered { success, error, took_ms, text, .. } = entry else { return };
-        let to = self.calls.get(&name(id)).and_then(|open| open.cut).unwrap_or(at);
+        let to = self.calls.get(&truncate_name(id)).and_then(|open| open.cut).unwrap_or(at);
         self.decided(id, None, to);
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
         self.call(id, |call| call.answer = Some((bytes, *took_ms)));
-        let Some(span) = self.calls.remove(&name(id)).and_then(|open| self.spans.get_mut(open.at)) else {
+        let Some(span) = self.calls.remove(&truncate_name(id)).and_then(|open| self.spans.get_mut(open.at)) else {
             return;
         };
         span.to = to.max(span.from);
         if !success {
-            span.error = Some(error.as_deref().map_or_else(|| "unsuccessful".to_owned(), name));
+            span.error = Some(error.as_deref().map_or_else(|| "unsuccessful".to_owned(), truncate_name));
         }
     }
 
@@ -227,9 +227,9 @@ mod tests {
     use crate::journals::sample;
 
     /// Formats a line for each span, with times relative to the first.
-    fn shown(entries: Vec<(u64, JournalEntry)>) -> String {
+    fn render_spans(entries: Vec<(u64, JournalEntry)>) -> String {
         let mut reader = TraceBuilder::default();
-        sample::records(entries).iter().for_each(|record| reader.take(record));
+        sample::build_records(entries).iter().for_each(|record| reader.take(record));
         let spans = reader.end();
         let began = spans[0].from;
         let line = |span: &TraceSpan| {
@@ -246,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_calls_are_parts_of_the_session_and_questions_of_calls() {
-        insta::assert_snapshot!(shown(sample::entries()), @"
+    fn spans_are_nested_in_session_and_call() {
+        insta::assert_snapshot!(render_spans(sample::sample_entries()), @"
         0: invoke_agent toolgate 0-7600
         3 in 0: chat gpt-5 0-2000
         5 in 0: execute_tool git__log 2100-6000 timed_out
@@ -258,9 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_known_is_numbers_names_and_our_own_words() {
+    fn attributes_contain_no_conversation_text() {
         let mut reader = TraceBuilder::default();
-        sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
+        sample::build_records(sample::sample_entries()).iter().for_each(|record| reader.take(record));
         let line = |(key, fact): SpanAttribute| match fact {
             AttributeValue::Text(text) => format!("{key}={text} "),
             AttributeValue::Count(count) => format!("{key}={count} "),
@@ -283,28 +283,28 @@ mod tests {
     }
 
     #[test]
-    fn calls_take_as_long_as_stats_says() {
+    fn call_durations_match_stats() {
         let mut reader = TraceBuilder::default();
-        sample::records(sample::entries()).iter().for_each(|record| reader.take(record));
-        let histograms = histogram::of(&reader.end());
+        sample::build_records(sample::sample_entries()).iter().for_each(|record| reader.take(record));
+        let histograms = histogram::build_histograms(&reader.end());
         let sums = |at: usize| histograms[at].points.iter().map(|point| point.sum).collect::<Vec<_>>();
         assert_eq!((sums(0), sums(1), sums(2)), (vec![3104.0, 192.0], vec![3.5], vec![0.9, 0.003]));
     }
 
     #[test]
-    fn what_was_cut_off_ends_where_the_journal_did_and_not_when_it_went_on() {
-        let session = sample::entries().remove(0).1;
+    fn interrupted_call_ends_with_the_last_record_before_the_resume() {
+        let session = sample::sample_entries().remove(0).1;
         let asked = JournalEntry::Asked { call: "a".to_owned(), why: Vec::new() };
         let entries = vec![
             (0, session.clone()),
-            (10, sample::call("a", "shell", "")),
+            (10, sample::call_entry("a", "shell", "")),
             (20, asked),
             (500_000, session),
-            (500_001, sample::answered("a", Some("stopped"), 0, "")),
-            (500_002, sample::call("a", "shell", "")),
+            (500_001, sample::answered_entry("a", Some("stopped"), 0, "")),
+            (500_002, sample::call_entry("a", "shell", "")),
             (500_010, prompt()),
         ];
-        insta::assert_snapshot!(shown(entries), @"
+        insta::assert_snapshot!(render_spans(entries), @"
         0: invoke_agent toolgate 0-500010
         2 in 0: execute_tool shell 10-20 stopped
         3 in 2: ask shell 20-20
@@ -313,15 +313,15 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_makes_no_time_negative_and_a_journal_may_begin_anywhere() {
-        let mut entries = sample::entries();
+    fn clock_jumps_never_make_negative_spans() {
+        let mut entries = sample::sample_entries();
         entries.drain(..2);
         entries.swap(0, 9);
-        for line in shown(entries).lines() {
+        for line in render_spans(entries).lines() {
             let (from, to) = line.rsplit(' ').find_map(|word| word.split_once('-')).unwrap();
             assert!(from.parse::<u64>().unwrap() <= to.parse().unwrap(), "{line}");
         }
         let failed = vec![(0, prompt()), (5, JournalEntry::End { why: "failed".to_owned() })];
-        assert_eq!(shown(failed), "0: invoke_agent toolgate 0-5 failed\n");
+        assert_eq!(render_spans(failed), "0: invoke_agent toolgate 0-5 failed\n");
     }
 }

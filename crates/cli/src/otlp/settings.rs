@@ -16,7 +16,7 @@ pub(super) struct ExporterSettings {
 
 impl ExporterSettings {
     /// Reads the settings from environment variables.
-    pub(super) fn of(variable: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         let service = value("OTEL_SERVICE_NAME");
         Self {
@@ -27,12 +27,12 @@ impl ExporterSettings {
     }
 
     /// Replaces the endpoint.
-    pub(super) fn at(self, url: &str) -> Self {
+    pub(super) fn with_endpoint(self, url: &str) -> Self {
         Self { endpoint: url.to_owned(), ..self }
     }
 
     /// Creates the client for the collector.
-    pub(super) fn collector(&self) -> Result<OtlpCollector, String> {
+    pub(super) fn to_collector(&self) -> Result<OtlpCollector, String> {
         OtlpCollector::new(&self.endpoint, &self.headers)
     }
 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn the_standard_variables_are_read() {
         let of = |rows: &[(&str, &str)]| {
-            ExporterSettings::of(&|name| Some(rows.iter().find(|(known, _)| *known == name)?.1.to_owned()))
+            ExporterSettings::from_variables(&|name| Some(rows.iter().find(|(known, _)| *known == name)?.1.to_owned()))
         };
         let nothing =
             ExporterSettings { endpoint: String::new(), headers: Vec::new(), service: "toolgate".to_owned() };
@@ -78,6 +78,6 @@ mod tests {
         let told: Vec<_> = all.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(told, [("api-key", "a=b"), ("Authorization", "Bearer x%2"), ("é", "é")]);
         assert_eq!((all.endpoint.as_str(), all.service.as_str()), ("http://[::1]:4318", "ci"));
-        assert_eq!(all.at("http://[::1]:1").endpoint, "http://[::1]:1");
+        assert_eq!(all.with_endpoint("http://[::1]:1").endpoint, "http://[::1]:1");
     }
 }

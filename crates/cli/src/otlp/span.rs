@@ -85,7 +85,7 @@ impl TraceSpan {
     }
 
     /// Reports whether another program did the work.
-    pub(super) fn is_elsewhere(&self) -> bool {
+    pub(super) fn is_client(&self) -> bool {
         match &self.work {
             SpanWork::Request { .. } => true,
             SpanWork::Session(_) | SpanWork::Call(_) | SpanWork::Question { .. } => false,
@@ -104,19 +104,19 @@ impl TraceSpan {
             }
         };
         known.push(("gen_ai.conversation.id", session.into()));
-        known.extend(self.fault());
+        known.extend(self.error_attribute());
         known
     }
 
     /// Returns the error attribute, if it failed.
-    pub(super) fn fault(&self) -> Option<SpanAttribute> {
+    pub(super) fn error_attribute(&self) -> Option<SpanAttribute> {
         Some(("error.type", self.error.as_deref()?.into()))
     }
 }
 
 impl TraceSettings {
     fn attributes(&self) -> Vec<SpanAttribute> {
-        let mut known = vec![operation("invoke_agent"), ("gen_ai.agent.name", AGENT.into())];
+        let mut known = vec![operation_attribute("invoke_agent"), ("gen_ai.agent.name", AGENT.into())];
         known.extend(self.model.attributes());
         known.push(("gen_ai.agent.version", self.version.as_str().into()));
         known.push(("toolgate.sandbox", self.sandbox.as_str().into()));
@@ -133,7 +133,7 @@ impl TraceModel {
 
 impl TraceCall {
     fn attributes(&self) -> Vec<SpanAttribute> {
-        let mut known = self.identity();
+        let mut known = self.tool_attributes();
         known.push(("gen_ai.tool.call.id", self.id.as_str().into()));
         known.extend(self.server.as_deref().map(|server| ("toolgate.server", server.into())));
         known.extend(self.ruling.map(|ruling| ("toolgate.verdict", word(ruling).into())));
@@ -144,7 +144,7 @@ impl TraceCall {
 
     /// Returns the call's own milliseconds of the `passed` ones, as `toolgate stats` counts them: without the time
     /// for questions.
-    pub(super) fn ran(&self, passed: u64) -> u64 {
+    pub(super) fn run_time(&self, passed: u64) -> u64 {
         let rest = passed.saturating_sub(self.waited);
         match self.answer {
             Some((_, took)) if self.waited == 0 => took,
@@ -154,11 +154,11 @@ impl TraceCall {
     }
 
     /// Returns the attributes that identify the tool; they are equal for all of its calls.
-    pub(super) fn identity(&self) -> Vec<SpanAttribute> {
+    pub(super) fn tool_attributes(&self) -> Vec<SpanAttribute> {
         // A tool of a server comes from outside the agent.
         let kind = if self.server.is_some() { "extension" } else { "function" };
         vec![
-            operation("execute_tool"),
+            operation_attribute("execute_tool"),
             ("gen_ai.tool.name", self.tool.as_str().into()),
             ("gen_ai.tool.type", kind.into()),
         ]
@@ -166,12 +166,12 @@ impl TraceCall {
 }
 
 /// Returns the attribute that names one of the conventions' operations.
-pub(super) fn operation(name: &str) -> SpanAttribute {
+pub(super) fn operation_attribute(name: &str) -> SpanAttribute {
     ("gen_ai.operation.name", name.into())
 }
 
 fn requested(model: &TraceModel, usage: &RequestUsage) -> Vec<SpanAttribute> {
-    let mut known = vec![operation("chat")];
+    let mut known = vec![operation_attribute("chat")];
     known.extend(model.attributes());
     let counts = [
         ("gen_ai.usage.input_tokens", usage.input),

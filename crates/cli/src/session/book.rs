@@ -33,7 +33,7 @@ pub(super) struct SessionHeader {
 
 impl SessionHeader {
     /// Collects the settings from `composed` and `chosen`.
-    pub(super) fn of(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
+    pub(super) fn new(composed: &ComposedTools, chosen: Option<&ChosenModel>) -> Self {
         Self {
             cwd: composed.cwd().display().to_string(),
             model: chosen.map(|chosen| chosen.name.clone()).unwrap_or_default(),
@@ -90,7 +90,7 @@ impl OpenJournal {
 }
 
 /// Records the end of a session and its reason.
-pub(crate) fn close(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
+pub(crate) fn close_journal(recorder: &JournalRecorder, why: &str) -> Result<(), JournalFault> {
     recorder.write(&JournalEntry::End { why: why.to_owned() })?;
     recorder.flush()
 }
@@ -103,7 +103,7 @@ fn found(sessions: &std::path::Path, prefix: &str, cwd: &str) -> Result<SessionI
         let here = listed.into_iter().find(|session| session.cwd == cwd && session.agent.is_none());
         return here.map(|session| session.id).ok_or_else(|| {
             CliFault::usage(format!("no session worked in `{cwd}` lately"))
-                .hint("`toolgate log` lists them; --resume takes the start of an ID")
+                .with_hint("`toolgate log` lists them; --resume takes the start of an ID")
         });
     }
     journal::find(sessions, prefix).map_err(|fault| unread(&fault))
@@ -122,5 +122,5 @@ fn unwritten(fault: &JournalFault) -> CliFault {
 
 fn unread(fault: &JournalFault) -> CliFault {
     let told = CliFault::usage(format!("the session cannot be resumed: {fault}"));
-    if let JournalFault::InUse { .. } = fault { told.busy() } else { told }
+    if let JournalFault::InUse { .. } = fault { told.mark_busy() } else { told }
 }

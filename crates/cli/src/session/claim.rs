@@ -24,7 +24,7 @@ pub(super) struct WorktreeLock {
 
 impl WorktreeLock {
     /// Locks the directory `at` for a worktree of the repository `of`.
-    pub(super) fn stake(of: &Path, at: PathBuf) -> io::Result<Self> {
+    pub(super) fn acquire(of: &Path, at: PathBuf) -> io::Result<Self> {
         let file = at.with_extension(ENDING);
         // Locked before it is renamed into place: a lock file is never visible unlocked.
         let draft = at.with_extension("draft");
@@ -38,7 +38,7 @@ impl WorktreeLock {
 
     /// Locks and returns the worktrees in `directory` whose owners are gone.
     #[expect(clippy::disallowed_methods, reason = "our own files, in the user's own state directory")]
-    pub(super) fn abandoned(directory: &Path) -> Vec<Self> {
+    pub(super) fn take_abandoned(directory: &Path) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let claims = files.filter(|file| file.extension().is_some_and(|ending| ending == ENDING));
@@ -57,17 +57,17 @@ impl WorktreeLock {
     }
 
     /// Returns the repository.
-    pub(super) fn of(&self) -> &Path {
+    pub(super) fn repository(&self) -> &Path {
         &self.of
     }
 
     /// Returns the directory.
-    pub(super) fn at(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.at
     }
 
     /// Returns a path for a git index beside the directory.
-    pub(super) fn index(&self) -> PathBuf {
+    pub(super) fn index_path(&self) -> PathBuf {
         self.at.with_extension("index")
     }
 
@@ -77,12 +77,12 @@ impl WorktreeLock {
     }
 
     /// Removes the directory and its files, and releases the lock.
-    pub(super) fn clear(&self) -> io::Result<()> {
+    pub(super) fn release(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.at) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let _was_not_there = rustix::fs::unlink(self.index());
+        let _was_not_there = rustix::fs::unlink(self.index_path());
         rustix::fs::unlink(self.at.with_extension(ENDING))?;
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(())
@@ -94,24 +94,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_holds_any_more_is_found_and_what_somebody_holds_is_not() {
+    fn only_abandoned_locks_are_taken_over() {
         let home = tempfile::tempdir().unwrap();
-        let claim = |name: &str| WorktreeLock::stake(Path::new("/repository"), home.path().join(name)).unwrap();
+        let claim = |name: &str| WorktreeLock::acquire(Path::new("/repository"), home.path().join(name)).unwrap();
         let (left, held) = (claim("left"), claim("held"));
         for claim in [&left, &held] {
-            std::fs::create_dir_all(claim.at().join("sub")).unwrap();
+            std::fs::create_dir_all(claim.path().join("sub")).unwrap();
         }
         drop(left);
-        let found = WorktreeLock::abandoned(home.path());
-        let places: Vec<(&Path, &Path)> = found.iter().map(|claim| (claim.of(), claim.at())).collect();
+        let found = WorktreeLock::take_abandoned(home.path());
+        let places: Vec<(&Path, &Path)> = found.iter().map(|claim| (claim.repository(), claim.path())).collect();
         assert_eq!(places, [(Path::new("/repository"), home.path().join("left").as_path())]);
-        assert!(WorktreeLock::abandoned(home.path()).is_empty(), "somebody has it now");
-        found[0].clear().unwrap();
+        assert!(WorktreeLock::take_abandoned(home.path()).is_empty(), "somebody has it now");
+        found[0].release().unwrap();
         assert!(!found[0].is_held() && held.is_held());
         drop(found);
         assert!(!home.path().join("left").exists() && home.path().join("held").exists());
         assert!(
-            WorktreeLock::stake(Path::new("/repository"), home.path().join("held")).is_ok(),
+            WorktreeLock::acquire(Path::new("/repository"), home.path().join("held")).is_ok(),
             "the name is the caller's"
         );
     }

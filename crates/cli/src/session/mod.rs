@@ -26,7 +26,7 @@ use crate::config::UserDirs;
 use crate::fault::CliFault;
 use crate::servers;
 use crate::turns::TurnDiffRecorder;
-pub(crate) use book::close;
+pub(crate) use book::close_journal;
 use book::{SessionHeader, OpenJournal};
 pub(crate) use model::ChosenModel;
 pub(crate) use worktrees::WorktreePool;
@@ -69,7 +69,7 @@ pub(crate) struct AssembledSession {
 
 impl AssembledSession {
     /// Ends everything that still runs, agents first.
-    pub(crate) async fn closed(
+    pub(crate) async fn shut_down(
         toolgate: &Toolgate,
         servers: Option<Arc<McpServers>>,
         agents: Option<Arc<SessionAgents>>,
@@ -78,7 +78,7 @@ impl AssembledSession {
             agents.close_all().await;
         }
         toolgate.close().await;
-        servers::ended(servers).await;
+        servers::close_servers(servers).await;
     }
 
     /// Returns a handle to control the session while it works.
@@ -88,8 +88,8 @@ impl AssembledSession {
 }
 
 /// Assembles a session. Must be called in a runtime. A new session that fails to assemble leaves no journal.
-pub(crate) fn make(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
-    let about = SessionHeader::of(&wanted.composed, wanted.model.as_ref());
+pub(crate) fn assemble(wanted: SessionSpec) -> Result<AssembledSession, CliFault> {
+    let about = SessionHeader::new(&wanted.composed, wanted.model.as_ref());
     let (sessions, resume) = (wanted.dirs.sessions.clone(), wanted.resume.clone());
     let book = OpenJournal::open(sessions, wanted.new.clone(), resume.as_deref(), about)?;
     let recorder = Arc::clone(&book.recorder);
@@ -110,18 +110,18 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
         }
         None => composed,
     };
-    let style = composed.style();
+    let style = composed.wire_style();
     let composed = agents.iter().fold(composed, with_agents);
     let composed = composed
-        .observed(Arc::clone(&book.recorder) as Arc<dyn CallObserver>)
-        .hooked(Arc::clone(&book.recorder) as Arc<dyn Hook>);
-    let (composed, servers) = composed.serving(means, |_| true)?;
+        .with_observer(Arc::clone(&book.recorder) as Arc<dyn CallObserver>)
+        .with_hook(Arc::clone(&book.recorder) as Arc<dyn Hook>);
+    let (composed, servers) = composed.start_servers(means, |_| true)?;
     let toolgate = composed.build()?;
     let resumed = book.resumed.is_some();
     let session = model.map(|chosen| {
         let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
         let place = toolgate.router().place();
-        let mut told = project::instructions(toolgate.router().gate(), &place.cwd);
+        let mut told = project::model_instructions(toolgate.router().gate(), &place.cwd);
         told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {
             router: toolgate.router().clone(),
@@ -139,14 +139,14 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
             agents: agents.clone(),
             cache_key: Some(book.id.as_str().to_owned()),
         };
-        AgentSession::new(setup, book.resumed).map_err(unwritten)
+        AgentSession::new(setup, book.resumed).map_err(journal_fault)
     });
     let session = session.transpose()?;
     Ok(AssembledSession { id: book.id, recorder: book.recorder, toolgate, servers, session, resumed, agents })
 }
 
 /// Converts an error of the journal to a command's error.
-pub(crate) fn unwritten(fault: journal::JournalFault) -> CliFault {
+pub(crate) fn journal_fault(fault: journal::JournalFault) -> CliFault {
     CliFault::failed(AgentFault::from(fault).to_string())
 }
 
@@ -157,12 +157,12 @@ const AGENT_TOOLS: [&str; 6] =
 /// Adds the tools that manage other agents.
 fn with_agents(composed: ComposedTools, agents: &Arc<SessionAgents>) -> ComposedTools {
     composed
-        .tool(SpawnAgent(Arc::clone(agents)))
-        .tool(SendInput(Arc::clone(agents)))
-        .tool(ResumeAgent(Arc::clone(agents)))
-        .tool(WaitForAgents(Arc::clone(agents)))
-        .tool(CloseAgent(Arc::clone(agents)))
-        .tool(ListAgents(Arc::clone(agents)))
+        .with_tool(SpawnAgent(Arc::clone(agents)))
+        .with_tool(SendInput(Arc::clone(agents)))
+        .with_tool(ResumeAgent(Arc::clone(agents)))
+        .with_tool(WaitForAgents(Arc::clone(agents)))
+        .with_tool(CloseAgent(Arc::clone(agents)))
+        .with_tool(ListAgents(Arc::clone(agents)))
 }
 
 /// Adds the tools that only a session can have.
@@ -172,13 +172,13 @@ fn with_own_tools(
     gauge: &Arc<ContextMeter>,
     state: Option<&Path>,
 ) -> ComposedTools {
-    let composed = composed.tool(RequestUserInput(person)).tool(GetContextRemaining(Arc::clone(gauge)));
+    let composed = composed.with_tool(RequestUserInput(person)).with_tool(GetContextRemaining(Arc::clone(gauge)));
     let Some(state) = state else { return composed };
     let memories = Arc::new(MemoryStore::new(state, composed.cwd()));
     composed
-        .tool(Remember(Arc::clone(&memories)))
-        .tool(GetMemory(Arc::clone(&memories)))
-        .tool(ListMemories(memories))
+        .with_tool(Remember(Arc::clone(&memories)))
+        .with_tool(GetMemory(Arc::clone(&memories)))
+        .with_tool(ListMemories(memories))
 }
 
 /// Returns a function for the changes of a turn, and a future that is ready once the initial snapshot exists. The
@@ -188,12 +188,12 @@ fn changes(toolgate: &Toolgate, state: Option<&Path>) -> (TurnChangesFn, Baselin
     let (inside, toolgate, state) = (Arc::clone(&shared), toolgate.clone(), state.map(PathBuf::from));
     #[expect(clippy::disallowed_methods, reason = "no call: it looks at files while the model thinks")]
     let looking = tokio::task::spawn_blocking(move || {
-        let turns = TurnDiffRecorder::begin(&toolgate, state.as_deref());
+        let turns = TurnDiffRecorder::start(&toolgate, state.as_deref());
         *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(turns);
     });
     let changed = move || {
         let mut turns = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        tokio::task::block_in_place(|| turns.as_mut()?.end()).map(|turn| turn.text)
+        tokio::task::block_in_place(|| turns.as_mut()?.end_turn()).map(|turn| turn.text)
     };
     let ready = async move {
         let _looked = looking.await;

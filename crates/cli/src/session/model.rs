@@ -7,7 +7,7 @@ use agent::{ModelEndpoint, TurnLimits, ModelBackend, ScriptedBackend};
 use toolgate::wire::{Dialect, ReasoningMode};
 
 use crate::args::ModelArgs;
-use crate::commands::script_server::script;
+use crate::commands::script_server::read_script;
 use crate::compose::ToolFormApi;
 use crate::fault::CliFault;
 
@@ -35,14 +35,14 @@ pub(crate) struct ModelLocation {
 
 impl ModelLocation {
     /// Reads the location from the command line.
-    pub(crate) fn of(flags: &ModelArgs) -> Self {
+    pub(crate) fn from_flags(flags: &ModelArgs) -> Self {
         let wire = flags.wire.map(|wire| wire.dialect());
         Self { wire, base_url: flags.base_url.clone(), script: flags.script.clone() }
     }
 }
 
 /// Reads the limits of a model's work from the command line.
-pub(crate) fn limits(flags: &ModelArgs) -> TurnLimits {
+pub(crate) fn limits_from_flags(flags: &ModelArgs) -> TurnLimits {
     let built_in = TurnLimits::default();
     let rounds = flags.max_turns.and_then(|rounds| usize::try_from(rounds).ok());
     let context = flags.context.unwrap_or(built_in.context);
@@ -50,17 +50,17 @@ pub(crate) fn limits(flags: &ModelArgs) -> TurnLimits {
 }
 
 /// Chooses the model for `asked`; `configured` is its name in the configuration.
-pub(crate) fn chosen(asked: &ModelLocation, configured: Option<&str>) -> Result<ChosenModel, CliFault> {
+pub(crate) fn choose_model(asked: &ModelLocation, configured: Option<&str>) -> Result<ChosenModel, CliFault> {
     let name = configured.map(str::to_owned);
     if let Some(file) = &asked.script {
         let dialect = asked.wire.unwrap_or(Dialect::Responses);
-        let model = Arc::new(ScriptedBackend::new(dialect, script(file)?));
+        let model = Arc::new(ScriptedBackend::new(dialect, read_script(file)?));
         let name = name.unwrap_or_else(|| SCRIPTED.to_owned());
-        return Ok(ChosenModel { model, name, reasoning: ReasoningMode::None, api: ToolFormApi::of(dialect, None) });
+        return Ok(ChosenModel { model, name, reasoning: ReasoningMode::None, api: ToolFormApi::at_base_url(dialect, None) });
     }
     let name = name.ok_or_else(|| {
         CliFault::usage("no model is named")
-            .hint("--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none")
+            .with_hint("--model NAME, or `model = \"NAME\"` in your configuration; `toolgate demo` needs none")
     })?;
     let dialect = asked.wire.unwrap_or_else(|| suggested(&name));
     let key = std::env::var(dialect.key_variable()).ok().filter(|key| !key.is_empty());
@@ -68,11 +68,11 @@ pub(crate) fn chosen(asked: &ModelLocation, configured: Option<&str>) -> Result<
     if key.is_none() && own.is_none() {
         let wrong = format!("there is no key for {name}: {} is not set", dialect.key_variable());
         return Err(CliFault::usage(wrong)
-            .hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
+            .with_hint("a server of your own needs none: --base-url http://127.0.0.1:8080/v1; `toolgate demo` needs neither"));
     }
     let base = own.as_deref().unwrap_or_else(|| provider(dialect));
     let model = ModelEndpoint::new(dialect, base, key.as_deref()).map_err(CliFault::usage)?;
-    let api = ToolFormApi::of(dialect, own.as_deref());
+    let api = ToolFormApi::at_base_url(dialect, own.as_deref());
     Ok(ChosenModel { model: Arc::new(model), reasoning: reasoning(&name), name, api })
 }
 
@@ -81,7 +81,7 @@ const OPENAI: [&str; 2] = ["openai.com", "openai.azure.com"];
 
 impl ToolFormApi {
     /// Returns the API for `dialect` at `base`, or at the provider's own address.
-    pub(crate) fn of(dialect: Dialect, base: Option<&str>) -> Self {
+    pub(crate) fn at_base_url(dialect: Dialect, base: Option<&str>) -> Self {
         match (dialect, base) {
             (Dialect::Responses, None) => Self::OpenAi,
             (Dialect::Responses, Some(base)) if is_openai(base) => Self::OpenAi,
@@ -91,9 +91,9 @@ impl ToolFormApi {
     }
 
     /// Returns the API for `dialect` at the address in the environment.
-    pub(crate) fn of_environment(dialect: Dialect) -> Self {
+    pub(crate) fn from_environment(dialect: Dialect) -> Self {
         let base = std::env::var(base_variable(dialect)).ok().filter(|base| !base.is_empty());
-        Self::of(dialect, base.as_deref())
+        Self::at_base_url(dialect, base.as_deref())
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_its_own_address_is_taken_for_openai() {
+    fn only_openai_hosts_count_as_openai() {
         for (base, own) in [
             ("https://api.openai.com/v1", true),
             ("https://eu.api.openai.com:443/v1", true),

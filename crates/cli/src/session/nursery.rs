@@ -17,9 +17,9 @@ use toolgate::{
 
 use super::words::LastMessage;
 use super::worktree::{GitRunner, Worktree};
-use super::{AGENT_TOOLS, ChosenModel, AssembledSession, SessionSpec, WorktreePool, close, make};
+use super::{AGENT_TOOLS, ChosenModel, AssembledSession, SessionSpec, WorktreePool, close_journal, assemble};
 use crate::args::WorkspaceArgs;
-use crate::compose::{ComposedTools, compose_in};
+use crate::compose::{ComposedTools, compose_in_dirs};
 use crate::config::{Config, UserDirs, SandboxMode, SourcedValue, SettingSource};
 use crate::fault::CliFault;
 
@@ -57,12 +57,12 @@ pub(crate) struct KnownSession {
 
 impl SubagentSessions {
     /// Returns the agents of the first session.
-    pub(crate) fn root(self: Arc<Self>) -> Arc<SessionAgents> {
+    pub(crate) fn root_agents(self: Arc<Self>) -> Arc<SessionAgents> {
         SessionAgents::root(self, AgentLimits::default())
     }
 
     /// Registers a session with its working directory and gate.
-    pub(crate) fn knows(&self, path: Vec<String>, made: &AssembledSession) {
+    pub(crate) fn register(&self, path: Vec<String>, made: &AssembledSession) {
         let router = made.toolgate.router();
         let (cwd, gate) = (router.place().cwd.clone(), router.gate().clone());
         let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
@@ -74,12 +74,12 @@ impl SubagentSessions {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn made(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
+    async fn start_agent(&self, rearing: SubagentSpec) -> Result<SubagentSession, String> {
         let parent = rearing.path.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default();
         let above = self.known().get(&parent).cloned();
         let KnownSession { cwd, gate, session, .. } = above.ok_or("whoever started it is not there any more")?;
         if rearing.workspace == AgentWorkspace::Shared {
-            let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting(gate);
+            let composed = self.composed(&rearing, &rearing.bounds, &cwd)?.inheriting_gate(gate);
             return self.raised(rearing, composed, &session, None);
         }
         if gate.sandbox() == SandboxPolicy::ReadOnly {
@@ -92,7 +92,7 @@ impl SubagentSessions {
         let worktree = match is_new {
             true => Arc::new(self.worktree(&path, &cwd).await?),
             // A resumed agent continues in its own worktree.
-            false => self.worktrees.of(&path).ok_or("its worktree was taken away; start another agent")?,
+            false => self.worktrees.find(&path).ok_or("its worktree was taken away; start another agent")?,
         };
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for what it changes")?;
         // The diff is stored for the parent session.
@@ -100,12 +100,12 @@ impl SubagentSessions {
         let raised = match self.filled(&rearing, &worktree, is_new).await {
             Ok(()) => self
                 .composed(&rearing, &rearing.bounds, worktree.cwd())
-                .map(|composed| composed.mirrored(worktree.of(), worktree.top()))
+                .map(|composed| composed.mirror_denials(worktree.repository(), worktree.root()))
                 .and_then(|composed| self.raised(rearing, composed, &session, Some(desk))),
             Err(why) => Err(why),
         };
         match (&raised, is_new) {
-            (Ok(_), true) => self.worktrees.keep(path, worktree).await,
+            (Ok(_), true) => self.worktrees.insert(path, worktree).await,
             (Err(_), true) => worktree.remove().await,
             (Ok(_) | Err(_), false) => {}
         }
@@ -118,8 +118,8 @@ impl SubagentSessions {
             return Ok(());
         }
         // A read-only agent needs files to read too, so the checkout ignores its bounds.
-        let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.top())?;
-        let toolgate = composed.build().map_err(CliFault::sentence)?;
+        let composed = self.composed(rearing, &AgentRestrictions::default(), worktree.root())?;
+        let toolgate = composed.build().map_err(CliFault::into_sentence)?;
         worktree.check_out(toolgate.router().gate()).await
     }
 
@@ -127,22 +127,22 @@ impl SubagentSessions {
     /// the agent works, so its restrictions apply there too.
     fn composed(&self, rearing: &SubagentSpec, bounds: &AgentRestrictions, cwd: &Path) -> Result<ComposedTools, String> {
         let change = |config: &mut Config| self.narrow(config, bounds, rearing.agents.is_some());
-        let mut composed = compose_in(&self.place, self.dirs.clone(), change).map_err(CliFault::sentence)?;
+        let mut composed = compose_in_dirs(&self.place, self.dirs.clone(), change).map_err(CliFault::into_sentence)?;
         if exec::fs::real(composed.cwd()).ok().as_deref() != Some(cwd) {
             let first = composed.cwd().to_owned();
-            composed = composed.moved(cwd).mirrored(&first, cwd);
+            composed = composed.in_directory(cwd).mirror_denials(&first, cwd);
         }
-        composed = composed.sharing(Arc::clone(&self.processes));
+        composed = composed.with_processes(Arc::clone(&self.processes));
         composed = match bounds.read_only {
             true => composed.always_confined(),
             // The effects of these tools are unknown.
-            false => self.sources.iter().cloned().fold(composed, |composed, source| composed.source(source)),
+            false => self.sources.iter().cloned().fold(composed, |composed, source| composed.with_source(source)),
         };
         Ok(match &self.approver {
             Some(approver) => {
                 let first = self.known().get(&[][..]).and_then(|first| first.handle.clone());
                 let bubbling = ForwardingApprover { approver: Arc::clone(approver), path: rearing.path.clone(), first };
-                composed.asking(Arc::new(bubbling))
+                composed.with_approver(Arc::new(bubbling))
             }
             None => composed,
         })
@@ -157,7 +157,7 @@ impl SubagentSessions {
     ) -> Result<SubagentSession, String> {
         let SubagentSpec { path, role, resume, budget, agents, .. } = rearing;
         let words = Arc::new(LastMessage::default());
-        let made = make(SessionSpec {
+        let made = assemble(SessionSpec {
             composed,
             dirs: self.dirs.clone(),
             model: Some(ChosenModel {
@@ -167,14 +167,14 @@ impl SubagentSessions {
             new: SessionId::new(),
             resume,
             limits: self.limits,
-            instructions: Some(told(self.instructions.as_deref(), role.as_deref())),
+            instructions: Some(agent_instructions(self.instructions.as_deref(), role.as_deref())),
             watch: Arc::clone(&words) as Arc<dyn SessionObserver>,
             person: None,
             means: McpClientDeps::default(),
             agents,
         })
-        .map_err(CliFault::sentence)?;
-        self.knows(path.clone(), &made);
+        .map_err(CliFault::into_sentence)?;
+        self.register(path.clone(), &made);
         let whose = JournalEntry::Agent { path: path.join("/"), of: of.to_owned() };
         made.recorder.write(&whose).map_err(|fault| fault.to_string())?;
         raised(made, words, desk)
@@ -197,23 +197,23 @@ impl SubagentSessions {
     async fn worktree(&self, path: &[String], cwd: &Path) -> Result<Worktree, String> {
         let state = self.dirs.state.as_ref().ok_or("there is no state directory for a worktree")?;
         let directory = state.join("worktrees");
-        crate::private::directory(&directory).map_err(|error| error.to_string())?;
+        crate::private::ensure_private_dir(&directory).map_err(|error| error.to_string())?;
         let but_from = self.known().values().flat_map(|known| known.gate.writable().to_vec()).collect();
         let git = GitRunner { processes: Arc::clone(&self.processes), but_from };
-        git.sweep(&directory).await;
+        git.remove_abandoned(&directory).await;
         let name = format!("{}-{}", SessionId::new().as_str(), path.join("-"));
-        Worktree::make(git, cwd, directory.join(name)).await
+        Worktree::create(git, cwd, directory.join(name)).await
     }
 }
 
 impl RaisesAgents for SubagentSessions {
     fn raise<'a>(&'a self, rearing: SubagentSpec) -> BoxFuture<'a, Result<SubagentSession, String>> {
-        Box::pin(self.made(rearing))
+        Box::pin(self.start_agent(rearing))
     }
 
     fn forget<'a>(&'a self, path: &'a [String]) -> BoxFuture<'a, ()> {
         self.known().retain(|whose, _| whose.len() <= path.len() || !whose.starts_with(path));
-        Box::pin(self.worktrees.forget(path))
+        Box::pin(self.worktrees.remove_below(path))
     }
 }
 
@@ -232,7 +232,7 @@ fn raised(made: AssembledSession, words: Arc<LastMessage>, desk: Option<AgentWor
     let changed = desk.clone().map(|desk| -> WorktreeDiffFn {
         Arc::new(move || {
             let (desk, gate) = (Arc::clone(&desk), gate.clone());
-            Box::pin(async move { desk.worktree.changed(&gate, &desk.kept).await })
+            Box::pin(async move { desk.worktree.diff(&gate, &desk.kept).await })
         })
     });
     if let Some(desk) = &desk {
@@ -241,8 +241,8 @@ fn raised(made: AssembledSession, words: Arc<LastMessage>, desk: Option<AgentWor
     let close = Box::new(move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
             // The driver closes the agents that this one started.
-            AssembledSession::closed(&toolgate, servers, None).await;
-            if let Err(fault) = close(&recorder, "closed") {
+            AssembledSession::shut_down(&toolgate, servers, None).await;
+            if let Err(fault) = close_journal(&recorder, "closed") {
                 tracing::warn!(%fault, "the end of an agent could not be written down");
             }
             if let Some(desk) = desk {
@@ -250,12 +250,12 @@ fn raised(made: AssembledSession, words: Arc<LastMessage>, desk: Option<AgentWor
             }
         })
     });
-    let last = Box::new(move || words.last());
+    let last = Box::new(move || words.text());
     Ok(SubagentSession { session, id: id.as_str().to_owned(), last, changed, close })
 }
 
 /// Returns the instructions of an agent, besides Toolgate's own and the project's.
-fn told(instructions: Option<&str>, role: Option<&str>) -> String {
+fn agent_instructions(instructions: Option<&str>, role: Option<&str>) -> String {
     let mut told = "You are an agent that another agent started. Do what it asks; your last message is all that it reads of your work.".to_owned();
     if let Some(role) = role {
         told.push_str(&format!(" Your role: {role}."));

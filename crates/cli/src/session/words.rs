@@ -10,7 +10,7 @@ pub(crate) struct LastMessage(Mutex<String>);
 
 impl LastMessage {
     /// Returns the text.
-    pub(crate) fn last(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -66,7 +66,7 @@ pub(super) struct Worktree {
 
 impl Worktree {
     /// Creates a worktree at `at` of the repository that contains `cwd`. It has no files yet.
-    pub(super) async fn make(git: GitRunner, cwd: &Path, at: PathBuf) -> Result<Self, String> {
+    pub(super) async fn create(git: GitRunner, cwd: &Path, at: PathBuf) -> Result<Self, String> {
         let top = git
             .run(cwd, &["rev-parse", "--show-toplevel"])
             .await
@@ -76,13 +76,13 @@ impl Worktree {
         // Uncommitted changes are left out: a commit of them would expose files that may not be read.
         let base = git.run(cwd, &["rev-parse", "HEAD"]).await;
         let base = base.map_err(|_| "the repository has no commit yet".to_owned())?;
-        let claim = WorktreeLock::stake(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
-        let place = claim.at().to_string_lossy().into_owned();
-        let cwd = claim.at().join(below);
+        let claim = WorktreeLock::acquire(&of, at).map_err(|error| format!("a worktree cannot be made: {error}"))?;
+        let place = claim.path().to_string_lossy().into_owned();
+        let cwd = claim.path().join(below);
         let (is_open, looking) = (AtomicBool::new(true), tokio::sync::Mutex::default());
         let made = Self { git, claim, base, cwd, is_open, looking };
         let add = ["worktree", "add", "--quiet", "--no-checkout", "--detach", &place, &made.base];
-        match made.git.run(made.claim.of(), &add).await {
+        match made.git.run(made.claim.repository(), &add).await {
             Ok(_) => Ok(made),
             Err(why) => {
                 made.remove().await;
@@ -92,13 +92,13 @@ impl Worktree {
     }
 
     /// Returns the repository.
-    pub(super) fn of(&self) -> &Path {
-        self.claim.of()
+    pub(super) fn repository(&self) -> &Path {
+        self.claim.repository()
     }
 
     /// Returns the top directory of the worktree.
-    pub(super) fn top(&self) -> &Path {
-        self.claim.at()
+    pub(super) fn root(&self) -> &Path {
+        self.claim.path()
     }
 
     /// Returns the agent's working directory.
@@ -107,12 +107,12 @@ impl Worktree {
     }
 
     /// Checks out the files. The commit, perhaps made by a model, decides which of the user's filters run. So this
-    /// runs under `gate`, which allows writes only below [`Self::top`].
+    /// runs under `gate`, which allows writes only below [`Self::root`].
     pub(super) async fn check_out(&self, gate: &Gate) -> Result<(), String> {
-        self.confined(gate, self.top(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
+        self.confined(gate, self.root(), &["reset", "--quiet", "--hard", &self.base], &[]).await?;
         // A checked-out symlink may lead elsewhere.
         let straight = |path: &Path| exec::fs::real(&path.join(".")).is_ok_and(|real| real == path);
-        match straight(self.top()) && straight(&self.cwd) {
+        match straight(self.root()) && straight(&self.cwd) {
             true => Ok(()),
             false => Err("the directory to work in is not there in the last commit, or is a link".to_owned()),
         }
@@ -120,7 +120,7 @@ impl Worktree {
 
     /// Returns the changes; a diff that is too long for a model goes to `kept`. The worktree's content influences
     /// git, so it runs confined under `gate` like the agent's own commands.
-    pub(super) async fn changed(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
+    pub(super) async fn diff(&self, gate: &Gate, kept: &Spill) -> Result<WorktreeDiff, String> {
         if !self.claim.is_held() {
             return Err("its worktree was taken away to make room for others".to_owned());
         }
@@ -130,7 +130,7 @@ impl Worktree {
         let _alone = self.looking.lock().await;
         let index = match gate.sandbox().confines() {
             true => INDEX.to_owned(),
-            false => self.claim.index().to_string_lossy().into_owned(),
+            false => self.claim.index_path().to_string_lossy().into_owned(),
         };
         let env = [("GIT_INDEX_FILE", index.as_str())];
         let git = |args: Vec<String>| async move {
@@ -184,7 +184,7 @@ impl Worktree {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
         let env = [&settings()[..], &owned(env)[..]].concat();
         let own = self.git.own(&argv, &env, directory);
-        said(own.confined(&self.git.processes, gate).await?)
+        stdout_or_error(own.confined(&self.git.processes, gate).await?)
     }
 
     /// Removes the worktree and its files.
@@ -231,31 +231,31 @@ impl GitRunner {
     /// an agent wrote.
     async fn run(&self, directory: &Path, args: &[&str]) -> Result<String, String> {
         let argv: Vec<&str> = ["git"].into_iter().chain(args.iter().copied()).collect();
-        let said = said(self.own(&argv, &settings(), directory).unconfined(&self.processes).await?)?;
+        let said = stdout_or_error(self.own(&argv, &settings(), directory).unconfined(&self.processes).await?)?;
         Ok(String::from_utf8_lossy(&said).trim_end_matches('\n').to_owned())
     }
 
     /// Removes a locked worktree: with git, or directly if git fails.
     async fn clear(&self, claim: &WorktreeLock) {
-        let place = claim.at().to_string_lossy().into_owned();
+        let place = claim.path().to_string_lossy().into_owned();
         let args = ["worktree", "remove", "--force", "--force", &place];
-        if let Err(why) = self.run(claim.of(), &args).await {
+        if let Err(why) = self.run(claim.repository(), &args).await {
             tracing::debug!(%why, "git does not remove a worktree");
         }
-        if let Err(error) = claim.clear() {
+        if let Err(error) = claim.release() {
             tracing::warn!(%error, "a worktree could not be removed");
         }
     }
 
     /// Removes the worktrees in `directory` that killed processes have left.
-    pub(super) async fn sweep(&self, directory: &Path) {
-        for claim in WorktreeLock::abandoned(directory) {
+    pub(super) async fn remove_abandoned(&self, directory: &Path) {
+        for claim in WorktreeLock::take_abandoned(directory) {
             self.clear(&claim).await;
         }
     }
 }
 
-fn said(ran: OneShotOutput) -> Result<Vec<u8>, String> {
+fn stdout_or_error(ran: OneShotOutput) -> Result<Vec<u8>, String> {
     match ran.exit.code() {
         0 => Ok(ran.stdout),
         _ => {

@@ -20,12 +20,12 @@ impl WorktreePool {
     }
 
     /// Returns the worktree of the agent at `path`.
-    pub(super) fn of(&self, path: &[String]) -> Option<Arc<Worktree>> {
+    pub(super) fn find(&self, path: &[String]) -> Option<Arc<Worktree>> {
         self.lock().iter().find(|(whose, _)| whose == path).map(|(_, worktree)| Arc::clone(worktree))
     }
 
     /// Adds a worktree, and removes the oldest unused one beyond the limit.
-    pub(super) async fn keep(&self, path: Vec<String>, worktree: Arc<Worktree>) {
+    pub(super) async fn insert(&self, path: Vec<String>, worktree: Arc<Worktree>) {
         let oldest = {
             let mut all = self.lock();
             all.push((path, worktree));
@@ -39,7 +39,7 @@ impl WorktreePool {
     }
 
     /// Removes the worktrees of all agents below `path`.
-    pub(super) async fn forget(&self, path: &[String]) {
+    pub(super) async fn remove_below(&self, path: &[String]) {
         let below = |(whose, _): &mut (Vec<String>, Arc<Worktree>)| {
             whose.len() > path.len() && whose.starts_with(path)
         };

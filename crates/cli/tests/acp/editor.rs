@@ -22,16 +22,16 @@ pub(crate) struct AcpFixture {
 
 impl AcpFixture {
     /// Creates the fixture; each turn is the items of a response.
-    pub(crate) fn with(turns: &[Value]) -> Self {
+    pub(crate) fn with_turns(turns: &[Value]) -> Self {
         let (workspace, home) = (TestWorkspace::new(), tempfile::tempdir().unwrap());
         let script = home.path().join("script.jsonl");
         let desk = Self { workspace, home, script };
-        desk.script(turns);
+        desk.set_script(turns);
         desk
     }
 
     /// Replaces the model's script from the next session on.
-    pub(crate) fn script(&self, turns: &[Value]) {
+    pub(crate) fn set_script(&self, turns: &[Value]) {
         let lines = turns.iter().map(|turn| match turn {
             Value::Array(_) => format!("{}\n", json!({ "items": turn })),
             turn => format!("{turn}\n"),
@@ -39,29 +39,29 @@ impl AcpFixture {
         std::fs::write(&self.script, lines.collect::<String>()).unwrap();
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
         self.workspace.path().join(name)
     }
 
     /// Returns the flags that start the agent here.
-    pub(crate) fn args(&self, more: &[&str]) -> Vec<String> {
+    pub(crate) fn start_args(&self, more: &[&str]) -> Vec<String> {
         let script = self.script.display().to_string();
         let fixed = ["acp", "--script", &script, "--sandbox", "workspace-write"];
         fixed.iter().chain(more).map(|word| (*word).to_owned()).collect()
     }
 
     /// Starts the agent and initializes the connection.
-    pub(crate) fn editor(&self, more: &[&str]) -> TestEditor {
-        let mut editor = TestEditor::start(self.home.path(), &self.args(more));
+    pub(crate) fn start_editor(&self, more: &[&str]) -> TestEditor {
+        let mut editor = TestEditor::start(self.home.path(), &self.start_args(more));
         let said = json!({"protocolVersion": 1, "clientCapabilities": {"terminal": true}});
-        let answer = editor.ask("initialize", &said);
+        let answer = editor.request("initialize", &said);
         assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
         editor
     }
 
     /// Opens a new session in the workspace.
-    pub(crate) fn session(&self, editor: &mut TestEditor) -> String {
-        let answer = editor.ask("session/new", &json!({"cwd": self.workspace.path(), "mcpServers": []}));
+    pub(crate) fn new_session(&self, editor: &mut TestEditor) -> String {
+        let answer = editor.request("session/new", &json!({"cwd": self.workspace.path(), "mcpServers": []}));
         answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 }
@@ -102,31 +102,31 @@ impl TestEditor {
     }
 
     /// Writes an arbitrary line.
-    pub(crate) fn write(&mut self, line: &str) {
+    pub(crate) fn write_line(&mut self, line: &str) {
         writeln!(self.to.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Sends a notification.
-    pub(crate) fn tell(&mut self, method: &str, params: &Value) {
-        self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    pub(crate) fn notify(&mut self, method: &str, params: &Value) {
+        self.write_line(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     /// Sends a request without waiting for the response.
-    pub(crate) fn begin(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn send_request(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
-        self.write(
+        self.write_line(
             &json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}).to_string(),
         );
         self.next
     }
 
-    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn send_prompt(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": text}]);
-        self.begin("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
+        self.send_request("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
     }
 
     /// Returns the next message that is not an update; updates are collected.
-    pub(crate) fn next(&mut self) -> Value {
+    pub(crate) fn next_message(&mut self) -> Value {
         loop {
             let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
             if message["method"] != "session/update" {
@@ -137,7 +137,7 @@ impl TestEditor {
     }
 
     /// Waits for an update that satisfies `wanted`.
-    pub(crate) fn until(&mut self, wanted: impl Fn(&Value) -> bool) {
+    pub(crate) fn wait_for_update(&mut self, wanted: impl Fn(&Value) -> bool) {
         loop {
             let message = self.from.recv_timeout(PATIENCE).expect("the agent says something");
             assert_eq!(message["method"], "session/update", "{message}");
@@ -150,39 +150,39 @@ impl TestEditor {
     }
 
     /// Waits for the response to a request.
-    pub(crate) fn answer(&mut self, id: u64) -> Value {
-        let message = self.next();
+    pub(crate) fn wait_for_response(&mut self, id: u64) -> Value {
+        let message = self.next_message();
         assert_eq!(message["id"], id, "{message}");
         message
     }
 
-    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.begin(method, params);
-        self.answer(id)
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send_request(method, params);
+        self.wait_for_response(id)
     }
 
     /// Waits for a question, and answers it with this outcome.
-    pub(crate) fn choose(&mut self, outcome: &Value) -> Value {
-        let question = self.next();
+    pub(crate) fn answer_question(&mut self, outcome: &Value) -> Value {
+        let question = self.next_message();
         assert_eq!(question["method"], "session/request_permission", "{question}");
         let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"outcome": outcome}});
-        self.write(&answer.to_string());
+        self.write_line(&answer.to_string());
         question["params"].clone()
     }
 
     /// Returns the updates of this kind in order.
-    pub(crate) fn of(&self, kind: &str) -> Vec<&Value> {
+    pub(crate) fn updates_of_kind(&self, kind: &str) -> Vec<&Value> {
         self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
     /// Returns the model's whole text.
-    pub(crate) fn text(&self) -> String {
-        let chunks = self.of("agent_message_chunk");
+    pub(crate) fn message_text(&self) -> String {
+        let chunks = self.updates_of_kind("agent_message_chunk");
         chunks.iter().map(|chunk| chunk["content"]["text"].as_str().unwrap()).collect()
     }
 
     /// Closes the connection, and returns the exit status.
-    pub(crate) fn leave(mut self) -> Option<i32> {
+    pub(crate) fn disconnect(mut self) -> Option<i32> {
         drop(self.to.take());
         self.child.wait().unwrap().code()
     }
@@ -199,17 +199,17 @@ impl Drop for TestEditor {
 }
 
 /// A message of the model.
-pub(crate) fn say(text: &str) -> Value {
+pub(crate) fn message_item(text: &str) -> Value {
     json!([{"type": "message", "text": text}])
 }
 
 /// A tool call of the model.
-pub(crate) fn call(name: &str, arguments: &Value) -> Value {
+pub(crate) fn call_item(name: &str, arguments: &Value) -> Value {
     json!([{"type": "function_call", "name": name, "arguments": arguments}])
 }
 
 /// A patch call of the model.
-pub(crate) fn patch(body: &str) -> Value {
+pub(crate) fn patch_item(body: &str) -> Value {
     let input = format!("*** Begin Patch\n{body}*** End Patch\n");
     json!([{"type": "custom_tool_call", "name": "apply_patch", "input": input}])
 }

@@ -10,7 +10,7 @@ mod editor;
 use std::fs;
 use std::path::Path;
 
-use editor::{AcpFixture, call, patch, say};
+use editor::{AcpFixture, call_item, patch_item, message_item};
 use serde_json::{Value, json};
 use testkit::python;
 
@@ -24,70 +24,70 @@ fn selected(option: &str) -> Value {
 #[test]
 fn a_prompt_streams_what_is_said_and_done_and_ends() {
     let steps = json!([{"id": "1", "description": "look", "status": "in_progress"}]);
-    let desk = AcpFixture::with(&[
+    let desk = AcpFixture::with_turns(&[
         json!([{"type": "message", "text": "Looking."}, {"type": "function_call", "name": "update_plan", "arguments": {"steps": steps}}]),
-        call("read_file", &json!({"path": "a.txt", "start_line": 2})),
-        say("It says two."),
+        call_item("read_file", &json!({"path": "a.txt", "start_line": 2})),
+        message_item("It says two."),
     ]);
     desk.workspace.file("a.txt", "one\ntwo\n");
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "what does a.txt say?");
-    assert_eq!(editor.answer(id)["result"], json!({"stopReason": "end_turn"}));
-    assert_eq!(editor.text(), "Looking.It says two.");
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "what does a.txt say?");
+    assert_eq!(editor.wait_for_response(id)["result"], json!({"stopReason": "end_turn"}));
+    assert_eq!(editor.message_text(), "Looking.It says two.");
     let entries = json!([{"content": "look", "priority": "medium", "status": "in_progress"}]);
-    assert_eq!(editor.of("plan")[0]["entries"], entries);
-    let begun = editor.of("tool_call");
+    assert_eq!(editor.updates_of_kind("plan")[0]["entries"], entries);
+    let begun = editor.updates_of_kind("tool_call");
     assert_eq!(begun.len(), 1, "a plan is no call for people: {begun:?}");
     assert_eq!(
         (&begun[0]["title"], &begun[0]["kind"], &begun[0]["status"]),
         (&json!("Read a.txt"), &json!("read"), &json!("pending"))
     );
-    assert_eq!(begun[0]["locations"], json!([{"path": desk.file("a.txt"), "line": 2}]));
+    assert_eq!(begun[0]["locations"], json!([{"path": desk.file_path("a.txt"), "line": 2}]));
     let states: Vec<&Value> =
-        editor.of("tool_call_update").into_iter().map(|update| &update["status"]).collect();
+        editor.updates_of_kind("tool_call_update").into_iter().map(|update| &update["status"]).collect();
     assert_eq!(states, ["in_progress", "completed"]);
-    let ended = editor.of("tool_call_update")[1];
+    let ended = editor.updates_of_kind("tool_call_update")[1];
     assert_eq!(ended["content"][0]["content"]["text"], "```\n2| two\n[lines 2-2 of 2]\n```", "{ended}");
-    assert!(editor.of("usage_update").len() >= 3);
-    assert_eq!(editor.leave(), Some(0));
+    assert!(editor.updates_of_kind("usage_update").len() >= 3);
+    assert_eq!(editor.disconnect(), Some(0));
 }
 
 #[test]
 fn a_patch_is_a_diff_of_whole_files() {
-    let desk = AcpFixture::with(&[
-        patch(
+    let desk = AcpFixture::with_turns(&[
+        patch_item(
             "*** Update File: a.txt\n@@\n-two\n+three\n*** Add File: new/b.txt\n+new\n*** Delete File: old.txt\n",
         ),
-        say("done"),
+        message_item("done"),
     ]);
     desk.workspace.file("a.txt", "one\ntwo\n").file("old.txt", "old\n");
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    let call = editor.of("tool_call")[0];
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    let call = editor.updates_of_kind("tool_call")[0];
     assert_eq!((&call["kind"], &call["title"]), (&json!("edit"), &json!("Edit a.txt, new/b.txt, old.txt")));
     let diffs = json!([
-        {"type": "diff", "path": desk.file("a.txt"), "oldText": "one\ntwo\n", "newText": "one\nthree\n"},
-        {"type": "diff", "path": desk.file("new/b.txt"), "oldText": null, "newText": "new\n"},
-        {"type": "diff", "path": desk.file("old.txt"), "oldText": "old\n", "newText": ""},
+        {"type": "diff", "path": desk.file_path("a.txt"), "oldText": "one\ntwo\n", "newText": "one\nthree\n"},
+        {"type": "diff", "path": desk.file_path("new/b.txt"), "oldText": null, "newText": "new\n"},
+        {"type": "diff", "path": desk.file_path("old.txt"), "oldText": "old\n", "newText": ""},
     ]);
-    let updates = editor.of("tool_call_update");
+    let updates = editor.updates_of_kind("tool_call_update");
     assert_eq!(updates.first().unwrap()["content"], diffs, "before it is applied");
     let last = updates.last().unwrap();
     assert_eq!((&last["status"], &last["content"]), (&json!("completed"), &diffs));
-    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "one\nthree\n");
+    assert_eq!(fs::read_to_string(desk.file_path("a.txt")).unwrap(), "one\nthree\n");
 }
 
 #[test]
 fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
-    let desk = AcpFixture::with(&[patch("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), say("done")]);
+    let desk = AcpFixture::with_turns(&[patch_item("*** Update File: .env\n@@\n-KEY=hidden\n+KEY=other\n"), message_item("done")]);
     desk.workspace.file(".env", "PASSWORD=do-not-tell\nKEY=hidden\n");
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
     let updates = Value::Array(editor.updates.clone()).to_string();
     assert!(!updates.contains("do-not-tell") && updates.contains("failed"), "{updates}");
 }
@@ -95,141 +95,141 @@ fn a_patch_shows_nothing_of_a_file_that_may_not_be_read() {
 #[test]
 fn a_shell_that_is_not_offered_can_be_called() {
     let item = json!({"type": "local_shell_call", "action": {"command": ["echo", "by another name"]}});
-    let desk = AcpFixture::with(&[json!([item]), call("shell", &json!({"command": ["echo", "x"]})), say("done")]);
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    let desk = AcpFixture::with_turns(&[json!([item]), call_item("shell", &json!({"command": ["echo", "x"]})), message_item("done")]);
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
     let done =
-        editor.of("tool_call_update").into_iter().filter(|update| update["status"] == "completed").count();
+        editor.updates_of_kind("tool_call_update").into_iter().filter(|update| update["status"] == "completed").count();
     assert_eq!(done, 2);
 }
 
 #[test]
 fn a_patch_through_a_shell_is_a_diff_too() {
     let script = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\nEOF\n";
-    let desk = AcpFixture::with(&[call("exec_command", &json!({"cmd": script})), say("done")]);
+    let desk = AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script})), message_item("done")]);
     desk.workspace.file("a.txt", "one\n");
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    let update = editor.of("tool_call_update")[0];
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    let update = editor.updates_of_kind("tool_call_update")[0];
     assert_eq!((&update["kind"], &update["content"][0]["oldText"]), (&json!("delete"), &json!("one\n")));
-    assert!(!desk.file("a.txt").exists());
+    assert!(!desk.file_path("a.txt").exists());
 }
 
 #[test]
 fn a_command_is_seen_while_it_runs() {
     let script = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second";
     let desk =
-        AcpFixture::with(&[call("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), say("done")]);
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
+        AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": script, "yield_time_ms": 30000})), message_item("done")]);
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
     let text =
         |update: &Value| update["content"][0]["content"]["text"].as_str().unwrap_or_default().to_owned();
-    editor.until(|update| text(update) == "```\nfirst\n```");
+    editor.wait_for_update(|update| text(update) == "```\nfirst\n```");
     desk.workspace.file("go", "");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    let updates = editor.of("tool_call_update");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    let updates = editor.updates_of_kind("tool_call_update");
     let last = updates.last().unwrap();
     assert_eq!(last["status"], "completed");
     assert!(text(last).contains("first\nsecond"), "{last}");
 }
 
 #[test]
-fn what_has_to_be_asked_is_asked_and_either_answer_holds() {
-    let desk = AcpFixture::with(&[
-        patch("*** Update File: a.txt\n@@\n-one\n+two\n"),
-        call("exec_command", &json!({"cmd": "touch made"})),
-        say("done"),
+fn editor_answers_approve_or_reject_a_call() {
+    let desk = AcpFixture::with_turns(&[
+        patch_item("*** Update File: a.txt\n@@\n-one\n+two\n"),
+        call_item("exec_command", &json!({"cmd": "touch made"})),
+        message_item("done"),
     ]);
     desk.workspace.file("a.txt", "one\n");
-    let mut editor = desk.editor(&["--approval", "untrusted"]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    let asked = editor.choose(&selected(REJECT));
+    let mut editor = desk.start_editor(&["--approval", "untrusted"]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    let asked = editor.answer_question(&selected(REJECT));
     assert_eq!(asked["sessionId"], session.as_str());
-    assert_eq!(asked["toolCall"]["toolCallId"], editor.of("tool_call")[0]["toolCallId"]);
-    let diff = json!({"type": "diff", "path": desk.file("a.txt"), "oldText": "one\n", "newText": "two\n"});
+    assert_eq!(asked["toolCall"]["toolCallId"], editor.updates_of_kind("tool_call")[0]["toolCallId"]);
+    let diff = json!({"type": "diff", "path": desk.file_path("a.txt"), "oldText": "one\n", "newText": "two\n"});
     let content = asked["toolCall"]["content"].as_array().unwrap();
     assert!(content.contains(&diff), "{content:?}");
     let kinds: Vec<&Value> =
         asked["options"].as_array().unwrap().iter().map(|option| &option["kind"]).collect();
     assert!(kinds.contains(&&json!("allow_once")) && kinds.contains(&&json!("allow_always")), "{kinds:?}");
     assert_eq!(kinds.last(), Some(&&json!("reject_once")));
-    let asked = editor.choose(&selected(ALLOW));
+    let asked = editor.answer_question(&selected(ALLOW));
     let content = asked["toolCall"]["content"].to_string();
     assert!(content.contains("```sh\\ntouch made\\n```"), "{content}");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
     let ends: Vec<&Value> =
-        editor.of("tool_call_update").into_iter().map(|update| &update["status"]).collect();
+        editor.updates_of_kind("tool_call_update").into_iter().map(|update| &update["status"]).collect();
     let ends: Vec<&&Value> =
         ends.iter().filter(|status| **status == "failed" || **status == "completed").collect();
     assert_eq!(ends, [&"failed", &"completed"]);
-    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "one\n");
-    assert!(desk.file("made").exists());
+    assert_eq!(fs::read_to_string(desk.file_path("a.txt")).unwrap(), "one\n");
+    assert!(desk.file_path("made").exists());
 }
 
 #[test]
-fn an_answer_that_was_not_offered_is_a_no() {
-    let touch = |name: &str| call("exec_command", &json!({"cmd": format!("touch {name}")}));
-    let desk = AcpFixture::with(&[touch("a"), touch("b"), say("done")]);
-    let mut editor = desk.editor(&["--approval", "untrusted"]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    editor.choose(&selected("everything"));
-    let question = editor.next();
+fn unoffered_answer_is_a_rejection() {
+    let touch = |name: &str| call_item("exec_command", &json!({"cmd": format!("touch {name}")}));
+    let desk = AcpFixture::with_turns(&[touch("a"), touch("b"), message_item("done")]);
+    let mut editor = desk.start_editor(&["--approval", "untrusted"]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    editor.answer_question(&selected("everything"));
+    let question = editor.next_message();
     let fault =
         json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -32601, "message": "what?"}});
-    editor.write(&fault.to_string());
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(!desk.file("a").exists() && !desk.file("b").exists());
+    editor.write_line(&fault.to_string());
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    assert!(!desk.file_path("a").exists() && !desk.file_path("b").exists());
 }
 
 #[test]
 fn a_turn_is_cancelled_while_a_command_runs_and_while_somebody_is_asked() {
-    let long = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
-    let desk = AcpFixture::with(&[long, call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "go");
-    editor.until(|update| update.to_string().contains("up\\n"));
-    let queued = editor.prompt(&session, "and then this");
-    editor.tell("session/cancel", &json!({"sessionId": session}));
-    let mut ends = [editor.next(), editor.next()];
+    let long = call_item("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
+    let desk = AcpFixture::with_turns(&[long, call_item("exec_command", &json!({"cmd": "touch made"})), message_item("done")]);
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "go");
+    editor.wait_for_update(|update| update.to_string().contains("up\\n"));
+    let queued = editor.send_prompt(&session, "and then this");
+    editor.notify("session/cancel", &json!({"sessionId": session}));
+    let mut ends = [editor.next_message(), editor.next_message()];
     ends.sort_by_key(|end| end["id"].as_u64());
     assert_eq!(ends.each_ref().map(|end| end["id"].as_u64().unwrap()), [id, queued]);
     assert!(ends.iter().all(|end| end["result"]["stopReason"] == "cancelled"), "{ends:?}");
-    assert_eq!(editor.of("tool_call_update").last().unwrap()["status"], "failed");
+    assert_eq!(editor.updates_of_kind("tool_call_update").last().unwrap()["status"], "failed");
 
-    editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "ask"}));
-    let id = editor.prompt(&session, "again");
-    let asked = editor.choose(&json!({"outcome": "cancelled"}));
+    editor.request("session/set_mode", &json!({"sessionId": session, "modeId": "ask"}));
+    let id = editor.send_prompt(&session, "again");
+    let asked = editor.answer_question(&json!({"outcome": "cancelled"}));
     assert!(asked.to_string().contains("Ask first"), "{asked}");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
-    assert!(!desk.file("made").exists());
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "cancelled");
+    assert!(!desk.file_path("made").exists());
 }
 
 #[test]
 fn modes_only_tighten_and_hold_from_the_next_call_on() {
-    let desk = AcpFixture::with(&[call("exec_command", &json!({"cmd": "touch made"})), say("done")]);
-    let mut editor = desk.editor(&[]);
-    let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": []}));
+    let desk = AcpFixture::with_turns(&[call_item("exec_command", &json!({"cmd": "touch made"})), message_item("done")]);
+    let mut editor = desk.start_editor(&[]);
+    let answer = editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": []}));
     let modes = &answer["result"]["modes"];
     assert_eq!(modes["currentModeId"], "configured");
     let session = answer["result"]["sessionId"].as_str().unwrap();
-    let wrong = editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "yolo"}));
+    let wrong = editor.request("session/set_mode", &json!({"sessionId": session, "modeId": "yolo"}));
     assert_eq!(
         wrong["error"]["message"],
         "the params do not fit at `modeId`: there are `configured`, `ask`, `read-only`"
     );
-    editor.ask("session/set_mode", &json!({"sessionId": session, "modeId": "read-only"}));
-    let id = editor.prompt(session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    assert_eq!(editor.of("tool_call_update").last().unwrap()["status"], "failed");
-    assert!(!desk.file("made").exists());
+    editor.request("session/set_mode", &json!({"sessionId": session, "modeId": "read-only"}));
+    let id = editor.send_prompt(session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.updates_of_kind("tool_call_update").last().unwrap()["status"], "failed");
+    assert!(!desk.file_path("made").exists());
 }
 
 #[test]
@@ -238,21 +238,21 @@ fn a_session_is_loaded_with_all_that_was_said() {
         {"type": "message", "text": "Looking."},
         {"type": "function_call", "name": "read_file", "arguments": {"path": "a.txt"}},
     ]);
-    let desk = AcpFixture::with(&[said, say("One.")]);
+    let desk = AcpFixture::with_turns(&[said, message_item("One.")]);
     desk.workspace.file("a.txt", "one\n");
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
-    let id = editor.prompt(&session, "what does it say?");
-    editor.answer(id);
-    assert_eq!(editor.leave(), Some(0));
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
+    let id = editor.send_prompt(&session, "what does it say?");
+    editor.wait_for_response(id);
+    assert_eq!(editor.disconnect(), Some(0));
 
-    desk.script(&[say("Still one.")]);
-    let mut editor = desk.editor(&[]);
-    let listed = editor.ask("session/list", &json!({"cwd": desk.workspace.path()}));
+    desk.set_script(&[message_item("Still one.")]);
+    let mut editor = desk.start_editor(&[]);
+    let listed = editor.request("session/list", &json!({"cwd": desk.workspace.path()}));
     let listed = &listed["result"]["sessions"][0];
     assert_eq!((&listed["sessionId"], &listed["title"]), (&json!(session), &json!("what does it say?")));
     let workplace = json!({"sessionId": session, "cwd": desk.workspace.path(), "mcpServers": []});
-    let loaded = editor.ask("session/load", &workplace);
+    let loaded = editor.request("session/load", &workplace);
     assert_eq!(loaded["result"]["modes"]["currentModeId"], "configured", "{loaded}");
     let told: Vec<(&str, &str)> = editor
         .updates
@@ -271,58 +271,58 @@ fn a_session_is_loaded_with_all_that_was_said() {
     ];
     assert_eq!(told, expected);
     editor.updates.clear();
-    let id = editor.prompt(&session, "really?");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    assert_eq!(editor.text(), "Still one.");
+    let id = editor.send_prompt(&session, "really?");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.message_text(), "Still one.");
     let gone = editor
-        .ask("session/load", &json!({"sessionId": "20200101-000000-0000", "cwd": "/", "mcpServers": []}));
+        .request("session/load", &json!({"sessionId": "20200101-000000-0000", "cwd": "/", "mcpServers": []}));
     assert_eq!(gone["error"]["code"], -32002, "{gone}");
 }
 
 #[test]
 fn servers_of_the_editor_are_servers_of_the_session() {
-    let desk = AcpFixture::with(&[call("mcp__My-tools__read_file", &json!({"path": "a.txt"})), say("done")]);
+    let desk = AcpFixture::with_turns(&[call_item("mcp__My-tools__read_file", &json!({"path": "a.txt"})), message_item("done")]);
     desk.workspace.file("a.txt", "from the server\n");
-    let mut editor = desk.editor(&[]);
+    let mut editor = desk.start_editor(&[]);
     // A confined server can reach it there, wherever the checkout lies.
     let toolgate = testkit::WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     let server = json!({"name": "My tools", "command": toolgate.path(), "args": ["mcp"], "env": []});
-    let answer = editor.ask("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
+    let answer = editor.request("session/new", &json!({"cwd": desk.workspace.path(), "mcpServers": [server]}));
     let session = answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    let id = editor.prompt(session, "go");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    let last = editor.of("tool_call_update").last().unwrap().to_string();
+    let id = editor.send_prompt(session, "go");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    let last = editor.updates_of_kind("tool_call_update").last().unwrap().to_string();
     assert!(last.contains("from the server") && last.contains("completed"), "{last}");
 }
 
 #[test]
 fn an_editor_that_leaves_ends_what_runs_and_the_journal_says_so() {
-    let asking = call("exec_command", &json!({"cmd": "touch made"}));
-    let running = call("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
+    let asking = call_item("exec_command", &json!({"cmd": "touch made"}));
+    let running = call_item("exec_command", &json!({"cmd": "echo up; sleep 600", "yield_time_ms": 30000}));
     for (turn, more) in [(asking, &["--approval", "untrusted"][..]), (running, &[])] {
-        let desk = AcpFixture::with(&[turn]);
-        let mut editor = desk.editor(more);
-        let session = desk.session(&mut editor);
-        editor.prompt(&session, "go");
+        let desk = AcpFixture::with_turns(&[turn]);
+        let mut editor = desk.start_editor(more);
+        let session = desk.new_session(&mut editor);
+        editor.send_prompt(&session, "go");
         if more.is_empty() {
-            editor.until(|update| update.to_string().contains("up\\n"));
+            editor.wait_for_update(|update| update.to_string().contains("up\\n"));
         } else {
-            editor.next();
+            editor.next_message();
         }
-        assert_eq!(editor.leave(), Some(0));
+        assert_eq!(editor.disconnect(), Some(0));
         let journal = desk.home.path().join(format!(".local/state/toolgate/sessions/{session}.jsonl"));
         let journal = fs::read_to_string(journal).unwrap();
         assert!(journal.contains(r#""kind":"interrupted""#), "{journal}");
         assert!(journal.lines().last().unwrap().contains("the editor left"), "{journal}");
-        assert!(!desk.file("made").exists());
+        assert!(!desk.file_path("made").exists());
     }
 }
 
 #[test]
-fn what_is_wrong_is_answered_and_survived() {
-    let desk = AcpFixture::with(&[say("hello")]);
-    let mut editor = desk.editor(&[]);
-    let session = desk.session(&mut editor);
+fn malformed_requests_get_errors_and_the_session_survives() {
+    let desk = AcpFixture::with_turns(&[message_item("hello")]);
+    let mut editor = desk.start_editor(&[]);
+    let session = desk.new_session(&mut editor);
     for (line, code) in [
         ("{", -32700),
         ("[]", -32600),
@@ -345,26 +345,26 @@ fn what_is_wrong_is_answered_and_survived() {
             -32602,
         ),
     ] {
-        editor.write(line);
-        let answer = editor.next();
+        editor.write_line(line);
+        let answer = editor.next_message();
         assert_eq!(answer["error"]["code"], code, "{line} {answer}");
     }
-    let empty = editor.ask("session/prompt", &json!({"sessionId": session, "prompt": []}));
+    let empty = editor.request("session/prompt", &json!({"sessionId": session, "prompt": []}));
     assert_eq!(empty["error"]["message"], "the params do not fit at `prompt`: there is nothing in it");
-    editor.tell("session/cancel", &json!({"sessionId": "no"}));
-    editor.tell("_zed/unknown", &json!({}));
-    editor.write(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#);
-    let id = editor.prompt(&session, "hello?");
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    assert_eq!(editor.text(), "hello");
+    editor.notify("session/cancel", &json!({"sessionId": "no"}));
+    editor.notify("_zed/unknown", &json!({}));
+    editor.write_line(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#);
+    let id = editor.send_prompt(&session, "hello?");
+    assert_eq!(editor.wait_for_response(id)["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.message_text(), "hello");
 }
 
 #[test]
-fn nothing_is_done_before_the_editor_says_who_it_is_and_a_newer_one_is_told_what_is_spoken() {
-    let desk = AcpFixture::with(&[]);
+fn initialize_is_required_and_negotiates_the_version() {
+    let desk = AcpFixture::with_turns(&[]);
     let ran = |lines: &str| {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(desk.args(&[]))
+            .args(desk.start_args(&[]))
             .env("HOME", desk.home.path())
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
@@ -384,20 +384,20 @@ fn nothing_is_done_before_the_editor_says_who_it_is_and_a_newer_one_is_told_what
 
 #[test]
 fn the_official_sdk_drives_it() {
-    let desk = AcpFixture::with(&[
+    let desk = AcpFixture::with_turns(&[
         json!([
             {"type": "message", "text": "Patching."},
             {"type": "custom_tool_call", "name": "apply_patch",
              "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n"},
         ]),
-        call("exec_command", &json!({"cmd": "touch made"})),
-        say("Done."),
-        call("exec_command", &json!({"cmd": "touch other"})),
+        call_item("exec_command", &json!({"cmd": "touch made"})),
+        message_item("Done."),
+        call_item("exec_command", &json!({"cmd": "touch other"})),
     ]);
     desk.workspace.file("a.txt", "one\n");
     let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acp/sdk.py"));
     let given = json!({
-        "command": env!("CARGO_BIN_EXE_toolgate"), "args": desk.args(&["--approval", "untrusted"]),
+        "command": env!("CARGO_BIN_EXE_toolgate"), "args": desk.start_args(&["--approval", "untrusted"]),
         "cwd": desk.workspace.path(), "home": desk.home.path(),
     });
     let out = python::run(script, &given.to_string());
@@ -417,6 +417,6 @@ fn the_official_sdk_drives_it() {
     cancel cancelled
     load ['UserMessageChunk', 'AgentMessageChunk', 'ToolCallStart', 'ToolCallProgress', 'ToolCallStart', 'ToolCallProgress', 'AgentMessageChunk', 'UserMessageChunk', 'ToolCallStart', 'ToolCallProgress']
     ");
-    assert_eq!(fs::read_to_string(desk.file("a.txt")).unwrap(), "two\n");
-    assert!(!desk.file("made").exists());
+    assert_eq!(fs::read_to_string(desk.file_path("a.txt")).unwrap(), "two\n");
+    assert!(!desk.file_path("made").exists());
 }

@@ -37,7 +37,7 @@ fn of_node(arguments: &[&Path], more: &[&str], home: &Path) -> String {
 }
 
 #[test]
-fn the_python_client_in_every_way_that_it_speaks() {
+fn python_sdk_works_in_every_mode() {
     let (w, home) = desk();
     let env = json!({"HOME": home.path(), "PATH": "/usr/local/bin:/usr/bin:/bin"});
     let given = json!({"command": TOOLGATE, "cwd": w.path(), "env": env});
@@ -49,7 +49,7 @@ fn the_python_client_in_every_way_that_it_speaks() {
 }
 
 #[test]
-fn the_typescript_client_of_both_majors() {
+fn typescript_sdk_works_in_both_major_versions() {
     let (w, home) = desk();
     let (packages, script) = (node::installed(), here("typescript.mjs"));
     let arguments = [&*script, &packages, Path::new(TOOLGATE), &w.path(), home.path()];
@@ -60,7 +60,7 @@ fn the_typescript_client_of_both_majors() {
 }
 
 #[test]
-fn the_inspector() {
+fn inspector_calls_a_tool_in_both_eras() {
     let (w, home) = desk();
     let launcher = node::script("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let cwd = w.path();
@@ -82,7 +82,7 @@ fn codex_with_a_scripted_model() {
         "type": "function_call", "id": "fc_1", "call_id": "c1", "namespace": "mcp__toolgate", "name": "read_file",
         "arguments": json!({"path": "a.txt"}).to_string(),
     });
-    let model = model::ScriptedModel::start(vec![call, model::message("that is all")]);
+    let model = model::ScriptedModel::start(vec![call, model::message_item("that is all")]);
     let provider = format!(
         "model_providers.fake={{name=\"fake\",base_url=\"http://{}/v1\",wire_api=\"responses\",env_key=\"FAKE_KEY\"}}",
         model.address()
@@ -103,7 +103,7 @@ fn codex_with_a_scripted_model() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
-    let heard = model.heard();
+    let heard = model.request_bodies();
     assert_eq!((heard.len(), model.turnarounds().len()), (2, 1), "{said}");
     let answer = heard[1]["input"].as_array().unwrap().last().unwrap().to_string();
     assert!(answer.contains("function_call_output") && answer.contains("1| one"), "{answer}");

@@ -22,7 +22,7 @@ struct TimedRequest {
 }
 
 /// An item that ends a turn.
-pub(crate) fn message(text: &str) -> Value {
+pub(crate) fn message_item(text: &str) -> Value {
     let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
     json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content})
 }
@@ -47,7 +47,7 @@ impl ScriptedModel {
                         }
                         let came = Instant::now();
                         let item = items.lock().unwrap().next();
-                        let events = events(&item.unwrap_or_else(|| message("over")));
+                        let events = events(&item.unwrap_or_else(|| message_item("over")));
                         kept.lock().unwrap().push(TimedRequest { body, came, answered: Instant::now() });
                         answer(&stream, "200 OK", "text/event-stream", &events);
                     }
@@ -62,7 +62,7 @@ impl ScriptedModel {
     }
 
     /// Returns the bodies of all requests so far.
-    pub(crate) fn heard(&self) -> Vec<Value> {
+    pub(crate) fn request_bodies(&self) -> Vec<Value> {
         self.heard.lock().unwrap().iter().map(|heard| heard.body.clone()).collect()
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use crate::suite::case::host;
-use crate::suite::run::{sandboxed, simply, unconfined};
+use crate::suite::run::{sandbox_argv, run_script, run_unconfined};
 use crate::suite::tier::CaseTier;
 use crate::suite::world::{CaseUser, CaseWorld};
 
 type LayerCheck = fn(CaseTier, CaseUser) -> Result<(), String>;
 
 /// Returns the checks of the layers of `tier`.
-pub(crate) fn all(tier: CaseTier) -> impl Iterator<Item = (&'static str, LayerCheck)> {
+pub(crate) fn layer_checks(tier: CaseTier) -> impl Iterator<Item = (&'static str, LayerCheck)> {
     let every: &[(&str, LayerCheck)] = &[
         ("no new privileges", |tier, user| status(tier, user, "NoNewPrivs", "1")),
         ("a seccomp filter", |tier, user| status(tier, user, "Seccomp", "2")),
@@ -49,8 +49,8 @@ pub(crate) fn all(tier: CaseTier) -> impl Iterator<Item = (&'static str, LayerCh
 
 const NONE: &str = "0000000000000000";
 
-fn said(tier: CaseTier, user: CaseUser, script: &'static str) -> Result<String, String> {
-    let (_world, ran) = simply(tier, user, &[], script);
+fn sandbox_output(tier: CaseTier, user: CaseUser, script: &'static str) -> Result<String, String> {
+    let (_world, ran) = run_script(tier, user, &[], script);
     match ran.output.split_once("@ran\n") {
         Some((_, said)) => Ok(said.trim().to_owned()),
         None => Err(format!("not run, exit code {:?}: {}", ran.code, ran.output.trim())),
@@ -62,7 +62,7 @@ fn same(is: &str, should: &str) -> Result<(), String> {
 }
 
 fn status(tier: CaseTier, user: CaseUser, field: &str, should: &str) -> Result<(), String> {
-    let text = said(tier, user, "cat /proc/self/status")?;
+    let text = sandbox_output(tier, user, "cat /proc/self/status")?;
     let fields: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(":\t")).collect();
     same(fields.get(field).copied().unwrap_or("nothing"), should)
 }
@@ -74,7 +74,7 @@ fn bounding(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 
 fn namespace(user: CaseUser, name: &str) -> Result<(), String> {
     let host = fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
-    let inside = said(CaseTier::Namespaces, user, "cd /proc/self/ns && ls -l")?;
+    let inside = sandbox_output(CaseTier::Namespaces, user, "cd /proc/self/ns && ls -l")?;
     let inside = inside.lines().find_map(|line| line.split_once(&format!("{name} -> "))).map(|(_, at)| at);
     match inside {
         Some(inside) if host.to_str() != Some(inside) => Ok(()),
@@ -85,49 +85,49 @@ fn namespace(user: CaseUser, name: &str) -> Result<(), String> {
 fn descriptors(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     // The shell that lists them has its own descriptor of the directory.
     same(
-        &said(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
+        &sandbox_output(tier, user, "for f in /proc/self/fd/*; do [ -e $f ] && echo ${f##*/}; done | tr '\\n' ' '")?,
         "0 1 2",
     )
 }
 
 fn no_cores(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    same(&said(tier, user, "ulimit -Hc")?, "0")
+    same(&sandbox_output(tier, user, "ulimit -Hc")?, "0")
 }
 
 /// A filter answers before the kernel looks at an argument.
 fn filter_answers(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let unfiltered = unconfined(
+    let unfiltered = run_unconfined(
         user,
-        &format!("{} probe try settimeofday", crate::suite::world::ground().probe.display()),
+        &format!("{} probe try settimeofday", crate::suite::world::shared_ground().probe.display()),
     );
     same(unfiltered.trim(), "LET")?;
-    let text = said(tier, user, "$P try settimeofday")?;
+    let text = sandbox_output(tier, user, "$P try settimeofday")?;
     if text.contains("refused") { Ok(()) } else { Err(text) }
 }
 
 fn no_i386(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let text = said(tier, user, "$P int80 getpid; echo ended $?")?;
+    let text = sandbox_output(tier, user, "$P int80 getpid; echo ended $?")?;
     if text.contains("LET") { Err(text) } else { Ok(()) }
 }
 
 /// A process can be in 16 Landlock domains: if it can enter fewer, it was in some already.
 fn landlocked(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let unconfined =
-        unconfined(user, &format!("{} probe domains", crate::suite::world::ground().probe.display()));
+        run_unconfined(user, &format!("{} probe domains", crate::suite::world::shared_ground().probe.display()));
     same(unconfined.trim(), "16")?;
-    let text = said(tier, user, "$P domains")?;
+    let text = sandbox_output(tier, user, "$P domains")?;
     if text.parse::<u32>().is_ok_and(|count| count < 16) { Ok(()) } else { Err(text) }
 }
 
 /// Without namespaces, only Landlock prevents it.
 fn landlock_refuses(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let text = said(tier, user, "$P create $OUT/new; $P create $WS/new")?;
+    let text = sandbox_output(tier, user, "$P create $OUT/new; $P create $WS/new")?;
     let refused = if tier == CaseTier::Namespaces { "refused EROFS\nLET" } else { "refused EACCES\nLET" };
     same(&text, refused)
 }
 
 fn read_only(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let (world, ran) = simply(tier, user, &[], "cat /proc/self/mounts");
+    let (world, ran) = run_script(tier, user, &[], "cat /proc/self/mounts");
     let ours = world.path("ws").display().to_string();
     let private = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
     let root = ran.output.lines().filter_map(|line| line.split_once(" / ")).next_back();
@@ -147,14 +147,14 @@ fn read_only(tier: CaseTier, user: CaseUser) -> Result<(), String> {
 }
 
 fn few_processes(tier: CaseTier, user: CaseUser) -> Result<(), String> {
-    let text = said(tier, user, "set -- /proc/[0-9]*; echo $#")?;
+    let text = sandbox_output(tier, user, "set -- /proc/[0-9]*; echo $#")?;
     if text.parse::<u32>().is_ok_and(|count| count <= 4) { Ok(()) } else { Err(text) }
 }
 
 /// The existence of its descriptors is visible, but not their targets.
 fn mute_init(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     let script = "cat /proc/1/environ /proc/1/maps 2>/dev/null | wc -c; readlink /proc/1/fd/* /proc/1/root /proc/1/cwd | wc -l";
-    same(&said(tier, user, script)?.replace('\n', " "), "0 0")
+    same(&sandbox_output(tier, user, script)?.replace('\n', " "), "0 0")
 }
 
 /// Missing paths are held by empty directories in the workspace. They are removed with the run, or with the next one.
@@ -167,10 +167,10 @@ fn placeholders_go(tier: CaseTier, user: CaseUser) -> Result<(), String> {
         if left == 0 { Ok(()) } else { Err(format!("{left} are left {when}")) }
     };
     let simple = host("", "", "true");
-    world.run(&simple, &sandboxed(&world, &simple, tier));
+    world.run(&simple, &sandbox_argv(&world, &simple, tier));
     left("after a run")?;
-    world.run(&case, &sandboxed(&world, &case, tier));
-    world.run(&simple, &sandboxed(&world, &simple, tier));
+    world.run(&case, &sandbox_argv(&world, &case, tier));
+    world.run(&simple, &sandbox_argv(&world, &simple, tier));
     left("after a run that was killed, and another one")
 }
 
@@ -184,9 +184,9 @@ fn outlives(tier: CaseTier, user: CaseUser) -> Result<(), String> {
     );
     let world = CaseWorld::new(user, &first);
     std::thread::scope(|scope| {
-        scope.spawn(|| world.run(&first, &sandboxed(&world, &first, tier)));
+        scope.spawn(|| world.run(&first, &sandbox_argv(&world, &first, tier)));
         world.wait_until_locked(|| false);
-        world.run(&second, &sandboxed(&world, &second, tier));
+        world.run(&second, &sandbox_argv(&world, &second, tier));
     });
     let config = fs::read_to_string(world.path("ws/.git/config")).unwrap_or_default();
     let written =

@@ -27,7 +27,7 @@ pub(crate) enum MatrixCell {
 }
 
 impl MatrixCell {
-    pub(crate) fn of(expected: ExpectedOutcome, outcome: &CaseOutcome) -> Self {
+    pub(crate) fn from_outcome(expected: ExpectedOutcome, outcome: &CaseOutcome) -> Self {
         match (expected, outcome) {
             (_, CaseOutcome::Inert(_)) => Self::Inert,
             (ExpectedOutcome::Not(_), _) => Self::NotRun,

@@ -81,7 +81,7 @@ fn name_of(errno: ProbeErrno) -> String {
 }
 
 /// Makes a system call. Pointers are passed as numbers.
-pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, ProbeErrno> {
+pub(crate) fn raw_syscall(number: i64, args: &[usize]) -> Result<usize, ProbeErrno> {
     let mut all = [0; 6];
     all[..args.len()].copy_from_slice(args);
     // SAFETY: every caller passes addresses of values that live until the call returns, and lengths that are theirs;
@@ -96,16 +96,16 @@ pub(crate) fn raw(number: i64, args: &[usize]) -> Result<usize, ProbeErrno> {
 
 /// Makes a system call whose result value does not matter.
 pub(crate) fn attempt(number: i64, args: &[usize]) -> ProbeResult {
-    raw(number, args).map(drop)
+    raw_syscall(number, args).map(drop)
 }
 
 /// Returns the address of `value`, for [`raw`].
-pub(crate) fn at<T: ?Sized>(value: &T) -> usize {
+pub(crate) fn address_of<T: ?Sized>(value: &T) -> usize {
     std::ptr::from_ref(value).cast::<()>() as usize
 }
 
 /// Returns the address of `value`, for calls that write to it.
-pub(crate) fn at_mut<T: ?Sized>(value: &mut T) -> usize {
+pub(crate) fn address_of_mut<T: ?Sized>(value: &mut T) -> usize {
     std::ptr::from_mut(value).cast::<()>() as usize
 }
 

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::suite::case::{AttackCase, RunEnd, BreachSign};
 use crate::suite::tier::CaseTier;
 use crate::suite::watch::HostStateWatch;
-use crate::suite::world::{CaseUser, CaseWorld, ground};
+use crate::suite::world::{CaseUser, CaseWorld, shared_ground};
 
 /// Time after which a run counts as hung, and after which its leftovers must be gone.
 const HUNG: Duration = Duration::from_secs(15);
@@ -48,18 +48,18 @@ pub(crate) struct CaseRun {
 }
 
 /// Runs `case` in `tier`, unless it shows nothing even unconfined.
-pub(crate) fn confined(case: &AttackCase, tier: CaseTier, user: CaseUser) -> CaseOutcome {
-    if let Some(why) = inert(case, user) {
+pub(crate) fn run_confined(case: &AttackCase, tier: CaseTier, user: CaseUser) -> CaseOutcome {
+    if let Some(why) = inert_reason(case, user) {
         return CaseOutcome::Inert(why);
     }
     let world = CaseWorld::new(user, case);
     let before = HostStateWatch::new(&world, case);
-    let ran = world.run(case, &sandboxed(&world, case, tier));
+    let ran = world.run(case, &sandbox_argv(&world, case, tier));
     judge(case, world, &before, &ran)
 }
 
 /// Returns the reason why `case` proves nothing for `user` here, if any. Determined once.
-pub(crate) fn inert(case: &AttackCase, user: CaseUser) -> Option<String> {
+pub(crate) fn inert_reason(case: &AttackCase, user: CaseUser) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<(&str, CaseUser), Option<String>>> = Mutex::new(BTreeMap::new());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(why) = known().get(&(case.id, user)) {
@@ -88,8 +88,8 @@ fn script_of(world: &CaseWorld, script: &str) -> String {
 }
 
 /// Returns the command line of `toolgate` for `case`.
-pub(crate) fn sandboxed(world: &CaseWorld, case: &AttackCase, tier: CaseTier) -> Vec<String> {
-    let mut argv = vec![ground().toolgate.display().to_string(), "sandbox".to_owned()];
+pub(crate) fn sandbox_argv(world: &CaseWorld, case: &AttackCase, tier: CaseTier) -> Vec<String> {
+    let mut argv = vec![shared_ground().toolgate.display().to_string(), "sandbox".to_owned()];
     argv.extend(["--tier".to_owned(), tier.name().to_owned()]);
     if !case.flags.contains(&"--require") {
         argv.extend(["--require".to_owned(), tier.name().to_owned()]);
@@ -179,14 +179,14 @@ fn rest_of(mut read: PipeReader) -> String {
 /// Determines the outcome from the host's state.
 fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: &CaseRun) -> CaseOutcome {
     let mut seen = before.changes(&HostStateWatch::new(&world, case));
-    seen.extend(world.sockets.hits());
+    seen.extend(world.sockets.take_hits());
     if case.sees == BreachSign::Nothing {
         // The case is meant to make permitted changes.
         seen.clear();
     }
     seen.extend(evidence(case, &world, ran));
     if let Some(victim) = world.victim.take() {
-        let words = victim.last_words();
+        let words = victim.final_report();
         if words != "memory-secret shm-secret mq 0" {
             seen.push(format!("the victim is dead or was written to: `{words}`"));
         }
@@ -208,7 +208,7 @@ fn judge(case: &AttackCase, mut world: CaseWorld, before: &HostStateWatch, ran: 
     if !ran.output.contains(case.works) {
         return CaseOutcome::Broken(format!("`{}` is not in: {said}", case.works));
     }
-    if !case.lands.is_empty() && !world.says(case.lands) {
+    if !case.lands.is_empty() && !world.succeeds_on_host(case.lands) {
         return CaseOutcome::Broken(format!("`{}` does not hold on the host", case.lands));
     }
     match case.code {
@@ -226,7 +226,7 @@ fn evidence(case: &AttackCase, world: &CaseWorld, ran: &CaseRun) -> Option<Strin
         BreachSign::Text(text) => {
             ran.output.contains(text).then(|| format!("it printed `{text}`: {}", ran.output.trim()))
         }
-        BreachSign::Made(path) => made(Path::new(&world.expand(path))),
+        BreachSign::Made(path) => remove_created(Path::new(&world.expand(path))),
         BreachSign::Setuid(path) => {
             let path = world.expand(path);
             let mode = fs::symlink_metadata(&path).map_or(0, |meta| meta.permissions().mode());
@@ -236,29 +236,29 @@ fn evidence(case: &AttackCase, world: &CaseWorld, ran: &CaseRun) -> Option<Strin
             let dirs = ". sub new m bare.git a/b/c/d/e/f $OUT/repo";
             let git =
                 "git status; git log -1; git diff; git commit --allow-empty -qm x; git rebase --continue";
-            world.on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
+            world.run_on_host(&format!("for d in {dirs}; do [ -d $d ] && (cd $d && {{ {git}; }}); done"));
             world.path("out/PWN").exists().then(|| "the user's git ran what was left".to_owned())
         }
         BreachSign::Replaced => {
-            let shown = world.says("git log -1 --format=%s | grep -q evil");
+            let shown = world.succeeds_on_host("git log -1 --format=%s | grep -q evil");
             shown.then(|| "the user's git shows another commit".to_owned())
         }
         BreachSign::Fsck => {
-            world.on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
+            world.run_on_host("git fsck --full && git log -1 -p || touch $OUT/damaged");
             world.path("out/damaged").exists().then(|| "the repository is damaged".to_owned())
         }
         BreachSign::Held => world.stays_locked().then(|| "a process outlived the run".to_owned()),
     }
 }
 
-fn made(path: &Path) -> Option<String> {
+fn remove_created(path: &Path) -> Option<String> {
     let meta = path.symlink_metadata().ok()?;
     let gone = if meta.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
     Some(format!("{} was made ({gone:?})", path.display()))
 }
 
 /// Runs `script` in `tier` without a wrapper or further settings.
-pub(crate) fn simply(
+pub(crate) fn run_script(
     tier: CaseTier,
     user: CaseUser,
     flags: &'static [&'static str],
@@ -266,13 +266,13 @@ pub(crate) fn simply(
 ) -> (CaseWorld, CaseRun) {
     let case = crate::suite::case::host("", "", script).flags(flags);
     let world = CaseWorld::new(user, &case);
-    let argv = sandboxed(&world, &case, tier);
+    let argv = sandbox_argv(&world, &case, tier);
     let ran = world.run(&case, &argv);
     (world, ran)
 }
 
 /// Runs a script unconfined as `user`.
-pub(crate) fn unconfined(user: CaseUser, script: &str) -> String {
+pub(crate) fn run_unconfined(user: CaseUser, script: &str) -> String {
     let mut shell: Command = user.command(Path::new("/bin/bash"));
     let output = shell.arg("-c").arg(script).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

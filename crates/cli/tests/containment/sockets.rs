@@ -69,7 +69,7 @@ impl HostSockets {
     }
 
     /// Returns the ports by the names that scripts use; 0 without IPv6.
-    pub(crate) fn names(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn port_variables(&self) -> Vec<(&'static str, String)> {
         let tcp = |at: usize| self.tcp[at].as_ref().map_or(0, |socket| socket.local_addr().unwrap().port());
         let udp = |at: usize| self.udp[at].as_ref().map_or(0, |socket| socket.local_addr().unwrap().port());
         vec![
@@ -82,7 +82,7 @@ impl HostSockets {
     }
 
     /// Returns the hits since the last call.
-    pub(crate) fn hits(&self) -> Vec<String> {
+    pub(crate) fn take_hits(&self) -> Vec<String> {
         let mut hits = Vec::new();
         for (name, socket) in [4, 6].iter().zip(&self.tcp) {
             if socket.as_ref().is_some_and(|socket| socket.accept().is_ok()) {

@@ -32,7 +32,7 @@ pub(crate) fn main() {
     let mut trials = vec![Trial::test("the table is sound", || Ok(cases::check()?))];
     for tier in CaseTier::ALL {
         for &user in CaseUser::all() {
-            trials.extend(layers::all(tier).map(|(name, check)| {
+            trials.extend(layers::layer_checks(tier).map(|(name, check)| {
                 let name = format!("{}::{}::layer {name}", tier.name(), user.name());
                 Trial::test(name, move || Ok(check(tier, user)?))
             }));
@@ -44,19 +44,19 @@ pub(crate) fn main() {
     }
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     matrix::print();
-    world::leave();
+    world::remove_ground();
     conclusion.exit();
 }
 
 /// Runs one case, and compares its outcome with the table.
 fn trial(case: &'static AttackCase, tier: CaseTier, user: CaseUser) -> Result<Completion, Failed> {
-    let expected = tier.expects(case, user);
+    let expected = tier.expected_outcome(case, user);
     if let ExpectedOutcome::Not(why) = expected {
         matrix::note(case, tier, user, MatrixCell::NotRun);
         return Ok(Completion::ignored_with(why));
     }
-    let outcome = run::confined(case, tier, user);
-    let cell = MatrixCell::of(expected, &outcome);
+    let outcome = run::run_confined(case, tier, user);
+    let cell = MatrixCell::from_outcome(expected, &outcome);
     matrix::note(case, tier, user, cell);
     match (cell, outcome) {
         (MatrixCell::Inert, CaseOutcome::Inert(why)) => {

@@ -22,7 +22,7 @@ impl CaseTier {
     }
 
     /// Returns the expected result of `case`.
-    pub(crate) fn expects(self, case: &AttackCase, user: CaseUser) -> ExpectedOutcome {
+    pub(crate) fn expected_outcome(self, case: &AttackCase, user: CaseUser) -> ExpectedOutcome {
         let all = case.as_root.filter(|_| user == CaseUser::Root).unwrap_or(case.expect);
         match self {
             Self::Namespaces => all[0],

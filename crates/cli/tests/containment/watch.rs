@@ -43,26 +43,26 @@ impl HostStateWatch {
         for entry in fs::read_dir(&world.dir).unwrap() {
             let path = entry.unwrap().path();
             if !path.ends_with("ws") {
-                look(&path, &roots, &mut files);
+                snapshot_path(&path, &roots, &mut files);
             }
         }
         if case.flags.contains(&"read-only") {
-            look(&world.path("ws"), &roots, &mut files);
+            snapshot_path(&world.path("ws"), &roots, &mut files);
         }
-        look(&world.path("ws/.env"), &[], &mut files);
+        snapshot_path(&world.path("ws/.env"), &[], &mut files);
         for root in roots.iter().chain([&world.path("ws")]) {
             // A missing path is held by a placeholder directory, which a killed run cannot remove.
             if case.ends != RunEnd::ByItself {
                 continue;
             }
-            PROTECTED.iter().for_each(|name| look(&root.join(name), &[], &mut files));
-            look(&root.join(".ssh"), &[], &mut files);
+            PROTECTED.iter().for_each(|name| snapshot_path(&root.join(name), &[], &mut files));
+            snapshot_path(&root.join(".ssh"), &[], &mut files);
             // Then git's own behaviour is checked instead.
             if case.sees != BreachSign::Git {
                 git(&root.join(".git"), &mut files);
             }
         }
-        values(case, "--read-only", world).for_each(|path| look(&path, &roots, &mut files));
+        values(case, "--read-only", world).for_each(|path| snapshot_path(&path, &roots, &mut files));
         if case.sees != BreachSign::Git {
             git(&world.path("ws/sub/.git"), &mut files);
         }
@@ -111,7 +111,7 @@ fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
     let Ok(meta) = dir.symlink_metadata() else { return };
     files.insert(dir.to_owned(), format!("{:o} {}", meta.mode(), meta.uid()));
     if !meta.is_dir() {
-        return look(dir, &[], files);
+        return snapshot_path(dir, &[], files);
     }
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
@@ -125,16 +125,16 @@ fn git(dir: &Path, files: &mut BTreeMap<PathBuf, String>) {
                 files.insert(entry.path(), format!("{kind:?}"));
             }
         } else {
-            look(&entry.path(), &[], files);
+            snapshot_path(&entry.path(), &[], files);
         }
     }
     for name in STAYS {
-        look(&dir.join(name), &[], files);
+        snapshot_path(&dir.join(name), &[], files);
     }
 }
 
 /// Records everything about a path and below it that a user could see change, except below `roots`.
-fn look(path: &Path, roots: &[PathBuf], files: &mut BTreeMap<PathBuf, String>) {
+fn snapshot_path(path: &Path, roots: &[PathBuf], files: &mut BTreeMap<PathBuf, String>) {
     if roots.iter().any(|root| root == path) {
         return;
     }
@@ -159,7 +159,7 @@ fn look(path: &Path, roots: &[PathBuf], files: &mut BTreeMap<PathBuf, String>) {
     files.insert(path.to_owned(), text);
     if kind.is_dir() {
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            look(&entry.path(), roots, files);
+            snapshot_path(&entry.path(), roots, files);
         }
     }
 }

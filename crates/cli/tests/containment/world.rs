@@ -66,7 +66,7 @@ pub(crate) struct SharedGround {
 static GROUND: OnceLock<SharedGround> = OnceLock::new();
 
 /// Creates the ground: not below `/tmp`, which is private in a sandbox, and accessible to the unprivileged user.
-pub(crate) fn ground() -> &'static SharedGround {
+pub(crate) fn shared_ground() -> &'static SharedGround {
     GROUND.get_or_init(|| {
         let above = match CaseUser::all() {
             [CaseUser::Caller] => testkit::seen_place(),
@@ -96,7 +96,7 @@ pub(crate) fn ground() -> &'static SharedGround {
 }
 
 /// Removes the files that [`ground`] created.
-pub(crate) fn leave() {
+pub(crate) fn remove_ground() {
     if let Some(ground) = GROUND.get() {
         let _gone = fs::remove_dir_all(&ground.path);
     }
@@ -138,13 +138,13 @@ impl CaseWorld {
     pub(crate) fn new(user: CaseUser, case: &AttackCase) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = ground().path.join(number.to_string());
+        let dir = shared_ground().path.join(number.to_string());
         files(&dir, case);
         let nonce = format!("tgc-{}-{number}", std::process::id());
         let sockets = HostSockets::new(&dir, &nonce, case.mentions("portal"));
         if case.mentions("$SUID") && user == CaseUser::Nobody {
             let suid = dir.join("suid");
-            fs::copy(&ground().probe, &suid).unwrap();
+            fs::copy(&shared_ground().probe, &suid).unwrap();
         }
         if user == CaseUser::Nobody {
             give(&dir);
@@ -157,7 +157,7 @@ impl CaseWorld {
         let terminal = if case.mentions("$PTY") { HostTerminal::open(user) } else { None };
         let world = Self { dir, user, sockets, victim, terminal, nonce };
         if !case.setup.is_empty() {
-            world.on_host(case.setup);
+            world.run_on_host(case.setup);
         }
         world
     }
@@ -167,12 +167,12 @@ impl CaseWorld {
     }
 
     /// Runs `script` as the user, unconfined, in the workspace.
-    pub(crate) fn on_host(&self, script: &str) {
-        self.says(script);
+    pub(crate) fn run_on_host(&self, script: &str) {
+        self.succeeds_on_host(script);
     }
 
     /// Runs `script` as the user, unconfined, and reports whether it succeeds.
-    pub(crate) fn says(&self, script: &str) -> bool {
+    pub(crate) fn succeeds_on_host(&self, script: &str) -> bool {
         let mut shell = self.user.command(Path::new("/bin/bash"));
         let script = format!("{}{script}", self.variables());
         let shell = shell.arg("-c").arg(script).current_dir(self.path("ws")).env("HOME", self.path("home"));
@@ -203,11 +203,11 @@ impl CaseWorld {
             ("H", at("home")),
             ("D", at("")),
             ("SUID", at("suid")),
-            ("P", format!("{} probe", ground().probe.display())),
+            ("P", format!("{} probe", shared_ground().probe.display())),
             ("N", self.nonce.clone()),
             ("PIDNS", fs::read_link("/proc/self/ns/pid").unwrap().display().to_string()),
         ];
-        names.extend(self.sockets.names());
+        names.extend(self.sockets.port_variables());
         names.extend(self.terminal.iter().map(|terminal| ("PTY", terminal.path.clone())));
         if let Some(victim) = &self.victim {
             names.push(("V", victim.child.id().to_string()));
@@ -272,7 +272,7 @@ fn files(dir: &Path, case: &AttackCase) {
         write(&dir.join(name), text);
     }
     fs::create_dir_all(dir.join("home/.cache")).unwrap();
-    let template = ground().path.join("template");
+    let template = shared_ground().path.join("template");
     for (name, needed) in [("ws", "git"), ("ws/sub", "sub"), ("out/repo", "repo")] {
         if case.mentions(needed) {
             copy(&template, &dir.join(name));
@@ -337,7 +337,7 @@ pub(crate) struct VictimProcess {
 
 impl VictimProcess {
     fn new(user: CaseUser, nonce: &str) -> Self {
-        let mut command = user.command(&ground().probe);
+        let mut command = user.command(&shared_ground().probe);
         let command =
             command.args(["probe", "victim", nonce]).env("OPENAI_API_KEY", "sk-victim").process_group(0);
         let mut child =
@@ -355,7 +355,7 @@ impl VictimProcess {
     }
 
     /// Ends the process, and returns its final report; empty if it was killed.
-    pub(crate) fn last_words(mut self) -> String {
+    pub(crate) fn final_report(mut self) -> String {
         drop(self.child.stdin.take());
         // A debugger may have left it stopped.
         let _runs = kill_process(Pid::from_child(&self.child), Signal::CONT);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
 
-use crate::machine::{TestMachine, toolgate};
-use crate::process::{ProgramResult, NOBODY, TestProgram, RunningProgram, ProgramUser, quoted};
+use crate::machine::{TestMachine, toolgate_binary};
+use crate::process::{ProgramResult, NOBODY, TestProgram, RunningProgram, ProgramUser, shell_quote};
 use crate::workload::{ConcurrentRun, WorkloadHome, OutputCheck, WorkspaceLocation, StandardStreams, Workload};
 
 /// The tier of the sandbox.
@@ -68,7 +68,7 @@ struct TrialResult {
 ///
 /// # Panics
 /// If it fails; the message contains the command that reproduces it.
-pub(crate) fn prove(machine: &TestMachine, workload: &Workload, tier: TrialTier, user: ProgramUser) {
+pub(crate) fn prove_workload(machine: &TestMachine, workload: &Workload, tier: TrialTier, user: ProgramUser) {
     let told = control(machine, workload, user);
     let told = told.unwrap_or_else(|fault| panic!("it does not even work without the sandbox: {fault}"));
     let seen = WorkloadTrial::new(machine, workload, Some(tier), user).attempt();
@@ -148,7 +148,7 @@ impl<'a> WorkloadTrial<'a> {
             let beside = if number == 0 { self.beside()? } else { None };
             let program = self.run(script);
             let what = format!("run {}", number + 1);
-            let ended = program.run().map_err(|fault| told(&what, &program, &fault));
+            let ended = program.run().map_err(|fault| describe_failure(&what, &program, &fault));
             let ended = ended.and_then(|ended| check(&what, &program, &ended, status).map(|()| ended));
             let other = beside.map_or(Ok(()), |(program, running)| finish(&program, running));
             let ended = match (ended, other) {
@@ -177,7 +177,7 @@ impl<'a> WorkloadTrial<'a> {
     /// Runs an unconfined script.
     fn person(&self, what: &str, script: &str) -> Result<(), String> {
         let program = self.program(self.bash(script));
-        let ended = program.run().map_err(|fault| told(what, &program, &fault))?;
+        let ended = program.run().map_err(|fault| describe_failure(what, &program, &fault))?;
         check(what, &program, &ended, 0)
     }
 
@@ -186,11 +186,11 @@ impl<'a> WorkloadTrial<'a> {
         let setting = self.workload.setting;
         let mut argv: Vec<String> = setting.wrapper.iter().map(|word| (*word).to_owned()).collect();
         if let StandardStreams::Terminal(talk) = setting.streams {
-            argv.extend(["python3".to_owned(), self.machine.shelf.at("terminal.py"), talk.len().to_string()]);
+            argv.extend(["python3".to_owned(), self.machine.shelf.path_of("terminal.py"), talk.len().to_string()]);
             argv.extend(talk.iter().flat_map(|(wait, send)| [(*wait).to_owned(), (*send).to_owned()]));
         }
         if let Some(tier) = self.tier {
-            argv.extend([toolgate(), "sandbox".to_owned(), "--tier".to_owned(), tier.name().to_owned()]);
+            argv.extend([toolgate_binary(), "sandbox".to_owned(), "--tier".to_owned(), tier.name().to_owned()]);
             let base = self.base.path().display().to_string();
             argv.extend(setting.flags.iter().map(|flag| flag.replace("$BASE", &base)));
             argv.push("--".to_owned());
@@ -209,11 +209,11 @@ impl<'a> WorkloadTrial<'a> {
         let names = [
             ("BASE", self.base.path().display().to_string()),
             ("WS", self.workspace.display().to_string()),
-            ("SHELF", self.machine.shelf.at("")),
+            ("SHELF", self.machine.shelf.path_of("")),
             ("TIER", self.tier.map_or("none", TrialTier::name).to_owned()),
         ];
         let names: Vec<String> =
-            names.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+            names.iter().map(|(name, value)| format!("{name}={}", shell_quote(value))).collect();
         let script = format!("{PRELUDE}{}\n{script}", names.join(" "));
         vec!["bash".to_owned(), "-c".to_owned(), script]
     }
@@ -250,7 +250,7 @@ impl<'a> WorkloadTrial<'a> {
 
     /// Returns the names in the workspace; all must belong to the user.
     fn names(&self) -> Result<BTreeSet<String>, String> {
-        let owner = self.user.number();
+        let owner = self.user.uid();
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(&self.workspace).unwrap() {
             let entry = entry.unwrap();
@@ -284,7 +284,7 @@ fn give(path: &Path) {
 
 /// Waits for the concurrent program.
 fn finish(program: &TestProgram, running: RunningProgram) -> Result<(), String> {
-    let ended = running.end().map_err(|fault| told("beside", program, &fault))?;
+    let ended = running.wait_to_end().map_err(|fault| describe_failure("beside", program, &fault))?;
     check("beside", program, &ended, 0)
 }
 
@@ -293,15 +293,15 @@ fn check(what: &str, program: &TestProgram, ended: &ProgramResult, status: i32) 
         return Ok(());
     }
     let how = format!("ended with {} and not with {status}", ended.status);
-    Err(told(
+    Err(describe_failure(
         what,
         program,
         &format!("{how}\nstdout:\n{}\nstderr:\n{}", tail(&ended.stdout), tail(&ended.stderr)),
     ))
 }
 
-fn told(what: &str, program: &TestProgram, fault: &str) -> String {
-    format!("{what}: {fault}\nto see it again:\n{}", program.shown())
+fn describe_failure(what: &str, program: &TestProgram, fault: &str) -> String {
+    format!("{what}: {fault}\nto see it again:\n{}", program.to_shell_line())
 }
 
 /// Returns the end of a text.

@@ -12,7 +12,7 @@ use crate::shelf::FixtureCache;
 use crate::workload::{WorkloadUsers, Workload};
 
 /// Returns the program under test; `TOOLGATE` overrides it.
-pub(crate) fn toolgate() -> String {
+pub(crate) fn toolgate_binary() -> String {
     let copy = || WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate"));
     let ours = || {
         let mut copied = COPY.lock().unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn toolgate() -> String {
 static COPY: Mutex<Option<WorldExecutableCopy>> = Mutex::new(None);
 
 /// Removes the copy.
-pub(crate) fn leave() {
+pub(crate) fn remove_copy() {
     drop(COPY.lock().unwrap().take());
 }
 
@@ -47,10 +47,10 @@ struct UserTools {
 }
 
 impl TestMachine {
-    pub(crate) fn look(workloads: &[Workload]) -> Self {
+    pub(crate) fn probe(workloads: &[Workload]) -> Self {
         let shelf = FixtureCache::open();
         let users = if is_root() { vec![ProgramUser::Oneself, ProgramUser::Nobody] } else { vec![ProgramUser::Oneself] };
-        let standing = |user: &ProgramUser| (*user, UserTools::of(*user, &shelf, workloads));
+        let standing = |user: &ProgramUser| (*user, UserTools::new(*user, &shelf, workloads));
         let users = users.iter().map(standing).collect();
         Self { shelf, room: room(), users }
     }
@@ -65,11 +65,11 @@ impl TestMachine {
     }
 
     /// Returns the reason why `user` cannot run `workload` here.
-    pub(crate) fn lacks(&self, workload: &Workload, user: ProgramUser) -> Option<SkipReason> {
+    pub(crate) fn skip_reason(&self, workload: &Workload, user: ProgramUser) -> Option<SkipReason> {
         let standing = &self.users[&user];
         let needs = workload.needs;
         let program = needs.programs.iter().find(|name| standing.missing.contains(**name));
-        let item = needs.shelf.iter().find_map(|item| self.shelf.lacks(item));
+        let item = needs.shelf.iter().find_map(|item| self.shelf.missing_reason(item));
         let wrong_user = match needs.who {
             WorkloadUsers::Everybody => None,
             WorkloadUsers::Oneself => (user != ProgramUser::Oneself).then_some("only for whoever runs the tests"),
@@ -84,9 +84,9 @@ impl TestMachine {
 }
 
 impl UserTools {
-    fn of(user: ProgramUser, shelf: &FixtureCache, workloads: &[Workload]) -> Self {
+    fn new(user: ProgramUser, shelf: &FixtureCache, workloads: &[Workload]) -> Self {
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
-        let path = match shelf.toolchain(user) {
+        let path = match shelf.toolchain_bin(user) {
             Some(bin) => format!("{}:{path}", bin.display()),
             None => path,
         };
@@ -98,11 +98,11 @@ impl UserTools {
             input: "",
             output: None,
         };
-        let started = bash(format!("'{}' --version", toolgate())).run();
+        let started = bash(format!("'{}' --version", toolgate_binary())).run();
         let trouble = match started {
             Ok(ended) if ended.status == 0 => None,
             Ok(ended) => {
-                Some(format!("{} cannot run `{}`: {}", user.name(), toolgate(), ended.stderr.trim()))
+                Some(format!("{} cannot run `{}`: {}", user.name(), toolgate_binary(), ended.stderr.trim()))
             }
             Err(fault) => Some(fault),
         };

@@ -53,14 +53,14 @@ fn main() {
         streams::ALL,
     ];
     let workloads: Vec<Workload> = lists.concat();
-    let machine = Arc::new(TestMachine::look(&workloads));
+    let machine = Arc::new(TestMachine::probe(&workloads));
     let mut cases = Vec::new();
     for workload in workloads {
         for user in machine.users() {
             cases.extend(TrialTier::ALL.map(|tier| case(&machine, workload, tier, user)));
         }
     }
-    testkit::run_cases_then(cases, machine::leave);
+    testkit::run_cases_then(cases, machine::remove_copy);
 }
 
 fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: ProgramUser) -> HarnessCase {
@@ -69,10 +69,10 @@ fn case(machine: &Arc<TestMachine>, workload: Workload, tier: TrialTier, user: P
     let machine = Arc::clone(machine);
     HarnessCase {
         name: format!("{}::{}::{}", workload.name, tier.name(), user.name()),
-        skip: unexpected.or_else(|| machine.lacks(&workload, user)),
+        skip: unexpected.or_else(|| machine.skip_reason(&workload, user)),
         // Hundreds of real programs have races of their own: a failure is retried once, and a second failure counts.
         test: Box::new(move || {
-            let prove = || bench::prove(&machine, &workload, tier, user);
+            let prove = || bench::prove_workload(&machine, &workload, tier, user);
             if std::panic::catch_unwind(AssertUnwindSafe(prove)).is_err() {
                 prove();
             }

@@ -43,7 +43,7 @@ impl ProgramUser {
         self == Self::Oneself && is_root()
     }
 
-    pub(crate) fn number(self) -> u32 {
+    pub(crate) fn uid(self) -> u32 {
         match self {
             Self::Nobody => NOBODY,
             Self::Oneself => rustix::process::getuid().as_raw(),
@@ -85,7 +85,7 @@ pub(crate) struct RunningProgram {
 
 impl TestProgram {
     pub(crate) fn run(&self) -> Result<ProgramResult, String> {
-        self.start()?.end()
+        self.start()?.wait_to_end()
     }
 
     pub(crate) fn start(&self) -> Result<RunningProgram, String> {
@@ -129,23 +129,23 @@ impl TestProgram {
     }
 
     /// Returns the shell command that runs it again.
-    pub(crate) fn shown(&self) -> String {
-        let mut words = vec!["cd".to_owned(), quoted(&self.directory.to_string_lossy()), "&&".to_owned()];
+    pub(crate) fn to_shell_line(&self) -> String {
+        let mut words = vec!["cd".to_owned(), shell_quote(&self.directory.to_string_lossy()), "&&".to_owned()];
         if self.user == ProgramUser::Nobody {
             words.push("setpriv --reuid 65534 --regid 65534 --clear-groups --".to_owned());
         }
         words.extend(["env".to_owned(), "-i".to_owned()]);
-        words.extend(self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
-        words.extend(self.argv.iter().map(|word| quoted(word)));
+        words.extend(self.environment.iter().map(|(name, value)| format!("{name}={}", shell_quote(value))));
+        words.extend(self.argv.iter().map(|word| shell_quote(word)));
         words.join(" ")
     }
 }
 
 impl RunningProgram {
-    pub(crate) fn end(mut self) -> Result<ProgramResult, String> {
+    pub(crate) fn wait_to_end(mut self) -> Result<ProgramResult, String> {
         let status = self.wait()?;
-        let stdout = self.said(|running| &mut running.stdout)?;
-        let stderr = self.said(|running| &mut running.stderr)?;
+        let stdout = self.pipe_output(|running| &mut running.stdout)?;
+        let stderr = self.pipe_output(|running| &mut running.stderr)?;
         let stdout = self.output.take().map_or(Ok(stdout), |path| read(&path))?;
         let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
         Ok(ProgramResult { status, stdout, stderr })
@@ -160,7 +160,7 @@ impl RunningProgram {
             if self.began.elapsed() > HUNG {
                 self.kill();
                 let status = self.child.wait().unwrap();
-                let said = self.said(|running| &mut running.stderr).unwrap_or_default();
+                let said = self.pipe_output(|running| &mut running.stderr).unwrap_or_default();
                 return Err(format!("it hangs: killed after {HUNG:?} ({status})\nstderr:\n{said}"));
             }
             sleep(Duration::from_millis(5));
@@ -173,7 +173,7 @@ impl RunningProgram {
     }
 
     /// Returns the output of one of the pipes.
-    fn said(&mut self, pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>) -> Result<String, String> {
+    fn pipe_output(&mut self, pipe: fn(&mut Self) -> &mut Option<JoinHandle<String>>) -> Result<String, String> {
         let Some(thread) = pipe(self).take() else { return Ok(String::new()) };
         let began = Instant::now();
         while !thread.is_finished() {
@@ -200,7 +200,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// Quotes a word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

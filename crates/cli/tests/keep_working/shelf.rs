@@ -82,7 +82,7 @@ impl FixtureCache {
         let path = testkit::seen_place().join("keep-working");
         fs::create_dir_all(&path).unwrap();
         for (name, text) in [("terminal.py", TERMINAL), ("registry.py", REGISTRY)] {
-            put(&path.join(name), text);
+            write_if_changed(&path.join(name), text);
         }
         let mut lacks = BTreeMap::new();
         for (name, script) in ITEMS {
@@ -96,17 +96,17 @@ impl FixtureCache {
     }
 
     /// Returns the path of a fixture.
-    pub(crate) fn at(&self, name: &str) -> String {
+    pub(crate) fn path_of(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
 
     /// Returns the reason why `item` is missing.
-    pub(crate) fn lacks(&self, item: &str) -> Option<String> {
+    pub(crate) fn missing_reason(&self, item: &str) -> Option<String> {
         self.lacks.get(item).cloned()
     }
 
     /// Returns the directory of `cargo` for `user`.
-    pub(crate) fn toolchain(&self, user: ProgramUser) -> Option<&Path> {
+    pub(crate) fn toolchain_bin(&self, user: ProgramUser) -> Option<&Path> {
         match user {
             ProgramUser::Oneself => self.own.as_deref(),
             ProgramUser::Nobody => self.everybodys.as_deref(),
@@ -115,7 +115,7 @@ impl FixtureCache {
 }
 
 /// Writes a file if its content differs: another process may be reading it.
-fn put(path: &Path, text: &str) {
+fn write_if_changed(path: &Path, text: &str) {
     if fs::read_to_string(path).is_ok_and(|is| is == text) {
         return;
     }

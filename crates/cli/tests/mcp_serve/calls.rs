@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, McpFixture, alive, meta, text};
+use crate::process::{PATIENCE, McpFixture, count_processes, stateless_meta, result_text};
 
 #[test]
 fn the_older_era_lists_and_calls() {
     let world = McpFixture::new();
-    let mut server = world.greeted(&[], &json!({}));
+    let mut server = world.serve_initialized(&[], &json!({}));
     let list = server.ask("tools/list", &json!({}))["result"].clone();
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
@@ -18,8 +18,8 @@ fn the_older_era_lists_and_calls() {
     assert_eq!(list.get("ttlMs"), None);
     assert_eq!(list.get("resultType"), None);
     let read = server.call("read_file", &json!({ "path": "a.txt" }));
-    assert_eq!((text(&read), &read["isError"]), ("1| one\n2| two", &json!(false)));
-    let (code, err) = server.leave();
+    assert_eq!((result_text(&read), &read["isError"]), ("1| one\n2| two", &json!(false)));
+    let (code, err) = server.disconnect();
     assert_eq!((code, err.as_str()), (Some(0), ""));
 }
 
@@ -27,23 +27,23 @@ fn the_older_era_lists_and_calls() {
 fn the_stateless_era_needs_no_greeting() {
     let world = McpFixture::new();
     let mut server = world.serve(&[]);
-    let none = meta(&json!({}));
+    let none = stateless_meta(&json!({}));
     let found = server.ask("server/discover", &json!({ "_meta": none }))["result"].clone();
     assert!(found["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")), "{found}");
     let list = server.ask("tools/list", &json!({ "_meta": none }))["result"].clone();
     assert_eq!((&list["resultType"], &list["cacheScope"]), (&json!("complete"), &json!("private")));
     assert!(list["ttlMs"].is_u64() && list["tools"].as_array().unwrap().len() > 5);
     let params = json!({ "_meta": none, "name": "read_file", "arguments": { "path": "a.txt" } });
-    assert_eq!(text(&server.ask("tools/call", &params)["result"]), "1| one\n2| two");
+    assert_eq!(result_text(&server.ask("tools/call", &params)["result"]), "1| one\n2| two");
     let bare = server.ask("tools/list", &json!({}));
     assert_eq!(bare["error"]["code"], -32602, "{bare}");
-    assert_eq!(server.leave().0, Some(0));
+    assert_eq!(server.disconnect().0, Some(0));
 }
 
 #[test]
 fn hints_say_what_a_tool_may_do() {
     let world = McpFixture::new();
-    let list = world.greeted(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
+    let list = world.serve_initialized(&[], &json!({})).ask("tools/list", &json!({}))["result"]["tools"].clone();
     let hint = |name: &str, hint: &str| {
         let tool = list.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
         tool["annotations"][hint].as_bool().unwrap()
@@ -64,7 +64,7 @@ fn hints_say_what_a_tool_may_do() {
 #[test]
 fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
     let world = McpFixture::new();
-    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
     let list = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
     assert!(list.as_array().unwrap().iter().all(|tool| tool["outputSchema"].is_null()), "{list}");
     let patch = "*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n*** End Patch\n";
@@ -85,7 +85,7 @@ fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
         let result = server.call(tool, &arguments.clone());
         // A client that gets structured content shows the model one line of JSON instead of the text.
         assert!(result["structuredContent"].is_null(), "{tool}: {result}");
-        assert!(text(&result).contains(says), "{tool}: {result}");
+        assert!(result_text(&result).contains(says), "{tool}: {result}");
         let data = &result["_meta"]["toolgate/data"];
         assert!(!data[fact.0].is_null(), "{tool} {arguments}: {result}");
         // Some values differ in each run.
@@ -96,11 +96,11 @@ fn a_model_reads_the_text_and_programs_find_the_data_beside_it() {
 }
 
 #[test]
-fn failures_and_pictures_are_what_they_are() {
+fn failures_are_errors_and_images_are_images() {
     let world = McpFixture::new();
     let png =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
     let made = server.call("shell_command", &json!({ "command": format!("echo {png} | base64 -d > p.png") }));
     assert_eq!(made["isError"], false, "{made}");
     let seen = server.call("view_image", &json!({ "path": "p.png" }));
@@ -114,14 +114,14 @@ fn failures_and_pictures_are_what_they_are() {
     ] {
         let failed = server.call(tool, &arguments);
         assert_eq!(failed["isError"], true, "{failed}");
-        assert!(text(&failed).contains(says), "{failed}");
+        assert!(result_text(&failed).contains(says), "{failed}");
     }
 }
 
 #[test]
 fn a_command_tells_how_far_it_is_and_can_be_given_up() {
     let world = McpFixture::new();
-    let mut server = world.greeted(&[], &json!({}));
+    let mut server = world.serve_initialized(&[], &json!({}));
     let marker = format!("31{}", std::process::id());
     let script = format!("echo begun; sleep {marker}");
     let call = json!({
@@ -130,30 +130,30 @@ fn a_command_tells_how_far_it_is_and_can_be_given_up() {
         "_meta": { "progressToken": "how far" },
     });
     let id = server.request("tools/call", &call);
-    let said = server.hear();
+    let said = server.next_message();
     assert_eq!(said["method"], "notifications/progress", "{said}");
     let expected = json!({ "progressToken": "how far", "progress": 1.0, "message": "begun\n" });
     assert_eq!(said["params"], expected);
-    assert!(alive(&marker) > 0);
+    assert!(count_processes(&marker) > 0);
     let params = json!({ "requestId": id, "reason": "no longer wanted" });
     server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
     // The next answer belongs to the next request: the cancelled call is not answered.
     let read = server.call("read_file", &json!({ "path": "a.txt" }));
-    assert_eq!(text(&read), "1| one\n2| two");
+    assert_eq!(result_text(&read), "1| one\n2| two");
     gone(&marker);
 }
 
 #[test]
-fn who_leaves_leaves_nothing_behind() {
+fn disconnect_leaves_no_process() {
     let world = McpFixture::new();
     let mut server = world.serve(&[]);
     let marker = format!("32{}", std::process::id());
     let arguments = json!({ "cmd": format!("echo begun; sleep {marker}"), "yield_time_ms": 30000 });
-    let mut about = meta(&json!({}));
+    let mut about = stateless_meta(&json!({}));
     about["progressToken"] = json!(1);
     server.request("tools/call", &json!({ "_meta": about, "name": "exec_command", "arguments": arguments }));
-    assert_eq!(server.hear()["params"]["message"], "begun\n");
-    let (code, err) = server.leave();
+    assert_eq!(server.next_message()["params"]["message"], "begun\n");
+    let (code, err) = server.disconnect();
     assert_eq!((code, err.as_str()), (Some(0), ""));
     gone(&marker);
 }
@@ -161,7 +161,7 @@ fn who_leaves_leaves_nothing_behind() {
 /// Waits until no process has `marker` in its command line.
 fn gone(marker: &str) {
     let until = std::time::Instant::now() + PATIENCE;
-    while alive(marker) > 0 {
+    while count_processes(marker) > 0 {
         assert!(std::time::Instant::now() < until, "{marker} is still there");
         std::thread::yield_now();
     }
@@ -181,17 +181,17 @@ fn a_client_chooses_where_to_work_below_what_it_may() {
         (&["--root", &allowed], elsewhere.work.path(), "c.txt", true),
         (&[], "/".into(), "etc/hostname", false),
     ] {
-        let mut server = world.greeted(args, &json!({ "roots": {} }));
+        let mut server = world.serve_initialized(args, &json!({ "roots": {} }));
         let call = json!({ "name": "read_file", "arguments": { "path": file } });
         let id = server.request("tools/call", &call);
-        let asked = server.hear();
+        let asked = server.next_message();
         assert_eq!(asked["method"], "roots/list", "{asked}");
         server.answer(&asked, &json!({ "roots": [uri(&root)] }));
-        let said: Value = server.hear();
+        let said: Value = server.next_message();
         assert_eq!((&said["id"], said["result"]["isError"] == false), (&json!(id), found), "{root:?} {said}");
         // The roots are requested only once.
         server.call("read_file", &json!({ "path": "a.txt" }));
-        let (_, err) = server.leave();
+        let (_, err) = server.disconnect();
         assert_eq!(err.contains("may not choose"), !found, "{err}");
     }
 }

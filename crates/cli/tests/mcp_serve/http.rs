@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, McpFixture, meta, mode, text};
+use crate::process::{PATIENCE, McpFixture, stateless_meta, file_mode, result_text};
 
 const TOKEN: &str = "a-canary-that-nobody-should-read-anywhere-0123456789";
 
@@ -20,7 +20,7 @@ struct McpHttpServer {
 }
 
 impl McpHttpServer {
-    fn of(world: &McpFixture, args: &[&str]) -> Self {
+    fn start(world: &McpFixture, args: &[&str]) -> Self {
         let mut command = world.command(&[&["mcp", "--http", "127.0.0.1:0"], args].concat());
         command.env("TOKEN", TOKEN).env("TOOLGATE_LOG", "trace");
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -106,7 +106,7 @@ fn status(answer: &str) -> u16 {
 
 fn read() -> Value {
     let arguments = json!({ "path": "a.txt" });
-    let params = json!({ "_meta": meta(&json!({})), "name": "read_file", "arguments": arguments });
+    let params = json!({ "_meta": stateless_meta(&json!({})), "name": "read_file", "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
@@ -117,11 +117,11 @@ fn message(answer: &str) -> Value {
 }
 
 #[test]
-fn who_brings_the_token_is_served_and_nobody_else() {
+fn only_requests_with_the_token_are_served() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     let (status, answer) = server.post(&read(), &[]);
-    assert_eq!((status, text(&message(&answer)["result"])), (200, "1| one\n2| two"), "{answer}");
+    assert_eq!((status, result_text(&message(&answer)["result"])), (200, "1| one\n2| two"), "{answer}");
     let wrong = TOKEN.replace('9', "8");
     let wrong = format!("Bearer {wrong}");
     for (changed, expected) in [
@@ -154,9 +154,9 @@ fn who_brings_the_token_is_served_and_nobody_else() {
 }
 
 #[test]
-fn strangers_are_refused_before_they_are_heard() {
+fn foreign_host_or_origin_is_refused_before_the_body() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     for head in ["host: evil.example", &format!("host: {}\r\norigin: http://evil.example", server.host())] {
         let request = format!("POST /mcp HTTP/1.1\r\n{head}\r\ncontent-length: 1000000000\r\n\r\n");
         let answer = server.raw(request.as_bytes());
@@ -168,9 +168,9 @@ fn strangers_are_refused_before_they_are_heard() {
 }
 
 #[test]
-fn what_is_too_much_is_not_read() {
+fn malformed_or_oversized_requests_are_rejected() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     let mut long = read();
     long["params"]["arguments"]["path"] = json!("x".repeat(5 << 20));
     assert_eq!(server.post(&long, &[]).0, 413);
@@ -197,9 +197,9 @@ fn what_is_too_much_is_not_read() {
 }
 
 #[test]
-fn the_older_era_has_sessions_that_nobody_guesses() {
+fn older_era_session_ids_are_unguessable() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
@@ -229,21 +229,21 @@ fn the_older_era_has_sessions_that_nobody_guesses() {
 fn a_token_is_made_once_and_only_its_user_reads_it() {
     let world = McpFixture::new();
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
-    let server = McpHttpServer::of(&world, &[]);
+    let server = McpHttpServer::start(&world, &[]);
     let token = std::fs::read_to_string(&file).unwrap();
-    assert_eq!((token.len(), mode(&file), mode(file.parent().unwrap())), (64, 0o600, 0o700));
+    assert_eq!((token.len(), file_mode(&file), file_mode(file.parent().unwrap())), (64, 0o600, 0o700));
     assert!(server.said.contains(file.to_str().unwrap()) && !server.said.contains(&token), "{}", server.said);
     let bearer = format!("Bearer {token}");
     assert_eq!(server.post(&read(), &[("authorization", &bearer)]).0, 200);
     drop(server);
-    let server = McpHttpServer::of(&world, &[]);
+    let server = McpHttpServer::start(&world, &[]);
     assert_eq!(server.post(&read(), &[("authorization", &bearer)]).0, 200);
 }
 
 #[test]
 fn no_command_reads_the_token() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--sandbox", "workspace-write", "--read-root", "/"]);
+    let server = McpHttpServer::start(&world, &["--sandbox", "workspace-write", "--read-root", "/"]);
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
     let bearer = format!("Bearer {}", std::fs::read_to_string(&file).unwrap());
     for (tool, arguments) in [
@@ -260,7 +260,7 @@ fn no_command_reads_the_token() {
 }
 
 #[test]
-fn nobody_is_served_beyond_this_machine_by_mistake() {
+fn unsafe_http_flags_are_refused() {
     let world = McpFixture::new();
     for (args, says) in [
         (&["--http", "0.0.0.0:0"][..], "can be reached from other machines"),
@@ -283,7 +283,7 @@ fn nobody_is_served_beyond_this_machine_by_mistake() {
 #[test]
 fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN", "--allow-remote", "build.example.org"]);
     for (host, expected) in [("build.example.org", 200), ("other.example.org", 403)] {
         assert_eq!(server.post(&read(), &[("host", host)]).0, expected, "{host}");
     }
@@ -295,7 +295,7 @@ fn beyond_this_machine_it_answers_to_the_names_it_was_given() {
 #[test]
 fn the_name_of_this_machine_is_an_address_and_an_empty_token_is_made_anew() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &[]);
+    let server = McpHttpServer::start(&world, &[]);
     let file = world.home.path().join(".local/state/toolgate/mcp/token");
     drop(server);
     std::fs::write(&file, "").unwrap();
@@ -319,9 +319,9 @@ fn the_name_of_this_machine_is_an_address_and_an_empty_token_is_made_anew() {
 }
 
 #[test]
-fn who_takes_too_long_over_the_head_is_not_waited_for() {
+fn slow_request_head_times_out() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     let began = std::time::Instant::now();
     let answer = server.raw(format!("POST /mcp HTTP/1.1\r\nhost: {}\r\n", server.host()).as_bytes());
     assert!(began.elapsed() < PATIENCE && [0, 408].contains(&status(&answer)), "{answer}");
@@ -330,7 +330,7 @@ fn who_takes_too_long_over_the_head_is_not_waited_for() {
 #[test]
 fn a_client_that_hangs_up_gives_its_call_up() {
     let world = McpFixture::new();
-    let server = McpHttpServer::of(&world, &["--token-env", "TOKEN"]);
+    let server = McpHttpServer::start(&world, &["--token-env", "TOKEN"]);
     let marker = format!("33{}", std::process::id());
     let mut call = read();
     call["params"]["name"] = json!("exec_command");
@@ -350,10 +350,10 @@ fn a_client_that_hangs_up_gives_its_call_up() {
     .unwrap();
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("begun")));
-    assert!(crate::process::alive(&marker) > 0);
+    assert!(crate::process::count_processes(&marker) > 0);
     drop(lines);
     let until = std::time::Instant::now() + PATIENCE;
-    while crate::process::alive(&marker) > 0 {
+    while crate::process::count_processes(&marker) > 0 {
         assert!(std::time::Instant::now() < until, "the command is still there");
         std::thread::yield_now();
     }

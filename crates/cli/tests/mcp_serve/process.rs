@@ -37,29 +37,29 @@ impl McpFixture {
 
     /// Starts a server over pipes.
     pub(crate) fn serve(&self, args: &[&str]) -> McpServerProcess {
-        McpServerProcess::of(self.command(&[&["mcp"], args].concat()))
+        McpServerProcess::spawn(self.command(&[&["mcp"], args].concat()))
     }
 
     /// Starts a server with a minimal environment, as many clients do.
-    pub(crate) fn serve_bare(&self) -> McpServerProcess {
+    pub(crate) fn serve_bare_env(&self) -> McpServerProcess {
         let mut command = self.command(&["mcp"]);
         command.env_remove("XDG_RUNTIME_DIR");
-        McpServerProcess::of(command)
+        McpServerProcess::spawn(command)
     }
 
     /// Starts a server, and initializes it as a client of the older era with these capabilities.
-    pub(crate) fn greeted(&self, args: &[&str], capabilities: &Value) -> McpServerProcess {
-        self.serve(args).greeted(capabilities)
+    pub(crate) fn serve_initialized(&self, args: &[&str], capabilities: &Value) -> McpServerProcess {
+        self.serve(args).initialized(capabilities)
     }
 
     /// Returns the directory of the approval sockets.
-    pub(crate) fn counters(&self) -> std::path::PathBuf {
+    pub(crate) fn approval_socket_dirs(&self) -> std::path::PathBuf {
         self.home.path().join("toolgate")
     }
 }
 
 /// Returns the `_meta` of every request in the stateless era.
-pub(crate) fn meta(capabilities: &Value) -> Value {
+pub(crate) fn stateless_meta(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
@@ -77,7 +77,7 @@ pub(crate) struct McpServerProcess {
 }
 
 impl McpServerProcess {
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
@@ -101,7 +101,7 @@ impl McpServerProcess {
     }
 
     /// Initializes the connection as a client of the older era with these capabilities.
-    pub(crate) fn greeted(mut self, capabilities: &Value) -> Self {
+    pub(crate) fn initialized(mut self, capabilities: &Value) -> Self {
         let client = json!({ "name": "test", "version": "1" });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
@@ -112,7 +112,7 @@ impl McpServerProcess {
     }
 
     /// Sends a signal, and returns the exit status.
-    pub(crate) fn signalled(mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn send_signal(mut self, signal: &str) -> Option<i32> {
         let sent = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status().unwrap();
         assert!(sent.success());
         self.child.wait().unwrap().code()
@@ -129,7 +129,7 @@ impl McpServerProcess {
     }
 
     /// Returns the next message.
-    pub(crate) fn hear(&mut self) -> Value {
+    pub(crate) fn next_message(&mut self) -> Value {
         self.lines.recv_timeout(PATIENCE).expect("the server says something")
     }
 
@@ -143,7 +143,7 @@ impl McpServerProcess {
     /// Sends a request, and returns the next message, which must be its response.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
-        let said = self.hear();
+        let said = self.next_message();
         assert_eq!(said["id"], id, "{said}");
         said
     }
@@ -160,7 +160,7 @@ impl McpServerProcess {
     }
 
     /// Disconnects, and returns the exit status and stderr.
-    pub(crate) fn leave(mut self) -> (Option<i32>, String) {
+    pub(crate) fn disconnect(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let status = self.child.wait().unwrap();
         (status.code(), self.errors.take().unwrap().join().unwrap())
@@ -175,19 +175,19 @@ impl Drop for McpServerProcess {
 }
 
 /// Returns the text of a result.
-pub(crate) fn text(result: &Value) -> &str {
+pub(crate) fn result_text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
 /// Counts the processes with `marker` in their command line.
-pub(crate) fn alive(marker: &str) -> usize {
+pub(crate) fn count_processes(marker: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes())).count()
 }
 
 /// Returns the permission bits of a file.
-pub(crate) fn mode(path: &Path) -> u32 {
+pub(crate) fn file_mode(path: &Path) -> u32 {
     use std::os::unix::fs::MetadataExt;
     std::fs::symlink_metadata(path).unwrap().mode() & 0o777
 }

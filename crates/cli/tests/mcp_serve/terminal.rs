@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, McpServerProcess, McpFixture, mode, text};
+use crate::process::{PATIENCE, McpServerProcess, McpFixture, file_mode, result_text};
 
 const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keep_working/terminal.py");
 const ASKS: &str = "Answer (y s n e q): ";
@@ -21,7 +21,7 @@ fn call() -> Value {
 struct ApproveTerminal(Child);
 
 impl ApproveTerminal {
-    fn of(world: &McpFixture, talk: &[(&str, &str)]) -> Self {
+    fn start(world: &McpFixture, talk: &[(&str, &str)]) -> Self {
         let mut command = Command::new("python3");
         command.args([TERMINAL, &talk.len().to_string()]);
         command.args(talk.iter().flat_map(|(wait, send)| [wait, send]));
@@ -46,7 +46,7 @@ fn answered(server: &mut McpServerProcess) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
         let result = server.ask("tools/call", &call())["result"].clone();
-        if !text(&result).contains("nobody can be asked here") {
+        if !result_text(&result).contains("nobody can be asked here") {
             return result;
         }
         assert!(Instant::now() < until, "nobody came to answer");
@@ -54,7 +54,7 @@ fn answered(server: &mut McpServerProcess) -> Value {
 }
 
 #[test]
-fn somebody_at_another_terminal_answers() {
+fn approve_command_answers_a_question() {
     for (talk, runs, says) in [
         (&[(ASKS, "y")][..], true, "done it"),
         (&[(ASKS, "n")], false, "denied by the user"),
@@ -62,29 +62,29 @@ fn somebody_at_another_terminal_answers() {
         (&[(ASKS, "q")], false, "stopped"),
     ] {
         let world = McpFixture::new();
-        let _terminal = ApproveTerminal::of(&world, talk);
-        let mut server = world.greeted(&[], &json!({}));
+        let _terminal = ApproveTerminal::start(&world, talk);
+        let mut server = world.serve_initialized(&[], &json!({}));
         let result = answered(&mut server);
         assert_eq!(result["isError"], !runs, "{talk:?}: {result}");
-        assert!(text(&result).contains(says), "{talk:?}: {result}");
+        assert!(result_text(&result).contains(says), "{talk:?}: {result}");
     }
 }
 
 #[test]
 fn a_server_is_found_whose_client_does_not_hand_on_the_environment() {
     let world = McpFixture::new();
-    let _terminal = ApproveTerminal::of(&world, &[(ASKS, "y")]);
-    let mut server = world.serve_bare().greeted(&json!({}));
-    assert!(text(&answered(&mut server)).contains("done it"));
+    let _terminal = ApproveTerminal::start(&world, &[(ASKS, "y")]);
+    let mut server = world.serve_bare_env().initialized(&json!({}));
+    assert!(result_text(&answered(&mut server)).contains("done it"));
 }
 
 #[test]
-fn what_is_allowed_for_the_session_is_asked_once() {
+fn session_approval_at_a_terminal_is_asked_once() {
     let world = McpFixture::new();
-    let _terminal = ApproveTerminal::of(&world, &[(ASKS, "s")]);
-    let mut server = world.greeted(&[], &json!({}));
+    let _terminal = ApproveTerminal::start(&world, &[(ASKS, "s")]);
+    let mut server = world.serve_initialized(&[], &json!({}));
     for _ in 0..3 {
-        assert!(text(&answered(&mut server)).contains("done it"));
+        assert!(result_text(&answered(&mut server)).contains("done it"));
     }
 }
 
@@ -97,7 +97,7 @@ fn hear(lines: &mut BufReader<UnixStream>) -> Option<Value> {
 
 /// Connects to the server as a terminal does.
 fn connected(world: &McpFixture, server: &McpServerProcess) -> (UnixStream, BufReader<UnixStream>) {
-    let path = world.counters().join(format!("mcp-{}.sock", server.id()));
+    let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id()));
     let until = Instant::now() + PATIENCE;
     let mut stream = loop {
         match UnixStream::connect(&path) {
@@ -110,26 +110,26 @@ fn connected(world: &McpFixture, server: &McpServerProcess) -> (UnixStream, BufR
     let mut lines = BufReader::new(stream.try_clone().unwrap());
     let hello = hear(&mut lines).unwrap();
     assert_eq!(hello["type"], "hello", "{hello}");
-    assert_eq!((mode(&path), mode(&world.counters())), (0o600, 0o700));
+    assert_eq!((file_mode(&path), file_mode(&world.approval_socket_dirs())), (0o600, 0o700));
     (stream, lines)
 }
 
 #[test]
-fn whoever_answers_first_has_answered() {
+fn first_answer_wins() {
     let world = McpFixture::new();
-    let mut server = world.greeted(&[], &json!({ "elicitation": {} }));
+    let mut server = world.serve_initialized(&[], &json!({ "elicitation": {} }));
     let (mut stream, mut lines) = connected(&world, &server);
     // The client answers first: the terminal is told that the question is settled.
     server.request("tools/call", &call());
-    let form = server.hear();
+    let form = server.next_message();
     let question = hear(&mut lines).unwrap();
     assert_eq!((&form["method"], &question["type"]), (&json!("elicitation/create"), &json!("question")));
     server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes, once" } }));
-    assert!(text(&server.hear()["result"]).contains("done it"));
+    assert!(result_text(&server.next_message()["result"]).contains("done it"));
     assert_eq!(hear(&mut lines).unwrap(), json!({ "type": "settled", "id": question["id"] }));
     // The terminal answers first: the client's later answer has no effect.
     let id = server.request("tools/call", &call());
-    let form = server.hear();
+    let form = server.next_message();
     let question = hear(&mut lines).unwrap();
     let answer = |digest: &Value, said: Value| json!({ "type": "answer", "id": question["id"], "digest": digest, "said": said });
     // An answer for another question is ignored.
@@ -138,18 +138,18 @@ fn whoever_answers_first_has_answered() {
         .unwrap();
     assert_eq!(hear(&mut lines).unwrap()["type"], "settled");
     server.answer(&form, &json!({ "action": "accept", "content": { "answer": "yes, once" } }));
-    let said = std::iter::repeat_with(|| server.hear()).find(|said| said["id"] == id).unwrap();
-    assert!(text(&said["result"]).contains("from the terminal"), "{said}");
+    let said = std::iter::repeat_with(|| server.next_message()).find(|said| said["id"] == id).unwrap();
+    assert!(result_text(&said["result"]).contains("from the terminal"), "{said}");
 }
 
 #[test]
 fn the_socket_goes_with_its_server() {
     let world = McpFixture::new();
-    let server = world.greeted(&[], &json!({}));
-    let path = world.counters().join(format!("mcp-{}.sock", server.id()));
+    let server = world.serve_initialized(&[], &json!({}));
+    let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id()));
     drop(connected(&world, &server));
     assert!(path.exists());
-    assert_eq!(server.leave().0, Some(0));
+    assert_eq!(server.disconnect().0, Some(0));
     assert!(!path.exists());
 }
 
@@ -157,20 +157,20 @@ fn the_socket_goes_with_its_server() {
 fn a_server_that_is_told_to_end_takes_its_socket_away() {
     for (signal, code) in [("HUP", 129), ("TERM", 143), ("INT", 130)] {
         let world = McpFixture::new();
-        let server = world.greeted(&[], &json!({}));
+        let server = world.serve_initialized(&[], &json!({}));
         drop(connected(&world, &server));
-        let path = world.counters().join(format!("mcp-{}.sock", server.id()));
-        assert_eq!(server.signalled(signal), Some(code));
+        let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id()));
+        assert_eq!(server.send_signal(signal), Some(code));
         assert!(!path.exists(), "{signal}");
     }
 }
 
 #[test]
-fn whoever_comes_and_says_nothing_shuts_nobody_out() {
+fn silent_connections_do_not_block_others() {
     let world = McpFixture::new();
-    let server = world.greeted(&[], &json!({}));
+    let server = world.serve_initialized(&[], &json!({}));
     drop(connected(&world, &server));
-    let path = world.counters().join(format!("mcp-{}.sock", server.id()));
+    let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id()));
     let mut silent: Vec<UnixStream> = (0..64).map(|_| UnixStream::connect(&path).unwrap()).collect();
     drop(connected(&world, &server));
     // Silent connections are not waited for.
@@ -183,8 +183,8 @@ fn whoever_comes_and_says_nothing_shuts_nobody_out() {
 #[test]
 fn only_sockets_that_were_left_behind_are_taken_away() {
     let world = McpFixture::new();
-    let at = |name: &str| world.counters().join(name);
-    std::fs::DirBuilder::new().mode(0o700).create(world.counters()).unwrap();
+    let at = |name: &str| world.approval_socket_dirs().join(name);
+    std::fs::DirBuilder::new().mode(0o700).create(world.approval_socket_dirs()).unwrap();
     std::fs::write(at("mcp-1.sock"), "a file").unwrap();
     std::os::unix::fs::symlink(at("mcp-3.sock"), at("mcp-2.sock")).unwrap();
     for name in ["mcp-3.sock", "mcp-4.sock"] {
@@ -193,7 +193,7 @@ fn only_sockets_that_were_left_behind_are_taken_away() {
     assert!(
         Command::new("touch").args(["-d", "1 hour ago"]).arg(at("mcp-3.sock")).status().unwrap().success()
     );
-    let _terminal = ApproveTerminal::of(&world, &[]);
+    let _terminal = ApproveTerminal::start(&world, &[]);
     let until = Instant::now() + PATIENCE;
     while at("mcp-3.sock").exists() {
         assert!(Instant::now() < until, "the socket is still there");
@@ -227,7 +227,7 @@ print(asking != before, termios.tcgetattr(slave) == before, code)
 ";
 
 #[test]
-fn whatever_ends_it_the_terminal_is_as_it_was() {
+fn terminal_is_restored_after_any_signal() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
         let world = McpFixture::new();
         let mut terminal = Command::new("python3");
@@ -235,7 +235,7 @@ fn whatever_ends_it_the_terminal_is_as_it_was() {
         terminal.env("HOME", world.home.path()).env("XDG_RUNTIME_DIR", world.home.path());
         terminal.env("TERM", "xterm").env_remove("TOOLGATE_HOME").env_remove("XDG_STATE_HOME");
         let terminal = terminal.stdout(Stdio::piped()).spawn().unwrap();
-        let mut server = world.greeted(&[], &json!({}));
+        let mut server = world.serve_initialized(&[], &json!({}));
         let _refused = answered(&mut server);
         let said = terminal.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), format!("True True {code}\n"), "{signal}");
@@ -267,12 +267,12 @@ fn a_command_cannot_answer_for_itself() {
     ] {
         let world = McpFixture::new();
         world.work.file("try.py", TRY);
-        let mut server = world.greeted(&["--sandbox", sandbox], &json!({}));
+        let mut server = world.serve_initialized(&["--sandbox", sandbox], &json!({}));
         drop(connected(&world, &server));
-        let path = world.counters().join(format!("mcp-{}.sock", server.id())).display().to_string();
+        let path = world.approval_socket_dirs().join(format!("mcp-{}.sock", server.id())).display().to_string();
         let script = format!("{} {path}", script.replace("{}", &path));
         let result = server.call("exec_command", &json!({ "cmd": script, "yield_time_ms": 30000 }));
-        assert!(text(&result).contains("refused"), "{sandbox}: {result}");
+        assert!(result_text(&result).contains("refused"), "{sandbox}: {result}");
     }
 }
 
@@ -280,7 +280,7 @@ fn a_command_cannot_answer_for_itself() {
 fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
     let world = McpFixture::new();
     world.work.file("try.py", TRY);
-    let other = world.serve_bare().greeted(&json!({}));
+    let other = world.serve_bare_env().initialized(&json!({}));
     let name = format!("mcp-{}.sock", other.id());
     let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(world.home.path()).unwrap());
     let places =
@@ -292,14 +292,14 @@ fn a_confined_command_answers_for_no_other_server_wherever_that_waits() {
             None => assert!(Instant::now() < until, "it waits nowhere"),
         }
     };
-    let mut server = world.greeted(&["--sandbox", "workspace-write"], &json!({}));
+    let mut server = world.serve_initialized(&["--sandbox", "workspace-write"], &json!({}));
     let script = format!("python3 try.py {}", path.display());
     let result = server.call("exec_command", &json!({ "cmd": script, "yield_time_ms": 30000 }));
-    assert!(text(&result).contains("refused"), "{result}");
+    assert!(result_text(&result).contains("refused"), "{result}");
 }
 
 #[test]
-fn without_a_terminal_there_is_nobody_to_ask() {
+fn approve_requires_a_terminal() {
     let world = McpFixture::new();
     let ran = world.command(&["approve"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(ran.status.code(), Some(2));

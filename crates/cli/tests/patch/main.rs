@@ -43,7 +43,7 @@ impl PatchFixture {
     }
 
     /// Runs the command, and formats exit code, stdout and stderr as one text.
-    fn told(&self, args: &[&str], stdin: &str) -> String {
+    fn transcript(&self, args: &[&str], stdin: &str) -> String {
         let Ran { code, out, err } = self.fed(args, stdin);
         format!("{}\n-- out\n{out}-- err\n{err}", code.unwrap())
     }
@@ -58,7 +58,7 @@ fn a_patch_comes_from_a_file_from_stdin_or_is_typed() {
     for (args, stdin) in [(&["fix.patch"][..], ""), (&["-"], CHANGE), (&[], CHANGE), (&[CHANGE], "")] {
         let shell = PatchFixture::new();
         shell.w.file("fix.patch", CHANGE);
-        let told = shell.told(args, stdin);
+        let told = shell.transcript(args, stdin);
         assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{args:?}");
         assert_eq!(shell.text("a.txt"), "one\n2\n");
     }
@@ -74,7 +74,7 @@ fn it_works_in_the_directory_it_is_told() {
         assert_eq!(shell.fed(&[option, "d", "fix.patch"], "").code, Some(0), "{option}");
         assert_eq!((shell.text("d/a.txt"), shell.text("a.txt")), ("one\n2\n".into(), "one\ntwo\n".into()));
     }
-    assert_snapshot!(shell.told(&["-C", "none", "-"], CHANGE), @"
+    assert_snapshot!(shell.transcript(&["-C", "none", "-"], CHANGE), @"
     2
     -- out
     -- err
@@ -88,7 +88,7 @@ fn it_works_in_the_directory_it_is_told() {
 #[test]
 fn a_dry_run_shows_and_changes_nothing() {
     let shell = PatchFixture::new();
-    assert_snapshot!(shell.told(&["--dry-run"], CHANGE), @"
+    assert_snapshot!(shell.transcript(&["--dry-run"], CHANGE), @"
     0
     -- out
     diff --git a/a.txt b/a.txt
@@ -102,13 +102,13 @@ fn a_dry_run_shows_and_changes_nothing() {
     ");
     assert_eq!(shell.text("a.txt"), "one\ntwo\n");
     shell.fed(&[], CHANGE);
-    assert_snapshot!(shell.told(&["--dry-run"], CHANGE), @"
+    assert_snapshot!(shell.transcript(&["--dry-run"], CHANGE), @"
     0
     -- out
     -- err
     hint: a.txt is as the patch wants it already
     ");
-    assert_snapshot!(shell.told(&[], CHANGE), @"
+    assert_snapshot!(shell.transcript(&[], CHANGE), @"
     0
     -- out
       a.txt is as the patch wants it already
@@ -125,7 +125,7 @@ fn the_format_is_seen_or_said() {
     for (format, text) in formats {
         for said in ["auto", format] {
             let shell = PatchFixture::new();
-            let told = shell.told(&["--format", said], text).replace("  all of it was replaced\n", "");
+            let told = shell.transcript(&["--format", said], text).replace("  all of it was replaced\n", "");
             assert_eq!(told, "0\n-- out\nM a.txt\n-- err\n", "{format}");
             assert_eq!(shell.text("a.txt"), "one\n2\n");
         }
@@ -155,7 +155,7 @@ fn json_for_programs() {
 }
 
 #[test]
-fn exit_codes_tell_them_apart() {
+fn exit_code_tells_applied_refused_and_misused_apart() {
     let shell = PatchFixture::new();
     let code = |args: &[&str], stdin: &str| shell.fed(args, stdin).code.unwrap();
     assert_eq!(code(&[], &CHANGE.replace("two", "no such line")), 1);
@@ -168,7 +168,7 @@ fn exit_codes_tell_them_apart() {
     assert_eq!(code(&["--format", "ed"], CHANGE), 2);
     assert_eq!(code(&["--no-such-option"], CHANGE), 2);
     assert_eq!(shell.text("a.txt"), "one\ntwo\n");
-    assert_snapshot!(shell.told(&[], &CHANGE.replace("two", "no such line")), @"
+    assert_snapshot!(shell.transcript(&[], &CHANGE.replace("two", "no such line")), @"
     1
     -- out
     -- err
@@ -178,14 +178,14 @@ fn exit_codes_tell_them_apart() {
       │      2 +two
     ");
     assert_eq!(code(&[], CHANGE), 0);
-    assert_snapshot!(shell.told(&[], ""), @"
+    assert_snapshot!(shell.transcript(&[], ""), @"
     2
     -- out
     -- err
     error: there is no patch: the input is empty
     hint: give a file, or a patch on standard input
     ");
-    assert_snapshot!(shell.told(&["none.patch"], ""), @"
+    assert_snapshot!(shell.transcript(&["none.patch"], ""), @"
     2
     -- out
     -- err
@@ -215,13 +215,13 @@ fn a_link_called_apply_patch_does_the_same() {
 fn a_file_with_several_names_is_changed_only_knowingly() {
     let shell = PatchFixture::new();
     fs::hard_link(shell.w.path().join("a.txt"), shell.w.path().join("b.txt")).unwrap();
-    assert_snapshot!(shell.told(&[], CHANGE), @"
+    assert_snapshot!(shell.transcript(&[], CHANGE), @"
     1
     -- out
     -- err
     error: nothing was changed: `a.txt` has 2 names (hard links), and the others would keep the old content; `--break-links` changes it under this name alone
     ");
-    assert_eq!(shell.told(&["--dry-run"], CHANGE), shell.told(&[], CHANGE));
+    assert_eq!(shell.transcript(&["--dry-run"], CHANGE), shell.transcript(&[], CHANGE));
     assert_eq!((shell.text("a.txt"), shell.text("b.txt")), ("one\ntwo\n".into(), "one\ntwo\n".into()));
     assert_eq!(shell.fed(&["--break-links"], CHANGE).code, Some(0));
     assert_eq!((shell.text("a.txt"), shell.text("b.txt")), ("one\n2\n".into(), "one\ntwo\n".into()));
@@ -229,11 +229,11 @@ fn a_file_with_several_names_is_changed_only_knowingly() {
 }
 
 #[test]
-fn what_nobody_may_write_is_left_alone() {
+fn read_only_file_is_not_changed() {
     let shell = PatchFixture::new();
     let path = shell.w.path().join("a.txt");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    assert_snapshot!(shell.told(&[], CHANGE), @"
+    assert_snapshot!(shell.transcript(&[], CHANGE), @"
     1
     -- out
     -- err
@@ -250,7 +250,7 @@ fn who_works_below_the_top_of_a_repository_is_told_so() {
     let shell = PatchFixture::new();
     shell.w.file(".git/HEAD", "").file("d/a.txt", "one\ntwo\n");
     let diff = "--- a/d/a.txt\n+++ b/d/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
-    assert_snapshot!(shell.told(&["-C", "d"], diff), @"
+    assert_snapshot!(shell.transcript(&["-C", "d"], diff), @"
     1
     -- out
     -- err
@@ -265,7 +265,7 @@ fn a_patch_in_another_encoding_is_refused_with_what_to_try() {
     let shell = PatchFixture::new();
     fs::write(shell.w.path().join("latin.diff"), b"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+\xe4\n")
         .unwrap();
-    assert_snapshot!(shell.told(&["latin.diff"], ""), @"
+    assert_snapshot!(shell.transcript(&["latin.diff"], ""), @"
     2
     -- out
     -- err

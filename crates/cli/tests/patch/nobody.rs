@@ -45,7 +45,7 @@ fn patch(ground: &TempDir) -> Output {
 }
 
 #[test]
-fn nobody_changes_their_own_files() {
+fn unprivileged_user_patches_own_files() {
     let Some(ground) = ground() else { return };
     let ran = patch(&ground);
     assert_eq!((ran.status.code(), &*ran.stdout), (Some(0), &b"M a.txt\n"[..]), "{ran:?}");
@@ -55,7 +55,7 @@ fn nobody_changes_their_own_files() {
 }
 
 #[test]
-fn nobody_changes_nothing_where_they_may_not_write() {
+fn unprivileged_user_changes_nothing_without_write_permission() {
     let Some(ground) = ground() else { return };
     chown(ground.path().join("project"), Some(0), Some(0)).unwrap();
     let ran = patch(&ground);

@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("driver.py");
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the binary under test.
-pub(crate) fn binary() -> PathBuf {
+pub(crate) fn toolgate_binary() -> PathBuf {
     let copy = COPY.lock().unwrap().upgrade().map(|copy| copy.path());
     std::env::var_os("TOOLGATE_FUZZ_BIN").map(PathBuf::from).or(copy).expect("a test holds a copy")
 }
@@ -26,7 +26,7 @@ pub(crate) fn binary() -> PathBuf {
 static COPY: Mutex<Weak<WorldExecutableCopy>> = Mutex::new(Weak::new());
 
 /// Returns a copy of the binary that every user can start; it exists while a test holds it.
-pub(crate) fn copy() -> Arc<WorldExecutableCopy> {
+pub(crate) fn world_runnable_copy() -> Arc<WorldExecutableCopy> {
     let mut copied = COPY.lock().unwrap();
     let made = || Arc::new(WorldExecutableCopy::of(env!("CARGO_BIN_EXE_toolgate")));
     let copy = copied.upgrade().unwrap_or_else(made);
@@ -35,7 +35,7 @@ pub(crate) fn copy() -> Arc<WorldExecutableCopy> {
 }
 
 /// Returns an interpreter that every user can start.
-pub(crate) fn python() -> Option<&'static str> {
+pub(crate) fn python_interpreter() -> Option<&'static str> {
     ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
 }
 
@@ -62,8 +62,8 @@ impl OperationDriver {
         cwd: &Path,
         home: &Path,
     ) -> Result<Self, String> {
-        let script = [python().unwrap(), "-I", "-S", "-c", SCRIPT];
-        let mut command = Command::new(if confined.is_some() { binary() } else { script[0].into() });
+        let script = [python_interpreter().unwrap(), "-I", "-S", "-c", SCRIPT];
+        let mut command = Command::new(if confined.is_some() { toolgate_binary() } else { script[0].into() });
         match confined {
             Some(arguments) => command.args(arguments).arg("--").args(script).arg("confined"),
             None => command.args(&script[1..]).arg("twin"),
@@ -96,7 +96,7 @@ impl OperationDriver {
         match driver.line() {
             Ok(line) if line == "ready" => Ok(driver),
             Ok(line) => Err(format!("said {line:?} first")),
-            Err(_) => Err(driver.end().1),
+            Err(_) => Err(driver.wait().1),
         }
     }
 
@@ -105,15 +105,15 @@ impl OperationDriver {
     }
 
     /// Performs `op` in the tree at `base`.
-    pub(crate) fn act(&mut self, op: &FileOperation, real: &str, base: &str) -> Result<OperationResult, String> {
-        let _gone = writeln!(self.input.as_mut().unwrap(), "{}", op.json(real, base));
+    pub(crate) fn run_operation(&mut self, op: &FileOperation, real: &str, base: &str) -> Result<OperationResult, String> {
+        let _gone = writeln!(self.input.as_mut().unwrap(), "{}", op.to_json(real, base));
         let answer = self.line()?.replace(base, "/TREE");
         let answer: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
         Ok(OperationResult { ok: answer["ok"] == true, data: answer["data"].clone() })
     }
 
     /// Waits for the end; returns the exit code and stderr.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let errors = self.errors.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             let _gone = self.child.kill();

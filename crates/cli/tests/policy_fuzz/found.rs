@@ -111,7 +111,7 @@ fn paths(all: &[&str]) -> Vec<String> {
 
 /// Returns all cases for this user. Directories end with `/`, FIFOs with `|`; `out` is not writable until its mode is
 /// changed.
-pub(crate) fn cases(user: Option<u32>) -> Vec<(&'static str, FuzzCase)> {
+pub(crate) fn regression_cases(user: Option<u32>) -> Vec<(&'static str, FuzzCase)> {
     let case = |(name, tree, say, ops): &RegressionCase| {
         let mut policy =
             FuzzPolicy { namespaces: true, cwd: "ws".to_owned(), network: "off", ..FuzzPolicy::default() };

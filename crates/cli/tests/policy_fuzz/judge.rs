@@ -11,7 +11,7 @@ use crate::model::{PolicyModel, ModelVerdict, AccessZone};
 use crate::ops::{self, FileOperation};
 use crate::paths::{is_below, resolve};
 use crate::policy::FuzzPolicy;
-use crate::snapshot::{self, EntryState, TreeSnapshot, changes, differences, unlike};
+use crate::snapshot::{self, EntryState, TreeSnapshot, changes, differences, describe_differences};
 use crate::tree::{self, FuzzTreeEntry};
 
 /// The inputs of a round.
@@ -78,7 +78,7 @@ struct FuzzRound<'a> {
 }
 
 /// Runs `case` below `place`.
-pub(crate) fn play(
+pub(crate) fn run_round(
     case: &mut FuzzCase,
     mut source: OperationSource<'_>,
     place: &Path,
@@ -87,15 +87,15 @@ pub(crate) fn play(
     let held = fs::canonicalize(place).unwrap();
     let (real, twin) = (held.join("real"), held.join("twin"));
     let owner = rustix::process::geteuid().is_root().then(|| case.user.unwrap_or(0));
-    let _listening = (tree::build(&case.tree, &real, owner), tree::build(&case.tree, &twin, owner));
-    let first = snapshot::take(&real);
+    let _listening = (tree::build_tree(&case.tree, &real, owner), tree::build_tree(&case.tree, &twin, owner));
+    let first = snapshot::take_snapshot(&real);
     let model = PolicyModel::new(&case.policy, &real, &first);
     let given = case.clone();
     let Some(mut round) = FuzzRound::start(&given, model, real, twin, &first)? else {
         tally.unstarted += 1;
         return Ok(());
     };
-    let special = round.model.special();
+    let special = round.model.policy_paths();
     let mut done = Vec::new();
     let count = if let OperationSource::Random(_, count) = source { count } else { given.ops.len() };
     let mut result = Ok(());
@@ -110,7 +110,7 @@ pub(crate) fn play(
         }
         done.push(op.clone());
         result = round.one(&op, tally).map_err(|mut found| {
-            found.what = format!("{}: {}", op.line(), found.what);
+            found.what = format!("{}: {}", op.to_line(), found.what);
             found
         });
         if result.is_err() {
@@ -138,7 +138,7 @@ impl<'a> FuzzRound<'a> {
             Err(_) if model.is_closed() => return Ok(None),
             Err(why) => return Err(finding(&format!("does not start: {}", unnamed(&why)), why)),
         };
-        let now = snapshot::take(&real);
+        let now = snapshot::take_snapshot(&real);
         let made = held(&model, first, &now, &twin);
         let held = now.keys().filter(|path| !first.contains_key(*path)).cloned().collect();
         let free = OperationDriver::start(None, case.user, &twin.join(&model.cwd), &twin.join("home"));
@@ -184,8 +184,8 @@ impl<'a> FuzzRound<'a> {
         let in_layer = |real: &String| self.model.is_layered(real);
         let is_free = !reals.iter().flatten().any(in_layer);
         let (real, twin) = (self.real.to_str().unwrap(), self.twin.to_str().unwrap());
-        let outcome = self.confined.act(op, real, real).map_err(|why| finding("no answer", why))?;
-        let after = snapshot::take(&self.real);
+        let outcome = self.confined.run_operation(op, real, real).map_err(|why| finding("no answer", why))?;
+        let after = snapshot::take_snapshot(&self.real);
         match verdict {
             ModelVerdict::Refused => tally.refused += 1,
             ModelVerdict::Allowed => tally.allowed += 1,
@@ -208,7 +208,7 @@ impl<'a> FuzzRound<'a> {
         {
             return self.unchanged(op, &outcome, after);
         }
-        let expected = self.free.act(op, real, twin).map_err(|why| finding("the twin has no answer", why))?;
+        let expected = self.free.run_operation(op, real, twin).map_err(|why| finding("the twin has no answer", why))?;
         if expected.ok != outcome.ok {
             let kind = if expected.ok { "must be allowed, and failed" } else { "works only in the sandbox" };
             let what = format!("{verdict:?}: {:?}, without a sandbox {:?}", outcome.data, expected.data);
@@ -252,7 +252,7 @@ impl<'a> FuzzRound<'a> {
             let what = format!("{} and not {}", outcome.data, expected.data);
             return Err(finding(&format!("another answer than without a sandbox: {}", op.kind), what));
         }
-        let other = differences(&snapshot::take(&self.twin), &after);
+        let other = differences(&snapshot::take_snapshot(&self.twin), &after);
         if !other.is_empty() {
             let kind = format!("not what happens without a sandbox: {}", op.kind);
             return Err(finding(&kind, format!("{other:#?}")));
@@ -268,7 +268,7 @@ impl<'a> FuzzRound<'a> {
             && matches!(op.kind, "rename" | "exchange")
             && from != to
         {
-            self.model.moved(from, to, op.kind == "exchange");
+            self.model.note_move(from, to, op.kind == "exchange");
         }
         self.now = after;
         Ok(())
@@ -287,19 +287,19 @@ impl<'a> FuzzRound<'a> {
 
     /// Ends both programs, and checks the remaining files.
     fn end(self, judged: bool) -> Result<(), FuzzFinding> {
-        let (code, errors) = self.confined.end();
-        self.free.end();
+        let (code, errors) = self.confined.wait();
+        self.free.wait();
         if !judged {
             return Ok(());
         }
         if code != Some(0) {
             return Err(finding("ends badly", format!("{code:?} {errors}")));
         }
-        let astray = self.model.astray(&self.real);
+        let astray = self.model.changed_links(&self.real);
         if !astray.is_empty() {
             return Err(finding("a protected name leads elsewhere", format!("{astray:?}")));
         }
-        let after = snapshot::take(&self.real);
+        let after = snapshot::take_snapshot(&self.real);
         let left: Vec<&String> =
             after.keys().filter(|path| !self.now.contains_key(*path) && !in_git(path)).collect();
         if !left.is_empty() {
@@ -322,7 +322,7 @@ impl<'a> FuzzRound<'a> {
                     if now.differs_in_links_only(seen)
                         && has_name_that_may_land(&self.model, &self.now, seen) => {}
                 Some(now) if now != seen && !may_land(&self.model, path) => {
-                    found.push(format!("{path:?} was {} and is {}", seen.words(), now.words()));
+                    found.push(format!("{path:?} was {} and is {}", seen.describe(), now.describe()));
                 }
                 Some(_) => {}
             }
@@ -364,7 +364,7 @@ fn held(model: &PolicyModel, first: &TreeSnapshot, now: &TreeSnapshot, twin: &Pa
     let mut made = Ok(());
     for (path, seen) in now.iter().filter(|(path, _)| !first.contains_key(*path)) {
         if seen.kind != 'd' || !model.is_placeholder(path) {
-            made = Err(finding("the start made something", format!("{path:?} {}", seen.words())));
+            made = Err(finding("the start made something", format!("{path:?} {}", seen.describe())));
         }
         let at = twin.join(path);
         // Only root writes in a read-only directory.
@@ -385,7 +385,7 @@ fn held(model: &PolicyModel, first: &TreeSnapshot, now: &TreeSnapshot, twin: &Pa
         .filter(|(path, _)| first.contains_key(*path))
         .map(|(path, seen)| (path.clone(), seen.clone()))
         .collect();
-    let changed = unlike(first, &known, same);
+    let changed = describe_differences(first, &known, same);
     if changed.is_empty() {
         made
     } else {

@@ -43,11 +43,11 @@ const NOBODY: u32 = 65534;
 
 #[test]
 fn the_sandbox_does_what_its_model_says() {
-    if drive::python().is_none() {
+    if drive::python_interpreter().is_none() {
         testkit::not_run("the_sandbox_does_what_its_model_says", "there is no python3 for everybody");
         return;
     }
-    let _copy = drive::copy();
+    let _copy = drive::world_runnable_copy();
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seed = number("TOOLGATE_FUZZ_SEED");
     let rounds = number("TOOLGATE_FUZZ_ROUNDS").unwrap_or(if seed.is_some() { 1 } else { ROUNDS });
@@ -61,12 +61,12 @@ fn the_sandbox_does_what_its_model_says() {
     for seed in seed..seed + rounds {
         let user = users[usize::try_from(seed).unwrap() % users.len()];
         let mut dice = FuzzRandom(seed);
-        let tree = tree::random(&mut dice);
+        let tree = tree::random_tree(&mut dice);
         let policy = policy::random(&mut dice, &tree);
         let count = 20 + dice.below(41);
         let mut case = FuzzCase { tree, policy, ops: Vec::new(), user };
         let played = with_place(&place, |place| {
-            judge::play(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
+            judge::run_round(&mut case, OperationSource::Random(&mut dice, count), place, &mut tally)
         });
         let Err(finding) = played else { continue };
         seeds.entry(finding.kind.clone()).or_default().push(seed);
@@ -83,17 +83,17 @@ fn the_sandbox_does_what_its_model_says() {
 }
 
 #[test]
-fn what_was_found_stays_mended() {
-    if drive::python().is_none() {
+fn regression_cases_hold() {
+    if drive::python_interpreter().is_none() {
         testkit::not_run("what_was_found_stays_mended", "there is no python3 for everybody");
         return;
     }
-    let _copy = drive::copy();
+    let _copy = drive::world_runnable_copy();
     let place = place();
     let mut found = Vec::new();
     for user in users() {
-        for (name, case) in found::cases(*user) {
-            if let Err(finding) = shrink::replay(&case, &place) {
+        for (name, case) in found::regression_cases(*user) {
+            if let Err(finding) = shrink::replay_case(&case, &place) {
                 found.push(format!("{name} ({user:?}): {}: {}", finding.kind, finding.what));
             }
         }
@@ -118,7 +118,7 @@ fn report(seed: u64, case: &FuzzCase, finding: &FuzzFinding) -> String {
     let arguments = case.policy.arguments(Path::new("$T"));
     let shown: Vec<String> = arguments.iter().map(|word| format!("{word:?}")).collect();
     line(format!("toolgate {} -- …", shown.join(" ").replace('"', "'")));
-    case.ops.iter().for_each(|op| line(format!("  {}", op.line())));
+    case.ops.iter().for_each(|op| line(format!("  {}", op.to_line())));
     line(finding.what.clone());
     text
 }
@@ -136,7 +136,7 @@ fn can_be_nobody() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     let place = tempfile::tempdir_in(place()).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut probe = Command::new(drive::binary());
+    let mut probe = Command::new(drive::toolgate_binary());
     probe.arg("--version").uid(NOBODY).gid(NOBODY).current_dir("/");
     let mut look = Command::new("ls");
     look.arg(place.path()).uid(NOBODY).gid(NOBODY).current_dir("/");

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::ops::FileOperation;
-use crate::paths::{PathKind, ResolvedPath, is_below, join, kind, parent, resolve};
+use crate::paths::{PathKind, ResolvedPath, is_below, join, path_kind, parent, resolve};
 use crate::policy::{DeniedRead, GLOBS, FuzzPolicy};
 use crate::snapshot::TreeSnapshot;
 
@@ -263,7 +263,7 @@ impl PolicyModel {
 
     fn judge_real(&self, op: &FileOperation, base: &Path, real: &str) -> ModelVerdict {
         let zone = self.zone(real);
-        let there = kind(&base.join(real));
+        let there = path_kind(&base.join(real));
         let is_there = there != PathKind::Missing;
         let in_root = self.roots.iter().any(|root| is_below(real, root));
         match (op.kind, zone) {
@@ -279,7 +279,7 @@ impl PolicyModel {
             // The kernel allows writing to a FIFO on a read-only mount.
             ("write" | "append", AccessZone::Frozen) if there == PathKind::Special && in_root => ModelVerdict::Either,
             (_, AccessZone::Frozen) => ModelVerdict::Refused,
-            (_, AccessZone::Free) if op.is_of_entry() => self.judge_entry(op, real),
+            (_, AccessZone::Free) if op.is_on_entry() => self.judge_entry(op, real),
             (_, AccessZone::Free) => ModelVerdict::Allowed,
         }
     }
@@ -299,7 +299,7 @@ impl PolicyModel {
     }
 
     /// Records that `from` is now `to`, and vice versa if they were exchanged.
-    pub(crate) fn moved(&mut self, from: &str, to: &str, exchanged: bool) {
+    pub(crate) fn note_move(&mut self, from: &str, to: &str, exchanged: bool) {
         for all in [&mut self.roots, &mut self.hidden, &mut self.caches] {
             for path in all {
                 if is_below(path, from) {
@@ -328,7 +328,7 @@ impl PolicyModel {
     }
 
     /// Returns the protected symlinks whose targets have changed.
-    pub(crate) fn astray(&self, base: &Path) -> Vec<String> {
+    pub(crate) fn changed_links(&self, base: &Path) -> Vec<String> {
         let strays = |(path, to): &&(String, Option<String>)| there(base, path) != *to;
         let strays = self.links.iter().filter(strays);
         if self.namespaces { strays.map(|(path, _)| path.clone()).collect() } else { Vec::new() }
@@ -341,7 +341,7 @@ impl PolicyModel {
     }
 
     /// Returns the paths that the policy mentions.
-    pub(crate) fn special(&self) -> Vec<String> {
+    pub(crate) fn policy_paths(&self) -> Vec<String> {
         let all = self.protected.iter().chain(&self.repositories).chain(&self.read_only);
         let all = all.chain(&self.roots).chain(&self.hidden).chain(&self.caches);
         all.filter(|path| !path.is_empty()).cloned().collect()
@@ -366,7 +366,7 @@ fn real_to_be(base: &Path, path: &str) -> String {
 
 /// Resolves a path, if it exists.
 fn there(base: &Path, path: &str) -> Option<String> {
-    resolve(base, path, true).real.filter(|real| kind(&base.join(real)) != PathKind::Missing)
+    resolve(base, path, true).real.filter(|real| path_kind(&base.join(real)) != PathKind::Missing)
 }
 
 /// The target of the link at `path`, by its text alone; none if the text is absolute or leaves the tree.

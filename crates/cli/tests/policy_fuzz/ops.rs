@@ -132,18 +132,18 @@ fn random_path(dice: &mut FuzzRandom, now: &TreeSnapshot, special: &[String]) ->
 
 impl FileOperation {
     /// Reports whether it changes the directory entry instead of the file.
-    pub(crate) fn is_of_entry(&self) -> bool {
+    pub(crate) fn is_on_entry(&self) -> bool {
         let makes = matches!(self.kind, "create" | "mkdir" | "mkfifo" | "symlink" | "tmpfile" | "link");
         makes || matches!(self.kind, "unlink" | "rmdir" | "rename" | "exchange")
     }
 
     /// Reports whether it follows a symlink.
     pub(crate) fn follows(&self) -> bool {
-        !self.is_of_entry() && self.kind != "readlink"
+        !self.is_on_entry() && self.kind != "readlink"
     }
 
     /// Returns the operation as JSON for the driver, for the tree at `base`.
-    pub(crate) fn json(&self, real: &str, base: &str) -> Value {
+    pub(crate) fn to_json(&self, real: &str, base: &str) -> Value {
         let text = self.text.replace(real, base);
         json!({
             "op": self.kind, "path": format!("{base}/{}", self.path), "to": format!("{base}/{}", self.to),
@@ -152,7 +152,7 @@ impl FileOperation {
     }
 
     /// Formats the operation on one line.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn to_line(&self) -> String {
         let Self { kind, path, to, via, text, mode } = self;
         match *kind {
             "rename" | "exchange" | "link" => format!("{kind} {path:?} {to:?} via {via}"),

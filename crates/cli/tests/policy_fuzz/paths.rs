@@ -35,7 +35,7 @@ pub(crate) enum PathKind {
 }
 
 /// Returns the type of the file at `path`, without following symlinks.
-pub(crate) fn kind(path: &Path) -> PathKind {
+pub(crate) fn path_kind(path: &Path) -> PathKind {
     match fs::symlink_metadata(path).map(|stat| stat.file_type()) {
         Err(_) => PathKind::Missing,
         Ok(kind) if kind.is_dir() => PathKind::Directory,
@@ -63,7 +63,7 @@ pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> ResolvedPath {
     let mut at = String::new();
     let mut links = 0;
     while let Some(name) = names.pop() {
-        if kind(&base.join(&at)) != PathKind::Directory {
+        if path_kind(&base.join(&at)) != PathKind::Directory {
             return way;
         }
         way.through.push(at.clone());
@@ -76,7 +76,7 @@ pub(crate) fn resolve(base: &Path, path: &str, follow: bool) -> ResolvedPath {
             name => join(&at, name),
         };
         let is_last = names.iter().all(|name| name.is_empty() || name == ".");
-        match kind(&base.join(&next)) {
+        match path_kind(&base.join(&next)) {
             PathKind::Missing if is_last && names.is_empty() => {
                 return ResolvedPath { real: Some(next), ..way };
             }

@@ -129,7 +129,7 @@ impl FuzzPolicy {
     }
 
     /// Returns the policies that result from removing one part each.
-    pub(crate) fn simpler(&self) -> Vec<Self> {
+    pub(crate) fn simplifications(&self) -> Vec<Self> {
         let mut all = Vec::new();
         let mut with = |change: &dyn Fn(&mut Self)| {
             let mut policy = self.clone();

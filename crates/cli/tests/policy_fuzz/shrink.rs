@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally, play};
+use crate::judge::{FuzzCase, FuzzFinding, OperationSource, FuzzTally, run_round};
 use crate::tree;
 
 /// Replays of a case at most.
 const MOST: usize = 200;
 
 /// Runs the case in a directory of its own.
-pub(crate) fn replay(case: &FuzzCase, place: &Path) -> Result<(), FuzzFinding> {
-    crate::with_place(place, |place| play(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default()))
+pub(crate) fn replay_case(case: &FuzzCase, place: &Path) -> Result<(), FuzzFinding> {
+    crate::with_place(place, |place| run_round(&mut case.clone(), OperationSource::Given, place, &mut FuzzTally::default()))
 }
 
 /// Removes everything that is not needed for `finding`.
@@ -41,7 +41,7 @@ fn smaller(best: &mut (FuzzCase, FuzzFinding), place: &Path, left: &mut usize) -
         }
         length /= 2;
     }
-    for policy in best.0.policy.simpler() {
+    for policy in best.0.policy.simplifications() {
         let case = FuzzCase { policy, ..best.0.clone() };
         found |= keeps(best, case, place, left);
     }
@@ -61,7 +61,7 @@ fn keeps(best: &mut (FuzzCase, FuzzFinding), case: FuzzCase, place: &Path, left:
         return false;
     }
     *left -= 1;
-    match replay(&case, place) {
+    match replay_case(&case, place) {
         Err(finding) if finding.kind == best.1.kind => {
             *best = (case, finding);
             true

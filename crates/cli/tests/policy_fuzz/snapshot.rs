@@ -30,13 +30,13 @@ pub(crate) struct EntryState {
 pub(crate) type TreeSnapshot = BTreeMap<String, EntryState>;
 
 /// Takes a snapshot of everything below `base`.
-pub(crate) fn take(base: &Path) -> TreeSnapshot {
+pub(crate) fn take_snapshot(base: &Path) -> TreeSnapshot {
     let mut snapshot = TreeSnapshot::new();
     let mut todo = vec![String::new()];
     while let Some(path) = todo.pop() {
         let at = base.join(&path);
         let Ok(stat) = fs::symlink_metadata(&at) else { continue };
-        let seen = look(base, &at, &stat);
+        let seen = entry_state(base, &at, &stat);
         if seen.kind == 'd' {
             let entries = fs::read_dir(&at).into_iter().flatten().filter_map(Result::ok);
             todo.extend(entries.map(|entry| join(&path, entry.file_name().to_str().unwrap())));
@@ -46,7 +46,7 @@ pub(crate) fn take(base: &Path) -> TreeSnapshot {
     snapshot
 }
 
-fn look(base: &Path, at: &Path, stat: &fs::Metadata) -> EntryState {
+fn entry_state(base: &Path, at: &Path, stat: &fs::Metadata) -> EntryState {
     let kind = match stat.file_type() {
         kind if kind.is_dir() => 'd',
         kind if kind.is_symlink() => 'l',
@@ -95,7 +95,7 @@ fn attributes(at: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 impl EntryState {
     /// Describes the entry for people.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let Self { kind, mode, owner, links, inode, changed, modified, body, attributes, .. } = self;
         let body = String::from_utf8_lossy(body);
         let times = format!("m{}.{} c{}.{}", modified.0, modified.1, changed.0, changed.1);
@@ -127,7 +127,7 @@ impl EntryState {
 }
 
 /// Describes the differences between `one` and `other`.
-pub(crate) fn unlike(
+pub(crate) fn describe_differences(
     one: &TreeSnapshot,
     other: &TreeSnapshot,
     same: impl Fn(&str, &EntryState, &EntryState) -> bool,
@@ -137,22 +137,22 @@ pub(crate) fn unlike(
         match other.get(path) {
             None => found.push(format!("{path:?} is gone")),
             Some(now) if !same(path, seen, now) => {
-                found.push(format!("{path:?} was {} and is {}", seen.words(), now.words()));
+                found.push(format!("{path:?} was {} and is {}", seen.describe(), now.describe()));
             }
             Some(_) => {}
         }
     }
     let new = other.iter().filter(|(path, _)| !one.contains_key(*path));
-    found.extend(new.map(|(path, seen)| format!("{path:?} is new: {}", seen.words())));
+    found.extend(new.map(|(path, seen)| format!("{path:?} is new: {}", seen.describe())));
     found
 }
 
 /// Describes every change of a tree.
 pub(crate) fn changes(before: &TreeSnapshot, after: &TreeSnapshot) -> Vec<String> {
-    unlike(before, after, |_, one, other| one == other)
+    describe_differences(before, after, |_, one, other| one == other)
 }
 
 /// Describes the differences between two trees after the same operations.
 pub(crate) fn differences(one: &TreeSnapshot, other: &TreeSnapshot) -> Vec<String> {
-    unlike(one, other, |_, one, other| one.is_like(other))
+    describe_differences(one, other, |_, one, other| one.is_like(other))
 }

@@ -59,7 +59,7 @@ pub(crate) const NAMES: &[&str] = &[
 pub(crate) const DECIDING: &[&str] = &[".codex", ".claude", ".agents", ".toolgate", ".git"];
 
 /// Returns a random tree: a workspace, its neighbours, a home.
-pub(crate) fn random(dice: &mut FuzzRandom) -> Vec<FuzzTreeEntry> {
+pub(crate) fn random_tree(dice: &mut FuzzRandom) -> Vec<FuzzTreeEntry> {
     let mut tree = Vec::new();
     for top in ["ws", "out", "sib", "home", "home/.cache", "home/.ssh"] {
         let mode = if top.len() < 4 && dice.chance(8) { 0o555 } else { 0o755 };
@@ -139,7 +139,7 @@ fn repository(tree: &mut Vec<FuzzTreeEntry>, at: &str, number: usize) {
 }
 
 /// Creates the tree below `base` for user and group `owner`. The caller must hold the returned listeners.
-pub(crate) fn build(tree: &[FuzzTreeEntry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
+pub(crate) fn build_tree(tree: &[FuzzTreeEntry], base: &Path, owner: Option<u32>) -> Vec<UnixListener> {
     let mut listening = Vec::new();
     fs::create_dir(base).unwrap();
     for entry in tree {

@@ -34,12 +34,12 @@ impl TestHome {
 
     /// Runs `toolgate` in `cwd`.
     pub(crate) fn run(&self, cwd: &Path, args: &[&str], stdin: &str) -> CommandRun {
-        start(self.path().as_os_str(), cwd, args, stdin)
+        run_toolgate(self.path().as_os_str(), cwd, args, stdin)
     }
 }
 
 /// Runs `toolgate` in `cwd` with the home `home`.
-pub(crate) fn start(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> CommandRun {
+pub(crate) fn run_toolgate(home: &OsStr, cwd: &Path, args: &[&str], stdin: &str) -> CommandRun {
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .args(args)
         .current_dir(cwd)

@@ -8,10 +8,10 @@ use toolgate::rules::NewRule;
 use toolgate::shell::ScriptWord;
 use toolgate::{Approver, BoxFuture, CallId, Effect, ApprovalQuestion, ReviewDecision};
 
-use super::protocol::{ContentBlock, ToolCallUpdate, PermissionOption, ToolCallContent, ToolCallKind, PermissionOutcome, PermissionResponse, ToolCallStatus, fenced};
+use super::protocol::{ContentBlock, ToolCallUpdate, PermissionOption, ToolCallContent, ToolCallKind, PermissionOutcome, PermissionResponse, ToolCallStatus, fenced_block};
 use super::updates::EditorUpdates;
-use crate::approve::{self, choices, confinement, script};
-use crate::screen::one_line;
+use crate::approve::{self, approval_choices, confinement_summary, shell_script};
+use crate::screen::to_one_line;
 
 /// Maximum number of characters of a rule on a button.
 const MOST: usize = 120;
@@ -50,16 +50,16 @@ impl EditorApprover {
         text(ContentBlock::text(reasons(question)));
         let command = command(question);
         if let Some(command) = &command {
-            text(fenced("sh", command));
+            text(fenced_block("sh", command));
         }
-        let diffs = self.updates.diffs(call);
+        let diffs = self.updates.patch_diffs(call);
         match &question.intent.diff {
-            Some(diff) if diffs.is_empty() => text(fenced("diff", diff)),
+            Some(diff) if diffs.is_empty() => text(fenced_block("diff", diff)),
             Some(_) | None => content.extend(diffs.into_iter().map(ToolCallContent::Diff)),
         }
-        let is_known = self.updates.id(call);
+        let is_known = self.updates.editor_call_id(call);
         // The editor does not know calls of a subagent, so the view needs its own title and kind.
-        let title = is_known.is_none().then(|| one_line(&command.unwrap_or_else(|| question.tool.clone())));
+        let title = is_known.is_none().then(|| to_one_line(&command.unwrap_or_else(|| question.tool.clone())));
         let kind = is_known.is_none().then_some(ToolCallKind::Other);
         ToolCallUpdate {
             tool_call_id: is_known.unwrap_or_else(|| call.to_string()),
@@ -75,41 +75,41 @@ impl EditorApprover {
 /// Lists the reasons for the question and the consequences of a yes, in Markdown.
 fn reasons(question: &ApprovalQuestion) -> String {
     let mut lines: Vec<String> =
-        question.why.iter().map(|why| format!("- {}", one_line(&why.for_user()))).collect();
+        question.why.iter().map(|why| format!("- {}", to_one_line(&why.for_user()))).collect();
     if let Some(why) = &question.intent.justification {
-        lines.push(format!("- the model says: {}", one_line(why)));
+        lines.push(format!("- the model says: {}", to_one_line(why)));
     }
     if let Some(words) = &question.intent.prefix_rule {
-        let words = one_line(&words.join(" "));
+        let words = to_one_line(&words.join(" "));
         lines.push(format!("- the model proposes to always allow commands that begin with: {words}"));
     }
     if let Some(proposal) = question.proposal.as_ref().filter(|proposal| !proposal.allows.is_empty()) {
         let examples: Vec<String> =
-            proposal.allows.iter().map(|line| format!("`{}`", one_line(line))).collect();
+            proposal.allows.iter().map(|line| format!("`{}`", to_one_line(line))).collect();
         lines.push(format!("- the rule would also allow, for example: {}", examples.join(", ")));
     }
-    lines.push(format!("- confined to: {}", one_line(&confinement(question))));
+    lines.push(format!("- confined to: {}", to_one_line(&confinement_summary(question))));
     lines.extend(
-        question.grants.iter().map(|grant| format!("- a yes gives: {}", one_line(&grant.to_string()))),
+        question.grants.iter().map(|grant| format!("- a yes gives: {}", to_one_line(&grant.to_string()))),
     );
     if question.again {
         lines.push("- it was tried, and would be run again from its beginning".to_owned());
     }
-    lines.extend(question.agents.last().map(|agent| format!("- asked by the agent {}", one_line(agent))));
+    lines.extend(question.agents.last().map(|agent| format!("- asked by the agent {}", to_one_line(agent))));
     lines.join("\n")
 }
 
 /// Formats a rule for a button: without its heading, on one line.
 fn on_one_line(rule: &NewRule) -> String {
     let text = rule.to_string();
-    let lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(one_line).collect();
+    let lines: Vec<String> = text.lines().skip(1).filter(|line| !line.is_empty()).map(to_one_line).collect();
     lines.join(", ")
 }
 
 /// Returns the command that would run, or the text that would be typed into a process.
 fn command(question: &ApprovalQuestion) -> Option<String> {
     question.intent.effects.iter().find_map(|effect| match effect {
-        Effect::Exec(line) => Some(match script(line) {
+        Effect::Exec(line) => Some(match shell_script(line) {
             Some(script) => script.to_owned(),
             None => {
                 let words = line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string());
@@ -140,9 +140,9 @@ fn options(question: &ApprovalQuestion) -> Vec<PermissionOption> {
             approve::ApprovalChoice::No => ("Reject".to_owned(), "reject_once"),
             approve::ApprovalChoice::Note | approve::ApprovalChoice::Stop => return None,
         };
-        Some(PermissionOption { option_id: choice.decision(), name, kind })
+        Some(PermissionOption { option_id: choice.decision_name(), name, kind })
     };
-    choices(question).into_iter().filter_map(option).collect()
+    approval_choices(question).into_iter().filter_map(option).collect()
 }
 
 /// Converts the editor's answer into a decision. An invalid answer is a denial.
@@ -174,11 +174,11 @@ mod tests {
     use toolgate::ApprovalPolicy;
 
     use super::*;
-    use crate::approve::tests::{asked, script as shell_script};
+    use crate::approve::tests::{question_for, script_intent as shell_script};
 
     #[test]
     fn a_rule_is_on_one_line_and_shown_with_examples() {
-        let question = asked(ApprovalPolicy::Untrusted, &shell_script("cargo test"));
+        let question = question_for(ApprovalPolicy::Untrusted, &shell_script("cargo test"));
         let names: Vec<String> = options(&question).into_iter().map(|choice| choice.name).collect();
         let always = r#"Always allow, by the rule: pattern = ["cargo", "test"], decision = "allow", match = [["cargo", "test"]]"#;
         assert!(names.iter().any(|name| name == always), "{names:?}");

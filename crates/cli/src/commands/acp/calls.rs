@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolgate::patch::{self, EditAction, ParsedPatch};
 use toolgate::{OutputItem, WorkingDir, ToolCall, ToolOutput, ToolPayload};
 
-use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, fenced};
-use crate::commands::run::title::about;
+use super::protocol::{ContentBlock, ToolCallUpdate, ToolCallContent, ToolCallKind, ToolCallLocation, ToolCallStatus, fenced_block};
+use crate::commands::run::title::summarize_arguments;
 
 /// The tool whose calls are shown only as a plan.
 pub(super) const PLAN: &str = "update_plan";
@@ -21,11 +21,11 @@ const PATHS: [&str; 3] = ["path", "file_path", "dir_path"];
 const LINES: [&str; 2] = ["start_line", "line"];
 
 /// Returns the view of a new call; `id` is the call's id in the editor.
-pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
+pub(super) fn started_view(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
     ToolCallUpdate {
         tool_call_id: id,
         title: Some(title(call)),
-        kind: Some(kind(call)),
+        kind: Some(kind_of_call(call)),
         status: Some(ToolCallStatus::Pending),
         content: None,
         locations: Some(locations(call, cwd)),
@@ -34,10 +34,10 @@ pub(super) fn begun(id: String, call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
 }
 
 /// Returns the update for an answered call.
-pub(super) fn ended(id: String, output: &ToolOutput) -> ToolCallUpdate {
+pub(super) fn finished_view(id: String, output: &ToolOutput) -> ToolCallUpdate {
     let content = output.items.iter().map(|item| ToolCallContent::Content {
         content: match item {
-            OutputItem::Text(text) => fenced("", text),
+            OutputItem::Text(text) => fenced_block("", text),
             OutputItem::Image(image) => {
                 ContentBlock::Image { data: STANDARD.encode(&image.bytes), mime_type: image.mime.to_owned() }
             }
@@ -50,7 +50,7 @@ pub(super) fn ended(id: String, output: &ToolOutput) -> ToolCallUpdate {
 /// Describes the call in plain words.
 pub(super) fn title(call: &ToolCall) -> String {
     if let ToolPayload::Mcp { server, tool, .. } = &call.payload {
-        return crate::screen::one_line(&format!("{server}: {tool}"));
+        return crate::screen::to_one_line(&format!("{server}: {tool}"));
     }
     let verb = match call.name.as_str() {
         "read_file" => "Read",
@@ -68,11 +68,11 @@ pub(super) fn title(call: &ToolCall) -> String {
         "get_memory" | "list_memories" => "Recall",
         other => other,
     };
-    format!("{} {}", crate::screen::one_line(verb), about(call)).trim_end().to_owned()
+    format!("{} {}", crate::screen::to_one_line(verb), summarize_arguments(call)).trim_end().to_owned()
 }
 
 /// Returns the icon of the call.
-pub(super) fn kind(call: &ToolCall) -> ToolCallKind {
+pub(super) fn kind_of_call(call: &ToolCall) -> ToolCallKind {
     match call.name.as_str() {
         "read_file" | "list_dir" | "view_image" | "get_memory" | "list_memories" => ToolCallKind::Read,
         "grep_files" | "search" | "tool_search" => ToolCallKind::Search,
@@ -108,7 +108,7 @@ fn input(call: &ToolCall) -> Value {
 fn locations(call: &ToolCall, cwd: &Path) -> Vec<ToolCallLocation> {
     let place = WorkingDir { cwd: cwd.to_owned() };
     let at = |path: &str| -> Option<PathBuf> { place.path("path", path).ok() };
-    let changed = match kind(call) {
+    let changed = match kind_of_call(call) {
         ToolCallKind::Edit | ToolCallKind::Delete => patch::parse(&call.payload.arguments()).ok(),
         ToolCallKind::Read | ToolCallKind::Search | ToolCallKind::Execute | ToolCallKind::Fetch | ToolCallKind::Other => None,
     };
@@ -162,7 +162,7 @@ mod tests {
             (function("x\u{1b}", "no json"), "x\\u{1b} no json", ToolCallKind::Other, ""),
         ];
         for (call, title, kind, files) in rows {
-            let view = begun("1".to_owned(), &call, Path::new("/w"));
+            let view = started_view("1".to_owned(), &call, Path::new("/w"));
             let shown = view.locations.unwrap_or_default().into_iter().map(|ToolCallLocation { path, line }| {
                 line.map_or(path.display().to_string(), |line| format!("{}:{line}", path.display()))
             });

@@ -21,13 +21,13 @@ pub(super) struct PatchPreview(OnceLock<Gate>);
 
 impl PatchPreview {
     /// Sets the gate. Without a gate there are no diffs.
-    pub(super) fn within(&self, gate: &Gate) {
+    pub(super) fn set_gate(&self, gate: &Gate) {
         let _set_once = self.0.set(gate.clone());
     }
 
     /// Returns the diffs of `call`. Returns `None` if the call is no patch, does not apply, exceeds the size
     /// limit, or touches files that may not be read.
-    pub(super) fn of(&self, call: PlannedCall<'_>) -> Option<Vec<EditorFileDiff>> {
+    pub(super) fn preview_diffs(&self, call: PlannedCall<'_>) -> Option<Vec<EditorFileDiff>> {
         let gate = self.0.get().filter(|_| call.tool == PATCH)?;
         let patch = patch::parse(&call.call.payload.arguments()).ok()?;
         let mut files = Vec::new();

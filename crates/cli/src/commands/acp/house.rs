@@ -58,7 +58,7 @@ impl AcpServer {
 
     fn find(&self, id: &str) -> Result<Arc<EditorSession>, RpcFault> {
         self.live().get(id).cloned().ok_or_else(|| {
-            let id = crate::screen::one_line(id);
+            let id = crate::screen::to_one_line(id);
             not_found(format!("there is no session `{id}` here; `session/load` goes on with an earlier one"))
         })
     }
@@ -92,8 +92,8 @@ impl AcpServer {
                 RpcErrorCode::Limit.fault(format!("there are {MOST_SESSIONS} sessions, and no more may; close one"))
             );
         }
-        let live = open::begin(self, peer, workplace)?;
-        let answer = json!({ "sessionId": live.id(), "modes": live.modes() });
+        let live = open::start_new(self, peer, workplace)?;
+        let answer = json!({ "sessionId": live.id(), "modes": live.modes_json() });
         self.live().insert(live.id().to_owned(), Arc::new(live));
         Ok(answer)
     }
@@ -115,10 +115,10 @@ impl AcpServer {
                 RpcErrorCode::Request.fault("a turn runs in this session; stop it first, with `session/cancel`")
             );
         }
-        for update in replay::updates(&live)? {
+        for update in replay::updates_from_journal(&live)? {
             live.updates().send(&update).await;
         }
-        Ok(json!({ "modes": live.modes() }))
+        Ok(json!({ "modes": live.modes_json() }))
     }
 
     fn list(&self, wanted: &ListSessionsRequest) -> Result<Value, RpcFault> {
@@ -154,7 +154,7 @@ impl AcpServer {
     async fn prompt(&self, asked: PromptRequest, taken_back: CancellationToken) -> Result<Value, RpcFault> {
         let live = self.find(&asked.session_id)?;
         let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `prompt`: {why}"));
-        let (text, images) = prompt::read(asked.prompt).map_err(wrong)?;
+        let (text, images) = prompt::convert_blocks(asked.prompt).map_err(wrong)?;
         let stop_reason = live.prompt(&text, images, taken_back).await?;
         Ok(json!({ "stopReason": stop_reason }))
     }
@@ -164,7 +164,7 @@ impl RpcHost for AcpServer {
     fn answer(self: Arc<Self>, asked: IncomingRequest) -> BoxFuture<'static, Result<Value, RpcFault>> {
         Box::pin(async move {
             let IncomingRequest { peer, method, params, cancel } = asked;
-            let call = EditorRequest::read(&method, params)?;
+            let call = EditorRequest::parse(&method, params)?;
             if !self.is_met.load(Ordering::SeqCst) && !matches!(call, EditorRequest::Initialize(_)) {
                 return Err(RpcErrorCode::Request.fault("say who you are first, with `initialize`"));
             }
@@ -173,7 +173,7 @@ impl RpcHost for AcpServer {
                 EditorRequest::NewSession(workplace) => self.begin(&peer, workplace),
                 EditorRequest::LoadSession(earlier) => self.load(&peer, earlier).await,
                 EditorRequest::ResumeSession(earlier) => {
-                    self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes() }))
+                    self.go_on(&peer, earlier).map(|live| json!({ "modes": live.modes_json() }))
                 }
                 EditorRequest::ListSessions(wanted) => self.list(&wanted),
                 EditorRequest::CloseSession(which) => self.end(&which).await,

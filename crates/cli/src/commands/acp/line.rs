@@ -21,12 +21,12 @@ impl UpdateSender {
 
     /// Enqueues a mandatory update, in order and without backpressure. Updates accumulate for an editor that
     /// does not read, until the connection is closed. The text of a model until then is bounded.
-    pub(super) fn tell(&self, update: &SessionUpdate) {
+    pub(super) fn enqueue(&self, update: &SessionUpdate) {
         let _left = self.peer.say(UPDATE, &self.params(update));
     }
 
     /// Sends an optional update, and drops it if the outbox is full.
-    pub(super) fn mention(&self, update: &SessionUpdate) {
+    pub(super) fn try_send(&self, update: &SessionUpdate) {
         let _left_out = self.peer.mention(UPDATE, &self.params(update));
     }
 

@@ -35,11 +35,11 @@ pub(super) struct EditorSession {
 impl EditorSession {
     /// Returns the session id.
     pub(super) fn id(&self) -> &str {
-        self.updates.session()
+        self.updates.session_id()
     }
 
     /// Returns the path of the session's journal.
-    pub(super) fn journal(&self) -> &Path {
+    pub(super) fn journal_path(&self) -> &Path {
         self.recorder.path()
     }
 
@@ -53,13 +53,13 @@ impl EditorSession {
     }
 
     /// Returns the modes as JSON for the editor.
-    pub(super) fn modes(&self) -> Value {
-        self.modes.described()
+    pub(super) fn modes_json(&self) -> Value {
+        self.modes.to_json()
     }
 
     pub(super) fn set_mode(&self, id: &str) -> Result<(), RpcFault> {
         self.modes
-            .set(id)
+            .switch_to(id)
             .map_err(|why| RpcErrorCode::Params.fault(format!("the params do not fit at `modeId`: {why}")))
     }
 
@@ -123,8 +123,8 @@ impl EditorSession {
         self.cancel();
         // An interrupted turn still writes to the journal that it was interrupted.
         let _turn = tokio::time::timeout(LAST, self.session.lock()).await;
-        AssembledSession::closed(&self.toolgate, self.servers.clone(), None).await;
-        if let Err(fault) = session::close(&self.recorder, why) {
+        AssembledSession::shut_down(&self.toolgate, self.servers.clone(), None).await;
+        if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_end_has_a_word_of_the_protocols() {
+    fn every_turn_end_maps_to_a_stop_reason() {
         let cut = |why: &str| TurnEnd::CutShort { why: why.to_owned() };
         let rows = [
             (TurnEnd::Done, StopReason::EndTurn),

@@ -30,7 +30,7 @@ use house::AcpServer;
 
 pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
     if std::io::stdin().is_terminal() {
-        screen::hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
+        screen::print_hint("editors start this command and talk to it; docs/acp.md says how. Ctrl-D ends");
     }
     super::block_on(async {
         let house = Arc::new(AcpServer::new(args, UserDirs::from_env()?));
@@ -38,7 +38,7 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, CliFault> {
         let serving = rpc::serve(host, LineTransport(tokio::io::stdin(), tokio::io::stdout()), ConnectionLimits::default());
         let ended = tokio::select! {
             () = serving => Ok(ExitCode::SUCCESS),
-            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
+            signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         house.close().await;
         ended

@@ -56,7 +56,7 @@ pub(super) struct SessionModeHook {
 
 impl SessionModeHook {
     /// Creates the hook in the mode `Configured`.
-    pub(super) fn of(sandbox: &'static str, approval: &'static str) -> Self {
+    pub(super) fn new(sandbox: &'static str, approval: &'static str) -> Self {
         Self { sandbox, approval, now: Mutex::new(SessionMode::Configured) }
     }
 
@@ -65,7 +65,7 @@ impl SessionModeHook {
     }
 
     /// Switches the mode. An unknown id is an error that lists the modes.
-    pub(super) fn set(&self, id: &str) -> Result<(), String> {
+    pub(super) fn switch_to(&self, id: &str) -> Result<(), String> {
         let Some(mode) = SessionMode::ALL.into_iter().find(|mode| mode.id() == id) else {
             return Err(format!("there are {}", SessionMode::ALL.map(|mode| format!("`{}`", mode.id())).join(", ")));
         };
@@ -74,7 +74,7 @@ impl SessionModeHook {
     }
 
     /// Returns all modes and the current one as JSON.
-    pub(super) fn described(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let describe = |mode: SessionMode| {
             let about = match mode {
                 SessionMode::Configured => {

@@ -17,7 +17,7 @@ use super::modes::SessionModeHook;
 use super::protocol::{SessionSetup, not_found};
 use super::servers;
 use super::updates::EditorUpdates;
-use crate::compose::{ComposedTools, compose_in};
+use crate::compose::{ComposedTools, compose_in_dirs};
 use crate::config::Config;
 use crate::fault::CliFault;
 use crate::servers::ServerNotices;
@@ -25,13 +25,13 @@ use crate::session::model::{self, ModelLocation};
 use crate::session::{self, AssembledSession, SessionSpec};
 
 /// Opens a new session.
-pub(super) fn begin(house: &AcpServer, peer: &Peer, workplace: SessionSetup) -> Result<EditorSession, RpcFault> {
+pub(super) fn start_new(house: &AcpServer, peer: &Peer, workplace: SessionSetup) -> Result<EditorSession, RpcFault> {
     live(house, peer, workplace, SessionId::new(), None)
 }
 
 /// Resumes a session from its journal.
 pub(super) fn resume(house: &AcpServer, peer: &Peer, id: &str, workplace: SessionSetup) -> Result<EditorSession, RpcFault> {
-    let named = crate::screen::one_line(id);
+    let named = crate::screen::to_one_line(id);
     let gone = |why: String| not_found(format!("there is no session `{named}`: {why}"));
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let journal = house.dirs.sessions.as_ref().map(|sessions| sessions.join(id.file_name()));
@@ -52,18 +52,18 @@ fn live(
     let composed = composed(house, workplace)?;
     let named = id.as_str().to_owned();
     let flags = &house.args.model;
-    let chosen = model::chosen(&ModelLocation::of(flags), composed.model()).map_err(unusable)?;
-    let limits = model::limits(flags);
+    let chosen = model::choose_model(&ModelLocation::from_flags(flags), composed.model_name()).map_err(unusable)?;
+    let limits = model::limits_from_flags(flags);
     let (edits, cwd) = (Arc::<PatchPreview>::default(), composed.cwd().to_owned());
     let updates = Arc::new(EditorUpdates::new(peer, (&named, &cwd), limits.context, &edits));
-    let modes = Arc::new(SessionModeHook::of(composed.sandbox_name(), composed.approval_name()));
+    let modes = Arc::new(SessionModeHook::new(composed.sandbox_name(), composed.approval_name()));
     let asks = EditorApprover { peer: peer.clone(), session: named, updates: Arc::clone(&updates) };
     let composed = composed
-        .sharing(Arc::new(house.processes.apart()))
-        .observed(Arc::clone(&updates) as Arc<dyn CallObserver>)
-        .asking(Arc::new(asks) as Arc<dyn Approver>)
-        .hooked(Arc::clone(&modes) as Arc<dyn Hook>)
-        .hooked(Arc::clone(&updates) as Arc<dyn Hook>);
+        .with_processes(Arc::new(house.processes.apart()))
+        .with_observer(Arc::clone(&updates) as Arc<dyn CallObserver>)
+        .with_approver(Arc::new(asks) as Arc<dyn Approver>)
+        .with_hook(Arc::clone(&modes) as Arc<dyn Hook>)
+        .with_hook(Arc::clone(&updates) as Arc<dyn Hook>);
     let wanted = SessionSpec {
         composed,
         dirs: house.dirs.clone(),
@@ -79,18 +79,18 @@ fn live(
         means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
         agents: None,
     };
-    let AssembledSession { recorder, toolgate, servers, session, .. } = session::make(wanted).map_err(unusable)?;
+    let AssembledSession { recorder, toolgate, servers, session, .. } = session::assemble(wanted).map_err(unusable)?;
     let Some(session) = session else {
         return Err(RpcErrorCode::Internal.fault("a session without its model; this is a bug"));
     };
-    edits.within(toolgate.router().gate());
+    edits.set_gate(toolgate.router().gate());
     let (handle, session) = (session.handle(), tokio::sync::Mutex::new(session));
     let stop = Mutex::default();
     Ok(EditorSession { toolgate, recorder, servers, handle, session, stop, modes, updates })
 }
 
 fn unusable(fault: CliFault) -> RpcFault {
-    RpcErrorCode::Internal.fault(fault.sentence())
+    RpcErrorCode::Internal.fault(fault.into_sentence())
 }
 
 /// Composes the tools for the editor's working directory and MCP servers.
@@ -99,7 +99,7 @@ fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools,
     if !Path::is_absolute(&workplace.cwd) {
         return Err(wrong("`cwd`: it must be an absolute path".to_owned()));
     }
-    let servers = servers::settings(workplace.mcp_servers).map_err(wrong)?;
+    let servers = servers::to_settings(workplace.mcp_servers).map_err(wrong)?;
     let mut place = house.args.place.clone();
     place.cwd = Some(workplace.cwd);
     let change = |config: &mut Config| {
@@ -107,5 +107,5 @@ fn composed(house: &AcpServer, workplace: SessionSetup) -> Result<ComposedTools,
         config.servers.retain(|known| !servers.iter().any(|more| more.value.name == known.value.name));
         config.servers.extend(servers);
     };
-    compose_in(&place, house.dirs.clone(), change).map_err(unusable)
+    compose_in_dirs(&place, house.dirs.clone(), change).map_err(unusable)
 }

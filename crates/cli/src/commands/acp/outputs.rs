@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use super::line::UpdateSender;
-use super::protocol::{ToolCallUpdate, ToolCallContent, SessionUpdate, fenced};
+use super::protocol::{ToolCallUpdate, ToolCallContent, SessionUpdate, fenced_block};
 
 /// Bytes of output that are shown. Each update resends them, because an update replaces the previous content
 /// of a call.
@@ -43,7 +43,7 @@ impl LiveOutputs {
     }
 
     /// Appends to the output of the call with the editor's id `id`.
-    pub(super) fn more(&self, id: &str, text: &str) {
+    pub(super) fn append(&self, id: &str, text: &str) {
         let mut tails = self.tails();
         let tail = tails.entry(id.to_owned()).or_default();
         tail.push(text);
@@ -69,21 +69,21 @@ impl LiveOutputs {
     /// Sends the tail. The caller holds the lock on the tails, so no update follows the end of the call.
     fn show(&self, id: &str, tail: &mut OutputTail) {
         (tail.shown, tail.is_due) = (Some(Instant::now()), false);
-        let content = Some(vec![ToolCallContent::Content { content: fenced("", &plain(&tail.text)) }]);
+        let content = Some(vec![ToolCallContent::Content { content: fenced_block("", &strip_terminal_codes(&tail.text)) }]);
         let view = ToolCallUpdate { tool_call_id: id.to_owned(), content, ..ToolCallUpdate::default() };
         // The update may be dropped: the answer contains the output.
-        self.line.mention(&SessionUpdate::Changed(view));
+        self.line.try_send(&SessionUpdate::Changed(view));
     }
 
     /// Removes an answered call.
-    pub(super) fn end(&self, id: &str) {
+    pub(super) fn remove(&self, id: &str) {
         self.tails().remove(id);
     }
 }
 
 /// Removes colours and text before a carriage return. The final answer is rendered by our terminal emulator,
 /// this preview is not.
-fn plain(text: &str) -> String {
+fn strip_terminal_codes(text: &str) -> String {
     let text = anstream::adapter::strip_str(text).to_string();
     let lines =
         text.split('\n').map(|line| line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
@@ -106,12 +106,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_is_shown_as_a_terminal_would() {
-        assert_eq!(plain("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\nrest"), "red\n20%\nrest");
+    fn running_output_is_shown_without_colours_and_overwritten_text() {
+        assert_eq!(strip_terminal_codes("\u{1b}[31mred\u{1b}[0m\r\n10%\r20%\nrest"), "red\n20%\nrest");
     }
 
     #[test]
-    fn the_end_of_an_output_is_kept_in_whole_letters() {
+    fn the_output_tail_is_cut_at_a_character_boundary() {
         let mut tail = OutputTail::default();
         tail.push("x");
         tail.push(&"é".repeat(MOST));

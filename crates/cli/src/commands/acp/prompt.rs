@@ -5,17 +5,17 @@ use std::fmt::Write;
 use toolgate::OutputImage;
 
 use super::protocol::{ContentBlock, EmbeddedResource};
-use crate::commands::serve::content::picture;
+use crate::commands::serve::content::decode_picture;
 
 /// Returns the text and the images of a prompt, or an error message.
-pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<OutputImage>), String> {
+pub(super) fn convert_blocks(blocks: Vec<ContentBlock>) -> Result<(String, Vec<OutputImage>), String> {
     // Mentions stay where the user typed them. The contents of mentioned resources follow after the typed
     // text.
     let (mut typed, mut attached, mut images) = (String::new(), String::new(), Vec::new());
     for block in blocks {
         match block {
             ContentBlock::Text { text } => typed.push_str(&text),
-            ContentBlock::Image { data, mime_type } => images.push(picture(&mime_type, &data)?),
+            ContentBlock::Image { data, mime_type } => images.push(decode_picture(&mime_type, &data)?),
             ContentBlock::Audio {} => return Err("sound is not heard here; type it".to_owned()),
             ContentBlock::ResourceLink { uri, name } => typed.push_str(&mention(&uri, &name)),
             ContentBlock::Resource { resource } => {
@@ -30,7 +30,7 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<OutputImage
                         );
                     }
                     (None, Some(data)) => {
-                        images.push(picture(mime_type.as_deref().unwrap_or_default(), &data)?);
+                        images.push(decode_picture(mime_type.as_deref().unwrap_or_default(), &data)?);
                     }
                     (None, None) => return Err("a resource has a `text` or a `blob`".to_owned()),
                 }
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn said(blocks: Value) -> Result<(String, usize), String> {
-        read(serde_json::from_value(blocks).unwrap()).map(|(text, images)| (text, images.len()))
+    fn convert_json(blocks: Value) -> Result<(String, usize), String> {
+        convert_blocks(serde_json::from_value(blocks).unwrap()).map(|(text, images)| (text, images.len()))
     }
 
     #[test]
@@ -98,11 +98,11 @@ mod tests {
         ]);
         let text = "Look at `/w/a b.rs` and `/w/c.rs` and the page <https://example.org/x>\n\n\
             What is in `/w/c.rs`, as the user sees it:\nfn c() {}";
-        assert_eq!(said(blocks).unwrap(), (text.to_owned(), 1));
+        assert_eq!(convert_json(blocks).unwrap(), (text.to_owned(), 1));
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn unsupported_blocks_are_refused() {
         let rows = [
             (json!([]), "there is nothing in it"),
             (
@@ -115,7 +115,7 @@ mod tests {
             ),
         ];
         for (blocks, why) in rows {
-            assert_eq!(said(blocks).unwrap_err(), why);
+            assert_eq!(convert_json(blocks).unwrap_err(), why);
         }
         assert_eq!(decoded("/100%/%zz/%c3%a4/ä%"), "/100%/%zz/ä/ä%");
     }

@@ -34,7 +34,7 @@ pub(super) enum EditorRequest {
 
 impl EditorRequest {
     /// Parses a request.
-    pub(super) fn read(method: &str, params: Value) -> Result<Self, RpcFault> {
+    pub(super) fn parse(method: &str, params: Value) -> Result<Self, RpcFault> {
         match method {
             "initialize" => fitting(params).map(Self::Initialize),
             "session/new" => fitting(params).map(Self::NewSession),
@@ -45,7 +45,7 @@ impl EditorRequest {
             "session/set_mode" => fitting(params).map(Self::SetMode),
             "session/prompt" => fitting(params).map(Self::Prompt),
             other => {
-                let name = crate::screen::one_line(other);
+                let name = crate::screen::to_one_line(other);
                 Err(RpcErrorCode::Method
                     .fault(format!("there is no method `{name}` here; docs/acp.md has those that are")))
             }
@@ -298,11 +298,11 @@ pub(super) enum StopReason {
 
 /// Puts `text` into a code fence longer than any run of backticks in it, so that an editor shows it
 /// literally.
-pub(super) fn fenced(language: &str, text: &str) -> ContentBlock {
+pub(super) fn fenced_block(language: &str, text: &str) -> ContentBlock {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     ContentBlock::text(format!(
         "{fence}{language}\n{}\n{fence}",
-        crate::screen::visible(text.trim_end_matches('\n'))
+        crate::screen::escape_invisible(text.trim_end_matches('\n'))
     ))
 }

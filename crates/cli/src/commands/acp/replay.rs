@@ -8,15 +8,15 @@ use toolgate::wire::AssistantTurn;
 
 use super::live::EditorSession;
 use super::protocol::{ContentBlock, SessionUpdate};
-use super::updates::{EditorUpdates, entry};
+use super::updates::{EditorUpdates, plan_entry};
 
 /// Returns the updates for everything that was said and done.
-pub(super) fn updates(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
-    let read = journal::read(live.journal()).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
-    Ok(told(&read.records, live.updates()))
+pub(super) fn updates_from_journal(live: &EditorSession) -> Result<Vec<SessionUpdate>, RpcFault> {
+    let read = journal::read(live.journal_path()).map_err(|fault| RpcErrorCode::Internal.fault(fault.to_string()))?;
+    Ok(updates_from_records(&read.records, live.updates()))
 }
 
-fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate> {
+fn updates_from_records(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate> {
     let mut told = Vec::new();
     // The journal records a response when it is complete, after its calls. Its text is still replayed before
     // the calls.
@@ -29,7 +29,7 @@ fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate
             }
             JournalEntry::Said { items, .. } => {
                 if !is_said {
-                    told.extend(said(items));
+                    told.extend(message_updates(items));
                 }
                 is_said = false;
             }
@@ -38,15 +38,15 @@ fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate
                     told.extend(next_said(&records[index..]).into_iter().flatten());
                     is_said = true;
                 }
-                let view = call_from_entry(call).and_then(|call| updates.began(&call));
+                let view = call_from_entry(call).and_then(|call| updates.call_started(&call));
                 told.extend(view.map(SessionUpdate::Begun));
             }
             JournalEntry::Answered { call, success, text, .. } => {
                 let output = if *success { ToolOutput::text(text) } else { ToolOutput::failure(text) };
-                told.extend(updates.ended(&call.as_str().into(), &output).map(SessionUpdate::Changed));
+                told.extend(updates.call_finished(&call.as_str().into(), &output).map(SessionUpdate::Changed));
             }
             JournalEntry::Plan { steps } => {
-                let entries = steps.iter().map(|JournalPlanStep { step, status }| entry(step, status)).collect();
+                let entries = steps.iter().map(|JournalPlanStep { step, status }| plan_entry(step, status)).collect();
                 told.push(SessionUpdate::Plan { entries });
             }
             JournalEntry::Session { .. }
@@ -75,13 +75,13 @@ fn told(records: &[JournalRecord], updates: &EditorUpdates) -> Vec<SessionUpdate
 /// completed.
 fn next_said(records: &[JournalRecord]) -> Option<Vec<SessionUpdate>> {
     records.iter().find_map(|record| match &record.entry {
-        JournalEntry::Said { items, .. } => Some(Some(said(items))),
+        JournalEntry::Said { items, .. } => Some(Some(message_updates(items))),
         JournalEntry::Prompt { .. } => Some(None),
         _ => None,
     })?
 }
 
-fn said(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
+fn message_updates(items: &[serde_json::Value]) -> Vec<SessionUpdate> {
     let texts = items.iter().filter_map(|item| AssistantTurn::load(item).ok()).map(|said| said.text());
     texts.filter(|text| !text.is_empty()).map(|text| SessionUpdate::Text { content: ContentBlock::text(text) }).collect()
 }

@@ -9,13 +9,13 @@ const ASKED: SettingSource = SettingSource::Flag("session/new");
 const MAX_NAME: usize = 64;
 
 /// Returns the settings, or a message with the index of the first invalid server.
-pub(super) fn settings(servers: Vec<EditorMcpServer>) -> Result<Vec<SourcedValue<ServerSetting>>, String> {
+pub(super) fn to_settings(servers: Vec<EditorMcpServer>) -> Result<Vec<SourcedValue<ServerSetting>>, String> {
     servers.into_iter().enumerate().map(|(index, server)| setting(index, server)).collect()
 }
 
 fn setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerSetting>, String> {
     let wrong = |why: &str| format!("`mcpServers[{index}]`: {why}");
-    let name = plain(&server.name);
+    let name = sanitize_name(&server.name);
     if !is_server_name(&name) {
         return Err(wrong("a server needs a name"));
     }
@@ -32,7 +32,7 @@ fn setting(index: usize, server: EditorMcpServer) -> Result<SourcedValue<ServerS
         }
         Some(_) => return Err(wrong("a server is a program, or of the type `http`")),
     }
-    match table.fault() {
+    match table.find_fault() {
         Some(why) => Err(wrong(&why)),
         None => Ok(SourcedValue { value: ServerSetting { name, table }, source: ASKED }),
     }
@@ -43,7 +43,7 @@ fn pairs(pairs: Vec<NameValuePair>) -> std::collections::BTreeMap<String, String
 }
 
 /// Replaces the characters of a display name that a tool-name prefix does not allow, and truncates it.
-fn plain(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
     name.chars().map(plain).take(MAX_NAME).collect()
 }
@@ -56,7 +56,7 @@ mod tests {
 
     fn read(server: Value) -> Result<String, String> {
         let server: EditorMcpServer = serde_json::from_value(server).unwrap();
-        let settings = settings(vec![server])?;
+        let settings = to_settings(vec![server])?;
         Ok(serde_json::to_string(&settings[0].value).unwrap())
     }
 

@@ -45,7 +45,7 @@ impl EditorUpdates {
     }
 
     /// Returns the session id.
-    pub(super) fn session(&self) -> &str {
+    pub(super) fn session_id(&self) -> &str {
         &self.line.session
     }
 
@@ -59,7 +59,7 @@ impl EditorUpdates {
     }
 
     /// Registers a new call and returns its view. Returns `None` for a call that is shown as a plan.
-    pub(super) fn began(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
+    pub(super) fn call_started(&self, call: &ToolCall) -> Option<ToolCallUpdate> {
         if call.name == calls::PLAN {
             return None;
         }
@@ -67,17 +67,17 @@ impl EditorUpdates {
         let shown = all.entry(call.id.as_str().to_owned()).or_default();
         *shown = ReportedCall { times: shown.times + 1, is_open: true, diffs: Vec::new() };
         let id = named(&call.id, shown.times);
-        Some(calls::begun(id, call, &self.cwd))
+        Some(calls::started_view(id, call, &self.cwd))
     }
 
     /// Marks a call as answered and returns its update. Returns `None` for an unknown call.
-    pub(super) fn ended(&self, call: &CallId, output: &ToolOutput) -> Option<ToolCallUpdate> {
+    pub(super) fn call_finished(&self, call: &CallId, output: &ToolOutput) -> Option<ToolCallUpdate> {
         let mut all = self.calls();
         let shown = all.get_mut(call.as_str()).filter(|shown| shown.is_open)?;
         shown.is_open = false;
         let (id, diffs) = (named(call, shown.times), std::mem::take(&mut shown.diffs));
-        self.outputs.end(&id);
-        let mut view = calls::ended(id, output);
+        self.outputs.remove(&id);
+        let mut view = calls::finished_view(id, output);
         if output.success && !diffs.is_empty() {
             view.content = Some(diffs.into_iter().map(ToolCallContent::Diff).collect());
         }
@@ -85,7 +85,7 @@ impl EditorUpdates {
     }
 
     /// Returns the editor's id of an unanswered call.
-    pub(super) fn id(&self, call: &CallId) -> Option<String> {
+    pub(super) fn editor_call_id(&self, call: &CallId) -> Option<String> {
         self.calls().get(call.as_str()).filter(|shown| shown.is_open).map(|shown| named(call, shown.times))
     }
 
@@ -93,26 +93,26 @@ impl EditorUpdates {
     fn writes(&self, call: &CallId, text: &str) {
         let all = self.calls();
         if let Some(shown) = all.get(call.as_str()).filter(|shown| shown.is_open) {
-            self.outputs.more(&named(call, shown.times), text);
+            self.outputs.append(&named(call, shown.times), text);
         }
     }
 
     /// Returns the diffs of a patch call.
-    pub(super) fn diffs(&self, call: &CallId) -> Vec<EditorFileDiff> {
+    pub(super) fn patch_diffs(&self, call: &CallId) -> Vec<EditorFileDiff> {
         self.calls().get(call.as_str()).map(|shown| shown.diffs.clone()).unwrap_or_default()
     }
 
     /// Sends a remark of Toolgate as a thought: the protocol has no other message for it.
     fn remark(&self, text: &str) {
-        self.line.tell(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
+        self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(format!("\n\n{text}\n\n")) });
     }
 
     fn hosted(&self, kind: &str, item: &Value) {
         let Some(id) = item["id"].as_str() else { return };
-        let title = Some(crate::screen::one_line(&kind.replace('_', " ")));
+        let title = Some(crate::screen::to_one_line(&kind.replace('_', " ")));
         let status = Some(ToolCallStatus::Completed);
         let kind = Some(ToolCallKind::Fetch);
-        self.line.tell(&SessionUpdate::Begun(ToolCallUpdate {
+        self.line.enqueue(&SessionUpdate::Begun(ToolCallUpdate {
             tool_call_id: id.to_owned(),
             title,
             kind,
@@ -129,22 +129,22 @@ fn named(call: &CallId, times: usize) -> String {
 impl SessionObserver for EditorUpdates {
     fn saw(&self, seen: SessionEvent<'_>) {
         match seen {
-            SessionEvent::Text(text) => self.line.tell(&SessionUpdate::Text { content: ContentBlock::text(text) }),
-            SessionEvent::Thought(text) => self.line.tell(&SessionUpdate::Thought { content: ContentBlock::text(text) }),
+            SessionEvent::Text(text) => self.line.enqueue(&SessionUpdate::Text { content: ContentBlock::text(text) }),
+            SessionEvent::Thought(text) => self.line.enqueue(&SessionUpdate::Thought { content: ContentBlock::text(text) }),
             SessionEvent::Called(call) => {
-                if let Some(view) = self.began(call) {
-                    self.line.tell(&SessionUpdate::Begun(view));
+                if let Some(view) = self.call_started(call) {
+                    self.line.enqueue(&SessionUpdate::Begun(view));
                 }
             }
             SessionEvent::Hosted { kind, item } => self.hosted(kind, item),
             SessionEvent::Answered(call, output) => {
-                if let Some(view) = self.ended(&call.id, output) {
-                    self.line.tell(&SessionUpdate::Changed(view));
+                if let Some(view) = self.call_finished(&call.id, output) {
+                    self.line.enqueue(&SessionUpdate::Changed(view));
                 }
             }
             SessionEvent::Responded { usage, .. } => {
                 let used = usage.input.saturating_add(usage.output);
-                self.line.tell(&SessionUpdate::Usage { used, size: self.window });
+                self.line.enqueue(&SessionUpdate::Usage { used, size: self.window });
             }
             SessionEvent::Retried { why, .. } => self.remark(&format!("The model is asked again: {why}")),
             SessionEvent::Compacted { .. } => self.remark("The conversation was shortened."),
@@ -158,16 +158,16 @@ impl CallObserver for EditorUpdates {
     fn saw(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Attempted { number: 1, .. } => {
-                let Some(id) = self.id(call) else { return };
+                let Some(id) = self.editor_call_id(call) else { return };
                 let status = Some(ToolCallStatus::InProgress);
                 let view = ToolCallUpdate { tool_call_id: id, status, ..ToolCallUpdate::default() };
-                self.line.tell(&SessionUpdate::Changed(view));
+                self.line.enqueue(&SessionUpdate::Changed(view));
             }
             CallEvent::Notice(ToolNotice::Output { text, .. }) => self.writes(call, text),
             CallEvent::Notice(ToolNotice::Progress { text, .. }) => self.writes(call, &format!("{text}\n")),
             CallEvent::Notice(ToolNotice::PlanUpdated { steps, .. }) => {
-                let entry = |step: &toolgate::PlanStep| entry(&step.description, step.status.as_str());
-                self.line.tell(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
+                let entry = |step: &toolgate::PlanStep| plan_entry(&step.description, step.status.as_str());
+                self.line.enqueue(&SessionUpdate::Plan { entries: steps.iter().map(entry).collect() });
             }
             CallEvent::Notice(ToolNotice::Weaker { text, .. }) => self.remark(text),
             CallEvent::Notice(ToolNotice::FileChanged { .. } | ToolNotice::Warning { .. })
@@ -183,7 +183,7 @@ impl CallObserver for EditorUpdates {
 }
 
 /// Builds a plan entry.
-pub(super) fn entry(step: &str, status: &str) -> PlanEntry {
+pub(super) fn plan_entry(step: &str, status: &str) -> PlanEntry {
     PlanEntry { content: step.to_owned(), priority: "medium", status: status.to_owned() }
 }
 
@@ -194,15 +194,15 @@ impl Hook for EditorUpdates {
     }
 
     fn before<'a>(&'a self, call: PlannedCall<'a>) -> BoxFuture<'a, HookResponse> {
-        if let (Some(id), Some(diffs)) = (self.id(&call.call.id), self.edits.of(call)) {
+        if let (Some(id), Some(diffs)) = (self.editor_call_id(&call.call.id), self.edits.preview_diffs(call)) {
             let content = Some(diffs.iter().cloned().map(ToolCallContent::Diff).collect());
             if let Some(shown) = self.calls().get_mut(call.call.id.as_str()) {
                 shown.diffs = diffs;
             }
             // A patch inside a shell command was reported as a command so far.
-            let kind = Some(calls::kind(call.call));
+            let kind = Some(calls::kind_of_call(call.call));
             let view = ToolCallUpdate { tool_call_id: id, content, kind, ..ToolCallUpdate::default() };
-            self.line.tell(&SessionUpdate::Changed(view));
+            self.line.enqueue(&SessionUpdate::Changed(view));
         }
         Box::pin(std::future::ready(HookResponse::default()))
     }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use self::servers::{ServerMessage, ServerDiscovery};
 use self::wire::{FromTerminal, ToTerminal};
-use super::mcp::ended::signalled;
+use super::mcp::ended::wait_for_signal;
 use crate::approve::{ApprovalDialogue, PromptScope, TerminalApprover};
 use crate::args::ApproveArgs;
 use crate::config::UserDirs;
@@ -23,10 +23,10 @@ use crate::fault::CliFault;
 use crate::{private, screen};
 
 pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
-    let terminal = TerminalApprover::here()
+    let terminal = TerminalApprover::detect()
         .ok_or_else(|| CliFault::usage("there is no terminal to ask at; run `toolgate approve` in one"))?;
-    let directories = private::counters(&UserDirs::from_env()?);
-    screen::to_stderr(&waits(&directories));
+    let directories = private::approval_socket_dirs(&UserDirs::from_env()?);
+    screen::print_stderr(&waits(&directories));
     super::block_on(async {
         let size = TerminalApprover::size()?;
         let (sender, heard) = mpsc::channel(16);
@@ -35,7 +35,7 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
         let code = tokio::select! {
             never = servers.watch() => match never {},
             failed = QuestionQueue { terminal, questions: VecDeque::new() }.answer(heard) => match failed? {},
-            signalled = signalled() => signalled?,
+            signalled = wait_for_signal() => signalled?,
         };
         Ok(ExitCode::from(code))
     })
@@ -45,8 +45,8 @@ pub(crate) fn run(_: &ApproveArgs) -> Result<ExitCode, CliFault> {
 /// skipped.
 fn waits(directories: &[PathBuf]) -> String {
     let listed = directories.iter().map(|directory| {
-        let shown = screen::one_line(&directory.display().to_string());
-        match private::is_ours(directory) {
+        let shown = screen::to_one_line(&directory.display().to_string());
+        match private::is_private_dir(directory) {
             Ok(true) => format!("  {shown}"),
             Ok(false) => format!("  {shown} (not looked at: it is not yours alone; `chmod 700` it)"),
             Err(_) => format!("  {shown} (not there yet)"),
@@ -88,17 +88,17 @@ impl QuestionQueue {
             };
             let ServerQuestion { server, id, digest, text, dialogue } = standing;
             let terminal = Arc::clone(&self.terminal);
-            let mut said = std::pin::pin!(terminal.converse(text, dialogue));
+            let mut said = std::pin::pin!(terminal.hold_dialogue(text, dialogue));
             // ends: when the question is answered, here or elsewhere
             loop {
                 tokio::select! {
                     said = &mut said => {
-                        server.tell(&FromTerminal::Answer { id, digest, said: said? }).await;
+                        server.send(&FromTerminal::Answer { id, digest, said: said? }).await;
                         break;
                     }
                     Some(heard) = heard.recv() => {
                         if heard.settles(&server, id) {
-                            screen::hint("that was answered elsewhere, or given up");
+                            screen::print_hint("that was answered elsewhere, or given up");
                             break;
                         }
                         self.hear(heard)?;
@@ -111,13 +111,13 @@ impl QuestionQueue {
     fn hear(&mut self, heard: ServerMessage) -> io::Result<()> {
         let ServerMessage { server, told } = heard;
         match told {
-            Some(ToTerminal::Hello { server: about }) => screen::hint(&format!("{about} is there")),
+            Some(ToTerminal::Hello { server: about }) => screen::print_hint(&format!("{about} is there")),
             Some(ToTerminal::Question { id, digest, text, rule, choices }) => {
                 let width = TerminalApprover::size()?.width;
                 // The server's text is sanitized: it cannot move the cursor or hide characters on this
                 // terminal.
-                let (text, rule) = (painted::shown(&text), rule.map(|rule| painted::shown(&rule)));
-                let dialogue = ApprovalDialogue::with(choices, PromptScope::Server, rule, width);
+                let (text, rule) = (painted::sanitize(&text), rule.map(|rule| painted::sanitize(&rule)));
+                let dialogue = ApprovalDialogue::new(choices, PromptScope::Server, rule, width);
                 self.questions.push_back(ServerQuestion { server, id, digest, text, dialogue });
             }
             Some(ToTerminal::Settled { id }) => {
@@ -134,9 +134,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_servers_are_looked_for_is_said() {
+    fn searched_directories_are_printed() {
         let home = tempfile::tempdir().unwrap();
-        private::directory(&home.path().join("run")).unwrap();
+        private::ensure_private_dir(&home.path().join("run")).unwrap();
         let places = [home.path().join("run"), home.path().join("none"), "/".into()];
         let said = waits(&places).replace(&home.path().display().to_string(), "~");
         insta::assert_snapshot!(said, @"

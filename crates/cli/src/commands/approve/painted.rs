@@ -7,7 +7,7 @@ const STYLES: &[&str] =
     &["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[36m"];
 
 /// Escapes every invisible character in `text` except newlines and the styles in `STYLES`.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     // ends: each step takes a character or a style
@@ -28,24 +28,24 @@ mod tests {
     use toolgate::{ApprovalPolicy, Escalation};
 
     use super::*;
-    use crate::approve::tests::{asked, script};
+    use crate::approve::tests::{question_for, script_intent};
     use crate::approve::{PromptScope, ScreenSize, page, rule_page};
 
     #[test]
     fn our_own_pages_are_shown_as_they_are() {
         let size = ScreenSize { width: 80, height: 10 };
         let why = Some("Because.\u{1b}[8m".to_owned());
-        let hidden = script("rm -rf \u{202e}x \"$y\"").escalated(Escalation::Required, why);
+        let hidden = script_intent("rm -rf \u{202e}x \"$y\"").escalated(Escalation::Required, why);
         for question in [
-            asked(ApprovalPolicy::OnRequest, &hidden),
-            asked(ApprovalPolicy::Untrusted, &script("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n")),
+            question_for(ApprovalPolicy::OnRequest, &hidden),
+            question_for(ApprovalPolicy::Untrusted, &script_intent("apply_patch <<'E'\n*** Begin Patch\n-a\n+b\n@@\nE\n")),
         ] {
             let text = page(&question, size, PromptScope::Server);
-            assert_eq!(shown(&text), text);
+            assert_eq!(sanitize(&text), text);
         }
-        let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
+        let ruled = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
         let rule = rule_page(ruled.proposal.as_ref().unwrap(), size);
-        assert_eq!(shown(&rule), rule);
+        assert_eq!(sanitize(&rule), rule);
     }
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
             ("\u{1b}[30m\u{1b}[1;8m", "\\u{1b}[30m\\u{1b}[1;8m"),
             ("x\u{202e}y\rz\n", "x\\u{202e}y\\u{d}z\n"),
         ] {
-            assert_eq!(shown(text), expected);
+            assert_eq!(sanitize(text), expected);
         }
     }
 }

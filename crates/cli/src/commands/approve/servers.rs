@@ -52,7 +52,7 @@ impl PartialEq for ServerConnection {
 
 impl ServerConnection {
     /// Sends a message. A closed connection is noticed by the reading side.
-    pub(super) async fn tell(&self, told: &FromTerminal) {
+    pub(super) async fn send(&self, told: &FromTerminal) {
         let Ok(mut line) = serde_json::to_vec(told) else { return };
         line.push(b'\n');
         let _gone = self.0.lock().await.write_all(&line).await;
@@ -111,14 +111,14 @@ impl ServerDiscovery {
 
 /// Returns our sockets in `directory`. Returns none if other users can access the directory.
 fn sockets(directory: &Path) -> Vec<PathBuf> {
-    if !private::is_ours(directory).unwrap_or_default() {
+    if !private::is_private_dir(directory).unwrap_or_default() {
         return Vec::new();
     }
     #[expect(clippy::disallowed_methods, reason = "our own directory, where nothing of a model's is")]
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths
-        .filter(|path| path.extension().is_some_and(|end| end == "sock") && private::is_socket(path))
+        .filter(|path| path.extension().is_some_and(|end| end == "sock") && private::is_own_socket(path))
         .collect()
 }
 
@@ -134,14 +134,14 @@ async fn connected(path: &Path) -> io::Result<UnixStream> {
 /// Returns true for a socket older than `YOUNG`. A new socket may not have its listener yet.
 fn is_old(path: &Path) -> bool {
     let made = std::fs::symlink_metadata(path).and_then(|about| about.modified());
-    made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > YOUNG)) && private::is_socket(path)
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|since| since > YOUNG)) && private::is_own_socket(path)
 }
 
 /// Forwards the messages of one server until the connection closes.
 async fn hear(stream: UnixStream, size: ScreenSize, heard: mpsc::Sender<ServerMessage>) -> io::Result<()> {
     let (read, write) = stream.into_split();
     let server = ServerConnection(Arc::new(Mutex::new(write)));
-    server.tell(&FromTerminal::Hello { width: size.width, height: size.height }).await;
+    server.send(&FromTerminal::Hello { width: size.width, height: size.height }).await;
     let mut read = BufReader::new(read);
     // ends: with the server
     while let Some(told) = next(&mut read).await? {

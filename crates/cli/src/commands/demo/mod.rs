@@ -28,11 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let stage = DemoDirectory::set(args.keep)?;
     let project = stage.at.join("project");
-    screen::to_stderr(&format!(
+    screen::print_stderr(&format!(
         "{FAINT}A small broken project is in {}. The model is scripted; tools, sandbox, policy and journal are real.{FAINT:#}",
         project.display()
     ));
-    screen::to_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
+    screen::print_stderr(&format!("{NAME}›{NAME:#} {PROMPT}"));
     let home = stage.at.join("home");
     let dirs = UserDirs {
         home: std::env::home_dir(),
@@ -53,14 +53,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, CliFault> {
     let turns = ScriptedTurn::parse_script(SCRIPT).map_err(|fault| CliFault::failed(fault.to_string()))?;
     let model = Arc::new(ScriptedBackend::new(Dialect::Responses, turns));
     let chosen = ChosenModel { model, name: "scripted".to_owned(), reasoning: ReasoningMode::None, api: ToolFormApi::OpenAi };
-    let person = TerminalApprover::here().filter(|_| !args.json);
+    let person = TerminalApprover::detect().filter(|_| !args.json);
     let approver = Arc::new(DemoApprover { person: person.clone() });
-    let code = run::play(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
-    screen::to_stderr(&format!(
+    let code = run::run_with(&asked, RunInputs { dirs, chosen: Some(chosen), person, approver: Some(approver) })?;
+    screen::print_stderr(&format!(
         "{FAINT}Next: `toolgate run 'fix the failing test'` with a model of yours, `toolgate mcp` under an agent of yours, `toolgate sandbox -- CMD`.{FAINT:#}"
     ));
     if args.keep {
-        screen::hint(&format!("all of it is still in {}", stage.at.display()));
+        screen::print_hint(&format!("all of it is still in {}", stage.at.display()));
     }
     Ok(code)
 }
@@ -75,13 +75,13 @@ impl Approver for DemoApprover {
         Box::pin(async move {
             let Some(person) = &self.person else {
                 let why: Vec<String> = question.why.iter().map(toolgate::ApprovalReason::for_user).collect();
-                let why = screen::one_line(&why.join("; "));
-                screen::to_stderr(&format!(
+                let why = screen::to_one_line(&why.join("; "));
+                screen::print_stderr(&format!(
                     "{NAME}?{NAME:#} {why} {FAINT}(nobody is there to ask: the demo says yes){FAINT:#}"
                 ));
                 return ReviewDecision::Approved;
             };
-            screen::to_stderr(&format!(
+            screen::print_stderr(&format!(
                 "{FAINT}In {} seconds the demo says yes for you.{FAINT:#}",
                 PATIENCE.as_secs()
             ));

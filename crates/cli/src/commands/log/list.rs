@@ -20,13 +20,13 @@ pub(super) fn run(directory: &Path, args: &LogArgs) -> Result<ExitCode, CliFault
         journal::list(directory, args.number.into()).map_err(|fault| CliFault::failed(fault.to_string()))?;
     if args.json {
         for session in &sessions {
-            screen::text(&as_json(session).to_string())?;
+            screen::print_text(&as_json(session).to_string())?;
         }
     } else if sessions.is_empty() {
-        screen::hint(&format!("there are no sessions in `{}` yet", directory.display()));
+        screen::print_hint(&format!("there are no sessions in `{}` yet", directory.display()));
     } else {
         let home = UserDirs::from_env()?.home;
-        screen::styled(&table(&sessions, home.as_deref(), screen::width()))?;
+        screen::print_styled(&table(&sessions, home.as_deref(), screen::terminal_width()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -42,7 +42,7 @@ enum SessionStatus<'a> {
 }
 
 impl<'a> SessionStatus<'a> {
-    fn of(session: &'a SessionSummary) -> Self {
+    fn from_listed(session: &'a SessionSummary) -> Self {
         match session {
             SessionSummary { is_open: true, .. } => Self::Open,
             SessionSummary { ended: Some(why), .. } => Self::Ended(why),
@@ -73,14 +73,14 @@ fn table(sessions: &[SessionSummary], home: Option<&Path>, width: Option<usize>)
     let head = row("SESSION", "BEGAN (UTC)", ["PROMPTS", "CALLS", "STATE"]);
     let mut text = format!("{FAINT}{head}DIRECTORY  FIRST PROMPT{FAINT:#}\n");
     for session in sessions {
-        let (prompts, calls) = (amount::count(session.prompts), amount::count(session.calls));
-        let state = SessionStatus::of(session).as_str().replace('_', " ");
+        let (prompts, calls) = (amount::format_count(session.prompts), amount::format_count(session.calls));
+        let state = SessionStatus::from_listed(session).as_str().replace('_', " ");
         let id = session.id.as_str();
-        let rest = row("", &amount::minute(&session.started), [&prompts, &calls, &state]);
+        let rest = row("", &amount::format_minute(&session.started), [&prompts, &calls, &state]);
         let agent = session.agent.as_ref().map(|agent| format!("[{agent}] ")).unwrap_or_default();
         let about = format!("{}  {agent}{}", tail(&short(&session.cwd, home)), session.first_prompt);
         let line =
-            clipped(&format!("{}{}", rest.trim_start(), screen::one_line(&about)), width, id.len() + 2);
+            clipped(&format!("{}{}", rest.trim_start(), screen::to_one_line(&about)), width, id.len() + 2);
         text += &format!("{NAME}{id}{NAME:#}  {}\n", line.trim_end());
     }
     text
@@ -119,7 +119,7 @@ fn tail(directory: &str) -> String {
 }
 
 fn as_json(session: &SessionSummary) -> Value {
-    let state = SessionStatus::of(session);
+    let state = SessionStatus::from_listed(session);
     json!({
         "id": session.id.as_str(), "path": session.path.to_string_lossy(), "started": session.started,
         "last": session.last, "cwd": session.cwd, "prompts": session.prompts, "calls": session.calls,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_a_session() {
+    fn each_session_is_listed_on_one_line() {
         let sessions = [
             SessionSummary { is_open: true, ended: some("x"), ..listed("20261117-080000-abcdef", "fix the tests") },
             SessionSummary { ended: some("done"), ..listed("20261117-080000-000001", "\u{1b}[2J\u{202e}evil") },

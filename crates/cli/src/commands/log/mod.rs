@@ -16,7 +16,7 @@ use journal::JournalReader;
 use crate::args::{LogArgs, LogCommand};
 use crate::fault::CliFault;
 use crate::journals::excerpt::TextTruncator;
-use crate::journals::story::{JournalEnding, SessionTimeline, told};
+use crate::journals::story::{JournalEnding, SessionTimeline, describe_journal_fault};
 use crate::journals::which::{self, ResolvedSession};
 use crate::screen;
 
@@ -24,26 +24,26 @@ pub(crate) fn run(args: &LogArgs) -> Result<ExitCode, CliFault> {
     if let Some(LogCommand::Verify(args)) = &args.command {
         return verify::run(args);
     }
-    let directory = which::directory()?;
+    let directory = which::sessions_directory()?;
     let Some(word) = &args.session else { return list::run(&directory, args) };
-    let meant = which::named(&directory, word)?;
+    let meant = which::resolve(&directory, word)?;
     #[cfg(feature = "otlp")]
     if let Some(url) = &args.otlp {
-        return crate::otlp::export(&meant, url);
+        return crate::otlp::export_session(&meant, url);
     }
     if args.json {
         return lines(&meant);
     }
     let story =
-        SessionTimeline::read(&meant.path, TextTruncator::reading()).map_err(|fault| CliFault::usage(fault.to_string()))?;
+        SessionTimeline::read(&meant.path, TextTruncator::for_reading()).map_err(|fault| CliFault::usage(fault.to_string()))?;
     match args.html.as_deref() {
-        None => screen::styled(&text::show(&meant.name, &story))?,
+        None => screen::print_styled(&text::render(&meant.name, &story))?,
         Some(file) if file.as_os_str() == OsStr::new("-") => {
             let mut out = io::stdout().lock();
-            out.write_all(page::show(&meant.name, &story).as_bytes())?;
+            out.write_all(page::render(&meant.name, &story).as_bytes())?;
             out.flush()?;
         }
-        Some(file) => save(file, &page::show(&meant.name, &story))?,
+        Some(file) => save(file, &page::render(&meant.name, &story))?,
     }
     Ok(match story.ending {
         JournalEnding::Broken(why) => changed(&meant, &why),
@@ -59,10 +59,10 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
     while let Some(record) = records.next() {
         if let Err(fault) = record {
             out.flush()?;
-            return Ok(changed(meant, &told(&fault)));
+            return Ok(changed(meant, &describe_journal_fault(&fault)));
         }
         if is_terminal {
-            out.write_all(screen::visible(&String::from_utf8_lossy(records.line())).as_bytes())?;
+            out.write_all(screen::escape_invisible(&String::from_utf8_lossy(records.line())).as_bytes())?;
         } else {
             out.write_all(records.line())?;
         }
@@ -73,15 +73,15 @@ fn lines(meant: &ResolvedSession) -> Result<ExitCode, CliFault> {
 }
 
 fn changed(meant: &ResolvedSession, why: &str) -> ExitCode {
-    screen::error(&format!("`{}` is shown only as far as it is as it was written: {why}", meant.name));
+    screen::print_error(&format!("`{}` is shown only as far as it is as it was written: {why}", meant.name));
     ExitCode::FAILURE
 }
 
 /// Saves a page. A new file is readable only by the user, because sessions are private. Only an existing page
 /// is overwritten.
 fn save(file: &Path, page: &str) -> Result<(), CliFault> {
-    page::save(file, page).map_err(|error| {
+    page::save_private(file, page).map_err(|error| {
         CliFault::usage(format!("`{}` cannot be written: {error}", file.display()))
-            .hint("`--html -` writes to standard output")
+            .with_hint("`--html -` writes to standard output")
     })
 }

@@ -19,13 +19,13 @@ pub(super) struct TextLayout {
 
 impl TextLayout {
     /// Adds an empty line.
-    pub(super) fn space(&mut self) {
+    pub(super) fn blank_line(&mut self) {
         self.text.push('\n');
     }
 
     /// Adds a line of any text. `indent` is added unchanged.
     pub(super) fn line(&mut self, indent: &str, text: &str, style: Style) {
-        let text = clipped(&screen::one_line(text));
+        let text = clipped(&screen::to_one_line(text));
         let _infallible = writeln!(self.text, "{indent}{style}{text}{style:#}");
     }
 
@@ -44,17 +44,17 @@ impl TextLayout {
         }
         for line in rest.by_ref().take(most) {
             let style = style(line);
-            let line = clipped(&screen::visible(line));
+            let line = clipped(&screen::escape_invisible(line));
             let blank = if line.is_empty() { "" } else { " " };
             let _infallible = writeln!(self.text, "{indent}{FAINT}│{FAINT:#}{blank}{style}{line}{style:#}");
         }
         let (lines, bytes) = (rest.count() as u64, excerpt.left_out as u64);
         let left = match (lines, bytes) {
             (0, 0) => return,
-            (lines, 0) => format!("… {} more", amount::counted(lines, "line")),
-            (0, bytes) => format!("… {} more", amount::bytes(bytes)),
+            (lines, 0) => format!("… {} more", amount::pluralize(lines, "line")),
+            (0, bytes) => format!("… {} more", amount::format_bytes(bytes)),
             (lines, bytes) => {
-                format!("… {} and {} more", amount::counted(lines, "line"), amount::bytes(bytes))
+                format!("… {} and {} more", amount::pluralize(lines, "line"), amount::format_bytes(bytes))
             }
         };
         let _infallible = writeln!(self.text, "{indent}{FAINT}│ {left}{FAINT:#}");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_says_so() {
+    fn a_cut_quote_states_how_much_is_left_out() {
         for (text, left_out, expected) in [
             ("", 0, ""),
             ("a\nb\n", 0, "  │ a\n  │ b\n"),

@@ -6,7 +6,7 @@ use journal::RecordedVerdict;
 use super::sheet::TextLayout;
 use crate::journals::amount;
 use crate::journals::excerpt::TextExcerpt;
-use crate::journals::spans::{WaitKind, lasted, spans};
+use crate::journals::spans::{WaitKind, total_wait, wait_spans};
 use crate::journals::story::{TimelineAnswer, TimelineCall, JournalEnding, TimelineEvent, TimelineQuestion, SessionSettings, ModelSpeech, SessionTimeline, RequestUsage, TimelineEventKind};
 use crate::screen::{FAINT, NAME};
 
@@ -22,18 +22,18 @@ const WRONG: Style = AnsiColor::Red.on_default();
 const INDENT: &str = "            ";
 
 /// Formats the whole session.
-pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
+pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     let mut sheet = TextLayout::default();
     sheet.line("", name, NAME);
     sheet.line("  ", &summary(story), PLAIN);
     for moment in &story.moments {
         tell(&mut sheet, moment);
     }
-    sheet.space();
-    for line in closing(story) {
+    sheet.blank_line();
+    for line in totals(story) {
         sheet.line("", &line, FAINT);
     }
-    if let Some(line) = ending(&story.ending) {
+    if let Some(line) = ending_problem(&story.ending) {
         sheet.line("", &line, WRONG);
     }
     sheet.into_text()
@@ -41,34 +41,34 @@ pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
 
 /// Formats the start time, the duration and the counts of a session.
 pub(super) fn summary(story: &SessionTimeline) -> String {
-    let (prompts, calls) = (story.prompts() as u64, story.calls().count() as u64);
+    let (prompts, calls) = (story.prompt_count() as u64, story.calls().count() as u64);
     format!(
         "{} UTC, {} of work, {}, {}",
-        amount::minute(&story.started),
-        amount::duration(story.length),
-        amount::counted(prompts, "prompt"),
-        amount::counted(calls, "call")
+        amount::format_minute(&story.started),
+        amount::format_duration(story.length),
+        amount::pluralize(prompts, "prompt"),
+        amount::pluralize(calls, "call")
     )
 }
 
 /// Formats the totals: token usage, and the time spent waiting.
-pub(super) fn closing(story: &SessionTimeline) -> Vec<String> {
-    let spans = spans(story);
+pub(super) fn totals(story: &SessionTimeline) -> Vec<String> {
+    let spans = wait_spans(story);
     let waited = WaitKind::ALL
-        .map(|waiting| format!("{} {}", waiting.as_str(), amount::duration(lasted(&spans, waiting))));
-    let (requests, all) = story.usage();
-    let usage = (requests > 0).then(|| format!("{}: {}", amount::counted(requests, "request"), tokens(&all)));
+        .map(|waiting| format!("{} {}", waiting.as_str(), amount::format_duration(total_wait(&spans, waiting))));
+    let (requests, all) = story.total_usage();
+    let usage = (requests > 0).then(|| format!("{}: {}", amount::pluralize(requests, "request"), token_usage(&all)));
     usage.into_iter().chain([format!("waited for: {}", waited.join(", "))]).collect()
 }
 
 /// Describes a torn, broken or truncated end of the journal.
-pub(super) fn ending(ending: &JournalEnding) -> Option<String> {
+pub(super) fn ending_problem(ending: &JournalEnding) -> Option<String> {
     match ending {
         JournalEnding::Whole => None,
         JournalEnding::Torn(torn) => Some(format!(
             "line {} was not written to its end ({}): the program or the machine died",
             torn.line,
-            amount::bytes(torn.bytes)
+            amount::format_bytes(torn.bytes)
         )),
         JournalEnding::Broken(why) => Some(format!("what follows is not what was written: {why}")),
         JournalEnding::TooLong => Some("there is more than can be shown; --json has it".to_owned()),
@@ -76,12 +76,12 @@ pub(super) fn ending(ending: &JournalEnding) -> Option<String> {
 }
 
 fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
-    let head = |text: &str| format!("{:>10}  {text}", amount::duration(moment.after));
+    let head = |text: &str| format!("{:>10}  {text}", amount::format_duration(moment.after));
     match &moment.what {
-        TimelineEventKind::Session(setting) => sheet.line("", &head(&under(setting)), FAINT),
+        TimelineEventKind::Session(setting) => sheet.line("", &head(&settings_line(setting)), FAINT),
         TimelineEventKind::Prompt { text, images } => {
-            let images = (*images > 0).then(|| format!(" ({})", amount::counted(*images as u64, "image")));
-            sheet.space();
+            let images = (*images > 0).then(|| format!(" ({})", amount::pluralize(*images as u64, "image")));
+            sheet.blank_line();
             quoted(sheet, &head(&format!("you{}", images.unwrap_or_default())), YOU, text);
         }
         TimelineEventKind::Said(speeches) => speeches.iter().for_each(|speech| match speech {
@@ -96,7 +96,7 @@ fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
         TimelineEventKind::Plan(steps) => {
             sheet.line("", &head("plan"), NAME);
             for step in steps {
-                sheet.line(INDENT, &format!("{} {}", mark(&step.status), step.step.text), PLAIN);
+                sheet.line(INDENT, &format!("{} {}", step_mark(&step.status), step.step.text), PLAIN);
             }
         }
         TimelineEventKind::Diff(text) => {
@@ -104,11 +104,11 @@ fn tell(sheet: &mut TextLayout, moment: &TimelineEvent) {
             sheet.quote(INDENT, text, DIFF, paint);
         }
         TimelineEventKind::Usage(usage) => {
-            let took = amount::duration(usage.millis);
-            sheet.line("", &head(&format!("model answered after {took}: {}", tokens(usage))), FAINT);
+            let took = amount::format_duration(usage.millis);
+            sheet.line("", &head(&format!("model answered after {took}: {}", token_usage(usage))), FAINT);
         }
         TimelineEventKind::Compacted { summary, dropped } => {
-            let shortened = format!("shortened by {}", amount::counted(*dropped, "item"));
+            let shortened = format!("shortened by {}", amount::pluralize(*dropped, "item"));
             quoted(sheet, &head(&shortened), FAINT, summary);
         }
         TimelineEventKind::Interrupted(why) => sheet.line("", &head(&format!("interrupted: {}", why.text)), WRONG),
@@ -125,7 +125,7 @@ fn quoted(sheet: &mut TextLayout, head: &str, style: Style, text: &TextExcerpt) 
 }
 
 /// Describes the settings that a session began with.
-pub(super) fn under(setting: &SessionSettings) -> String {
+pub(super) fn settings_line(setting: &SessionSettings) -> String {
     let SessionSettings { version, cwd, model, wire, sandbox, approval, resumed } = setting;
     let begins = if *resumed { "goes on" } else { "begins" };
     format!(
@@ -135,13 +135,13 @@ pub(super) fn under(setting: &SessionSettings) -> String {
 }
 
 /// Formats the token usage of requests.
-pub(super) fn tokens(usage: &RequestUsage) -> String {
-    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(amount::count);
-    format!("{input} tokens in ({cached} cached), {output} out, {} sent", amount::bytes(usage.bytes))
+pub(super) fn token_usage(usage: &RequestUsage) -> String {
+    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(amount::format_count);
+    format!("{input} tokens in ({cached} cached), {output} out, {} sent", amount::format_bytes(usage.bytes))
 }
 
 /// Describes the course of a call before its answer: effects, verdicts, questions and attempts.
-pub(super) fn sentences(call: &TimelineCall) -> Vec<String> {
+pub(super) fn call_sentences(call: &TimelineCall) -> Vec<String> {
     let joined = |why: &[TextExcerpt]| why.iter().map(|why| why.text.as_str()).collect::<Vec<_>>().join("; ");
     let mut lines = Vec::new();
     lines.extend(call.remote.as_ref().map(|(server, tool)| format!("`{tool}` of the server `{server}`")));
@@ -160,7 +160,7 @@ pub(super) fn sentences(call: &TimelineCall) -> Vec<String> {
         let why = if why.is_empty() { String::new() } else { format!(" ({})", joined(why)) };
         lines.push(match decision {
             Some(decision) => {
-                let took = amount::duration(decision.after.saturating_sub(*asked));
+                let took = amount::format_duration(decision.after.saturating_sub(*asked));
                 format!("asked{why}: {} by {} after {took}", decision.word, decision.by)
             }
             None => format!("asked{why}: no answer"),
@@ -173,11 +173,11 @@ pub(super) fn sentences(call: &TimelineCall) -> Vec<String> {
 }
 
 /// Describes the outcome of a call in a few words.
-pub(super) fn outcome(call: &TimelineCall, began: u64) -> String {
-    let took = amount::duration(call.ran(began).unwrap_or_default());
+pub(super) fn call_outcome(call: &TimelineCall, began: u64) -> String {
+    let took = amount::format_duration(call.run_time(began).unwrap_or_default());
     match call.answer.as_ref() {
         None => "no answer: nobody knows what it has done".to_owned(),
-        Some(answer) => match answer.fault() {
+        Some(answer) => match answer.fault_kind() {
             None => format!("done in {took}"),
             Some(fault) => format!("{fault} after {took}"),
         },
@@ -185,26 +185,26 @@ pub(super) fn outcome(call: &TimelineCall, began: u64) -> String {
 }
 
 fn course(sheet: &mut TextLayout, call: &TimelineCall, began: u64) {
-    for sentence in sentences(call) {
+    for sentence in call_sentences(call) {
         sheet.line(INDENT, &sentence, FAINT);
     }
-    sheet.line(INDENT, &outcome(call, began), if call.is_well() { PLAIN } else { WRONG });
+    sheet.line(INDENT, &call_outcome(call, began), if call.succeeded() { PLAIN } else { WRONG });
     if let Some(answer) = &call.answer {
         sheet.quote(INDENT, &answer.text, ANSWER, |_| PLAIN);
-        extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));
+        answer_extras(answer).iter().for_each(|line| sheet.line(INDENT, line, FAINT));
     }
 }
 
 /// Lists the pictures and the spill file of an answer.
-pub(super) fn extras(answer: &TimelineAnswer) -> Vec<String> {
-    let pictures = (answer.pictures > 0).then(|| amount::counted(answer.pictures as u64, "picture"));
+pub(super) fn answer_extras(answer: &TimelineAnswer) -> Vec<String> {
+    let pictures = (answer.pictures > 0).then(|| amount::pluralize(answer.pictures as u64, "picture"));
     let spilled = answer.spilled.as_ref();
-    let spilled = spilled.map(|(path, bytes)| format!("all of it, {}: {}", amount::bytes(*bytes), path.text));
+    let spilled = spilled.map(|(path, bytes)| format!("all of it, {}: {}", amount::format_bytes(*bytes), path.text));
     pictures.into_iter().chain(spilled).collect()
 }
 
 /// Returns a symbol for the status of a plan step.
-pub(super) fn mark(status: &str) -> String {
+pub(super) fn step_mark(status: &str) -> String {
     match status {
         "completed" => "✓".to_owned(),
         "in_progress" => "▸".to_owned(),
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_session_is_told_step_by_step() {
-        let text = show("20261116-213602-4f9a1c", &sample::story());
+        let text = render("20261116-213602-4f9a1c", &sample::sample_timeline());
         insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string(), @r#"
         20261116-213602-4f9a1c
           2026-11-16 21:00 UTC, 7.6 s of work, 1 prompt, 2 calls

@@ -62,7 +62,7 @@ impl PendingQuestions {
     }
 
     /// Resolves when no terminal is watching.
-    pub(super) async fn unwatched(&self) {
+    pub(super) async fn until_unwatched(&self) {
         let mut watchers = self.watchers.subscribe();
         // Never fails: `self` owns the sender.
         let _never = watchers.wait_for(|count| *count == 0).await.map(drop);
@@ -78,7 +78,7 @@ pub(super) struct PostedQuestion<'a> {
 
 impl PostedQuestion<'_> {
     /// Waits for the decision of a terminal.
-    pub(super) async fn answered(&mut self) -> ReviewDecision {
+    pub(super) async fn wait_for_decision(&mut self) -> ReviewDecision {
         match (&mut self.answered).await {
             Ok(decision) => decision,
             Err(_) => std::future::pending().await,

@@ -48,7 +48,7 @@ fn row(name: &str) -> Option<&'static CatalogueRow> {
 }
 
 /// Converts tool specs into the offers that clients list.
-pub(super) fn offers(specs: &[ToolSpec]) -> Vec<HostTool> {
+pub(super) fn tool_offers(specs: &[ToolSpec]) -> Vec<HostTool> {
     let specs: Vec<&ToolSpec> = specs.iter().collect();
     let Value::Array(listed) = mcp_tools(&specs) else { return Vec::new() };
     let offer = |mut tool: Value| {
@@ -69,7 +69,7 @@ pub(super) fn offers(specs: &[ToolSpec]) -> Vec<HostTool> {
 }
 
 /// Converts an answer of `tool` into the reply for a client.
-pub(super) fn reply(tool: &str, mut output: ToolOutput) -> HostReply {
+pub(super) fn reply_for_client(tool: &str, mut output: ToolOutput) -> HostReply {
     let data = output.structured.take().unwrap_or_default();
     let known = row(tool).map_or(&[][..], |row| row.facts).iter();
     let facts = known.filter_map(|&name| Some((name.to_owned(), data.get(name)?.clone())));
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn data_is_for_programs_and_the_text_for_the_model() {
         let output = ToolOutput::text("hello").with_structured(json!({ "exit_code": 0, "stdout": "hello" }));
-        let reply = reply("shell", output.clone());
+        let reply = reply_for_client("shell", output.clone());
         assert_eq!((reply.structured, reply.data), (None, Some(json!({ "exit_code": 0 }))));
-        assert_eq!(super::reply("read_file", output).data, None);
+        assert_eq!(super::reply_for_client("read_file", output).data, None);
     }
 }

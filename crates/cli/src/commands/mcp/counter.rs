@@ -17,7 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use toolgate::ApprovalQuestion;
 
 use super::board::PendingQuestions;
-use crate::approve::{PromptScope, ScreenSize, choices, page, rule_page};
+use crate::approve::{PromptScope, ScreenSize, approval_choices, page, rule_page};
 use crate::args::WorkspaceArgs;
 use crate::commands::approve::wire::{FromTerminal, MAX_LINE, ToTerminal};
 use crate::config::UserDirs;
@@ -40,30 +40,30 @@ pub(super) struct ApprovalSocket {
 impl ApprovalSocket {
     pub(super) fn open(dirs: &UserDirs, place: &WorkspaceArgs) -> io::Result<Self> {
         let directory =
-            private::counter(dirs).ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
-        private::directory(&directory)?;
+            private::approval_socket_dir(dirs).ok_or_else(|| io::Error::other("there is no directory for its socket"))?;
+        private::ensure_private_dir(&directory)?;
         let process = std::process::id();
         let path = directory.join(format!("mcp-{process}.sock"));
         // The process that had this process ID before us is gone.
-        if private::is_socket(&path) {
+        if private::is_own_socket(&path) {
             let _gone = rustix::fs::unlink(&path);
         }
         let listener = UnixListener::bind(&path)
             .map_err(|error| io::Error::other(format!("no socket at `{}`: {error}", path.display())))?;
         rustix::fs::chmod(&path, Mode::RUSR | Mode::WUSR)?;
-        let cwd = crate::compose::directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
+        let cwd = crate::compose::working_directory(place).map(|cwd| cwd.display().to_string()).unwrap_or_default();
         Ok(Self { listener, path, about: format!("the server {process} in `{cwd}`") })
     }
 
     /// Accepts terminals and serves them. Never returns.
-    pub(super) async fn attend(self, board: &Arc<PendingQuestions>) {
+    pub(super) async fn serve_terminals(self, board: &Arc<PendingQuestions>) {
         // Dropping the sets aborts their tasks.
         let (mut terminals, mut strangers) = (JoinSet::new(), UngreetedTerminals::default());
         // ends: with the server
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => match peer::admit(&stream) {
+                    Ok((stream, _)) => match peer::admit_peer(&stream) {
                         Ok(()) => strangers.hear(stream),
                         Err(why) => tracing::warn!(%why, "somebody who may not answer came to answer"),
                     },
@@ -88,7 +88,7 @@ impl ApprovalSocket {
 
 impl Drop for ApprovalSocket {
     fn drop(&mut self) {
-        if private::is_socket(&self.path) {
+        if private::is_own_socket(&self.path) {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
@@ -162,7 +162,7 @@ impl ApprovalTerminal {
             }
             for (id, question) in standing {
                 if !shown.iter().any(|(at, _)| *at == id) {
-                    let told = told(id, &question, size);
+                    let told = question_message(id, &question, size);
                     let ToTerminal::Question { digest, .. } = &told else { continue };
                     shown.push((id, digest.clone()));
                     send(&mut write, &told).await?;
@@ -177,7 +177,7 @@ impl ApprovalTerminal {
                         let question = board.questions().into_iter().find(|(at, _)| *at == id && seen);
                         if let Some((_, question)) = question {
                             let rule = question.proposal.as_ref().map(|proposal| &proposal.rule);
-                            board.answer(id, said.decision(rule));
+                            board.answer(id, said.into_decision(rule));
                         }
                     }
                     Some(FromTerminal::Hello { .. }) => {}
@@ -188,12 +188,12 @@ impl ApprovalTerminal {
     }
 }
 
-fn told(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> ToTerminal {
+fn question_message(id: u64, question: &ApprovalQuestion, size: ScreenSize) -> ToTerminal {
     let text = page(question, size, PromptScope::Server);
     let rule = question.proposal.as_ref().map(|proposal| rule_page(proposal, size));
     let digest = Sha256::digest(format!("{id}\n{text}\n{rule:?}").as_bytes());
     let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    ToTerminal::Question { id, digest, text, rule, choices: choices(question) }
+    ToTerminal::Question { id, digest, text, rule, choices: approval_choices(question) }
 }
 
 async fn send(write: &mut OwnedWriteHalf, told: &ToTerminal) -> io::Result<()> {

@@ -30,7 +30,7 @@ impl ApprovalRouter {
     }
 
     /// Registers a call under a new id.
-    pub(super) fn list(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
+    pub(super) fn register(self: &Arc<Self>, line: &Arc<ClientBridge>) -> RegisteredCall {
         let id = CallId::from(format!("mcp-{}", self.count.fetch_add(1, Ordering::Relaxed)));
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.insert(id.clone(), Arc::clone(line));
@@ -39,7 +39,7 @@ impl ApprovalRouter {
 
     /// Returns true if the client or a terminal can be asked about the call.
     pub(super) fn can_ask(&self, line: &ClientBridge) -> bool {
-        line.takes_forms() || self.board.is_watched()
+        line.supports_forms() || self.board.is_watched()
     }
 
     fn line(&self, call: &CallId) -> Option<Arc<ClientBridge>> {
@@ -47,23 +47,23 @@ impl ApprovalRouter {
     }
 
     async fn asked(&self, call: &CallId, question: &ApprovalQuestion) -> ReviewDecision {
-        let line = self.line(call).filter(|line| line.takes_forms());
+        let line = self.line(call).filter(|line| line.supports_forms());
         let mut posted = self.board.post(question);
         let client = async {
             if let Some(line) = line {
-                let form = ApprovalForm::about(question);
+                let form = ApprovalForm::for_question(question);
                 if let Some(said) = line.ask(form.request()).await {
                     return form.decision(question, &said);
                 }
             }
-            self.board.unwatched().await;
+            self.board.until_unwatched().await;
             denied(NOBODY)
         };
         tokio::select! {
             // Biased: the terminal has already acknowledged its answer, so a later answer of the client must
             // not win.
             biased;
-            decision = posted.answered() => decision,
+            decision = posted.wait_for_decision() => decision,
             decision = client => decision,
             () = tokio::time::sleep(STANDS) => denied(LATE),
         }
@@ -98,7 +98,7 @@ impl CallObserver for ApprovalRouter {
             | CallEvent::Finished { .. } => return,
         };
         if let Some(line) = self.line(call) {
-            line.hear(&text);
+            line.push_progress(&text);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::fault::{INTERRUPTED, TERMINATED};
 const HUNG_UP: u8 = 129;
 
 /// Waits for SIGINT, SIGTERM or SIGHUP and returns the exit status.
-pub(in crate::commands) async fn signalled() -> io::Result<u8> {
+pub(in crate::commands) async fn wait_for_signal() -> io::Result<u8> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
     tokio::select! {

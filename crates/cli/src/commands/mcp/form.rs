@@ -4,7 +4,7 @@ use ::mcp::serve::ClientInput;
 use serde_json::{Value, json};
 use toolgate::{ApprovalQuestion, ReviewDecision};
 
-use crate::approve::{ApprovalChoice, ApprovalAnswer, choices, plain};
+use crate::approve::{ApprovalChoice, ApprovalAnswer, approval_choices, render_plain};
 
 /// Line width of the question's text.
 const WIDTH: usize = 100;
@@ -41,10 +41,10 @@ pub(super) struct ApprovalForm {
 impl ApprovalForm {
     /// Builds the form for `question`. A truncated form offers no yes, because the user has not seen
     /// everything.
-    pub(super) fn about(question: &ApprovalQuestion) -> Self {
-        let mut message = plain(question, WIDTH).trim().to_owned();
+    pub(super) fn for_question(question: &ApprovalQuestion) -> Self {
+        let mut message = render_plain(question, WIDTH).trim().to_owned();
         let cut = message.len() > MOST;
-        let mut offered = choices(question);
+        let mut offered = approval_choices(question);
         if cut {
             message.truncate(message.floor_char_boundary(MOST));
             message.push_str(MORE);
@@ -88,7 +88,7 @@ impl ApprovalForm {
             (Some("cancel"), _) => no("the question was put away without an answer"),
             _ => no("the client's form was not answered in a way that makes sense, so it was refused"),
         };
-        said.decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
+        said.into_decision(question.proposal.as_ref().map(|proposal| &proposal.rule))
     }
 }
 
@@ -97,14 +97,14 @@ mod tests {
     use toolgate::{ApprovalPolicy, Escalation};
 
     use super::*;
-    use crate::approve::tests::{asked, script};
+    use crate::approve::tests::{question_for, script_intent};
 
     #[test]
     fn only_a_clear_yes_is_one() {
-        let plain = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
-        let ruled = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
+        let plain = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
+        let ruled = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
         let said =
-            |question: &ApprovalQuestion, said: Value| ApprovalForm::about(question).decision(question, &said).as_str();
+            |question: &ApprovalQuestion, said: Value| ApprovalForm::for_question(question).decision(question, &said).as_str();
         let accept = |answer: &str| json!({ "action": "accept", "content": { "answer": answer } });
         for (answer, expected) in [
             ("yes, once", "approved"),
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn a_form_shows_what_a_terminal_shows() {
-        let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
-        let ClientInput::Form { message, schema } = ApprovalForm::about(&question).request() else { panic!("no form") };
+        let question = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
+        let ClientInput::Form { message, schema } = ApprovalForm::for_question(&question).request() else { panic!("no form") };
         insta::assert_snapshot!(message, @r#"
         Toolgate asks: may shell_command do this?
 
@@ -164,8 +164,8 @@ mod tests {
     fn a_form_that_had_to_be_cut_takes_no_yes() {
         let long = format!("rm -rf build\n{}touch payload\n", "echo an ordinary step\n".repeat(400));
         let why = Some("It builds.".to_owned());
-        let question = asked(ApprovalPolicy::OnRequest, &script(&long).escalated(Escalation::Required, why));
-        let form = ApprovalForm::about(&question);
+        let question = question_for(ApprovalPolicy::OnRequest, &script_intent(&long).escalated(Escalation::Required, why));
+        let form = ApprovalForm::for_question(&question);
         let ClientInput::Form { message, schema } = form.request() else { panic!("no form") };
         let head: Vec<&str> = message.lines().take_while(|line| !line.contains("an ordinary step")).collect();
         insta::assert_snapshot!(head.join("\n"), @"

@@ -27,19 +27,19 @@ pub(super) struct ClientBridge {
 }
 
 impl ClientBridge {
-    pub(super) fn to(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
+    pub(super) fn connect(client: CallingClient) -> (Arc<Self>, mpsc::UnboundedReceiver<ClientInputBatch>) {
         // Unbounded is safe: the engine asks one question at a time.
         let (asks, asked) = mpsc::unbounded_channel();
         (Arc::new(Self { client, asks, heard: Mutex::default(), news: Notify::new() }), asked)
     }
 
     /// Returns true if the client supports elicitation forms.
-    pub(super) fn takes_forms(&self) -> bool {
+    pub(super) fn supports_forms(&self) -> bool {
         self.client.takes_forms
     }
 
     /// Buffers progress text, if the client wants progress.
-    pub(super) fn hear(&self, text: &str) {
+    pub(super) fn push_progress(&self, text: &str) {
         if !self.client.wants_progress {
             return;
         }
@@ -110,7 +110,7 @@ impl RunningCall for BridgedCall {
                         || toolgate::ToolOutput::failure("the call was answered before"),
                         |answer| answer.output,
                     );
-                    CallStep::Done(catalogue::reply(&self.tool, output))
+                    CallStep::Done(catalogue::reply_for_client(&self.tool, output))
                 }
             }
         })

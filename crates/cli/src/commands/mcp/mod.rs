@@ -35,9 +35,9 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
     let door = args.http.map(|address| door(args, address)).transpose()?;
     let board = Arc::new(PendingQuestions::default());
     let ground = HostEnvironment::new(args, Arc::new(ApprovalRouter::new(Arc::clone(&board))))?;
-    let served = Arc::new(McpHost::at_home(ground)?);
+    let served = Arc::new(McpHost::at_start_directory(ground)?);
     if door.is_none() && io::stdin().is_terminal() {
-        screen::hint("agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends");
+        screen::print_hint("agents start this command and talk to it; docs/mcp-server.md says how. Ctrl-D ends");
     }
     super::block_on(async {
         let stop = CancellationToken::new();
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
             () = answering(counter, &board) => Ok(ExitCode::SUCCESS),
-            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
+            signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         served.close().await;
         ended.map_err(|fault| match fault {
@@ -65,9 +65,9 @@ pub(crate) fn run(args: &McpArgs) -> Result<ExitCode, CliFault> {
 /// Serves approval terminals while the server runs. Without a socket no terminal can answer.
 async fn answering(counter: Result<ApprovalSocket, io::Error>, board: &Arc<PendingQuestions>) {
     match counter {
-        Ok(counter) => counter.attend(board).await,
+        Ok(counter) => counter.serve_terminals(board).await,
         Err(error) => {
-            screen::hint(&format!("`toolgate approve` will not find this server: {error}"));
+            screen::print_hint(&format!("`toolgate approve` will not find this server: {error}"));
             std::future::pending::<()>().await;
         }
     }
@@ -79,18 +79,18 @@ fn door(args: &McpArgs, address: SocketAddr) -> Result<HttpEndpoint, CliFault> {
         let wrong =
             format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
         let hint = "take 127.0.0.1, or say by which name they reach it: --allow-remote build.example.org";
-        return Err(CliFault::usage(wrong).hint(hint));
+        return Err(CliFault::usage(wrong).with_hint(hint));
     }
     let listener = TcpListener::bind(address)
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
     let address = listener.local_addr()?;
-    let (entry, bring) = token::entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
-    screen::to_stderr(&format!("serving at http://{address}{PATH}"));
-    screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
-    screen::to_stderr(&format!(
+    let (entry, bring) = token::load_entry(args.token_env.as_deref(), &UserDirs::from_env()?)?;
+    screen::print_stderr(&format!("serving at http://{address}{PATH}"));
+    screen::print_stderr(&format!("the token is {}", screen::escape_invisible(&bring.place)));
+    screen::print_stderr(&format!(
         "claude mcp add --transport http toolgate http://{}{PATH} --header \"Authorization: Bearer {}\"",
         reached(address, &args.allow_remote),
-        screen::visible(&bring.shell)
+        screen::escape_invisible(&bring.shell)
     ));
     Ok(HttpEndpoint { listener, entry, names: args.allow_remote.clone() })
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use toolgate::mcp::McpServers;
 use toolgate::{AnyTool, BoxFuture, ToolCall, ToolError, ToolSource};
 
-use crate::commands::call::is_of_servers;
+use crate::commands::call::needs_servers;
 
 /// Servers that start on first use.
 pub(super) struct OnDemandServers {
@@ -30,7 +30,7 @@ impl OnDemandServers {
 
     /// Returns the servers if a tool of this name may be theirs, and starts them if necessary.
     fn servers(&self, name: &str) -> Option<&Arc<McpServers>> {
-        match is_of_servers(name) {
+        match needs_servers(name) {
             true => self.started.get_or_init(&self.start).as_ref(),
             false => None,
         }

@@ -15,7 +15,7 @@ use super::desk::ApprovalRouter;
 use super::line::{BridgedCall, ClientBridge};
 use super::on_demand::OnDemandServers;
 use crate::args::{McpArgs, WorkspaceArgs};
-use crate::compose::{ToolFormApi, absolute, compose_with, directory};
+use crate::compose::{ToolFormApi, absolute, compose_with, working_directory};
 use crate::config::SandboxMode;
 use crate::fault::CliFault;
 
@@ -35,7 +35,7 @@ pub(super) struct HostEnvironment {
 impl HostEnvironment {
     pub(super) fn new(args: &McpArgs, desk: Arc<ApprovalRouter>) -> Result<Arc<Self>, CliFault> {
         let mut allowed = Vec::new();
-        for root in std::iter::once(directory(&args.place)?).chain(args.root.iter().cloned()) {
+        for root in std::iter::once(working_directory(&args.place)?).chain(args.root.iter().cloned()) {
             let root = absolute(&root)?;
             // With a trailing `/.`, only a directory resolves.
             let real = exec::fs::real(&root.join(".")).map_err(|error| {
@@ -57,9 +57,9 @@ impl HostEnvironment {
                 config.confinement.writable.extend(written.cloned());
             }
         })?;
-        let servers = OnDemandServers::new(composed.servers_on_demand());
-        let composed = composed.source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
-        let toolgate = composed.observed(Arc::clone(&self.desk) as Arc<dyn CallObserver>).build()?;
+        let servers = OnDemandServers::new(composed.lazy_servers());
+        let composed = composed.with_source(Arc::clone(&servers) as Arc<dyn ToolSource>).for_api(ToolFormApi::Functions);
+        let toolgate = composed.with_observer(Arc::clone(&self.desk) as Arc<dyn CallObserver>).build()?;
         Ok((toolgate, servers))
     }
 
@@ -98,7 +98,7 @@ pub(super) struct McpHost {
 
 impl McpHost {
     /// Creates the host for the directory where the server was started.
-    pub(super) fn at_home(ground: Arc<HostEnvironment>) -> Result<Self, CliFault> {
+    pub(super) fn at_start_directory(ground: Arc<HostEnvironment>) -> Result<Self, CliFault> {
         let (toolgate, servers) = ground.compose(&ground.place, &[])?;
         Ok(Self::with(ground, toolgate, servers))
     }
@@ -130,13 +130,13 @@ impl ToolHost for McpHost {
     }
 
     fn tools(&self) -> Vec<HostTool> {
-        catalogue::offers(&self.toolgate.router().registry().specs())
+        catalogue::tool_offers(&self.toolgate.router().registry().specs())
     }
 
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
         let HostCall { tool, arguments, client } = call;
-        let (line, asked) = ClientBridge::to(client);
-        let listed = self.ground.desk.list(&line);
+        let (line, asked) = ClientBridge::connect(client);
+        let listed = self.ground.desk.register(&line);
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
         // is gone, blocks no other call.

@@ -21,7 +21,7 @@ pub(in crate::commands) struct TokenLocation {
 }
 
 /// Loads the token, and returns it with its location.
-pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Result<(AccessRequirement, TokenLocation), CliFault> {
+pub(in crate::commands) fn load_entry(variable: Option<&str>, dirs: &UserDirs) -> Result<(AccessRequirement, TokenLocation), CliFault> {
     let (text, bring, mend) = match variable {
         Some(name) => {
             let text = std::env::var(name)
@@ -30,8 +30,8 @@ pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Res
             (text, bring, "it takes 32 letters or more without blanks, e.g. of `openssl rand -hex 32`")
         }
         None => {
-            let directory = private::tokens(dirs).ok_or_else(|| {
-                CliFault::usage("there is no state directory for the token").hint("set HOME, or use --token-env")
+            let directory = private::token_dir(dirs).ok_or_else(|| {
+                CliFault::usage("there is no state directory for the token").with_hint("set HOME, or use --token-env")
             })?;
             let file = directory.join("token");
             let text = kept(&file).map_err(|error| {
@@ -44,7 +44,7 @@ pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Res
     };
     let token = BearerToken::of(&text).ok_or_else(|| {
         let wrong = if text.is_empty() { "is empty" } else { "could be guessed" };
-        CliFault::usage(format!("the token {} {wrong}", bring.place)).hint(mend)
+        CliFault::usage(format!("the token {} {wrong}", bring.place)).with_hint(mend)
     })?;
     Ok((AccessRequirement::Token(token), bring))
 }
@@ -52,10 +52,10 @@ pub(in crate::commands) fn entry(variable: Option<&str>, dirs: &UserDirs) -> Res
 /// Reads the token in `file`, or creates it. Clients are configured once, so the token must stay the same.
 fn kept(file: &Path) -> io::Result<String> {
     if let Some(directory) = file.parent() {
-        private::directory(directory)?;
+        private::ensure_private_dir(directory)?;
     }
     match found(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match made(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match create_token(file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => found(file),
             made => made,
         },
@@ -64,7 +64,7 @@ fn kept(file: &Path) -> io::Result<String> {
 }
 
 /// Creates the token file atomically, so that a server starting at the same time reads a complete token.
-fn made(file: &Path) -> io::Result<String> {
+fn create_token(file: &Path) -> io::Result<String> {
     let text = BearerToken::fresh()?;
     let begun = file.with_extension(format!("{}.new", std::process::id()));
     // The process that had this process ID before us was killed.
@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn servers_that_start_at_once_have_one_token() {
         let home = tempfile::tempdir().unwrap();
-        private::directory(&home.path().join("mcp")).unwrap();
+        private::ensure_private_dir(&home.path().join("mcp")).unwrap();
         let file = home.path().join("mcp/token");
         // Simulates a race: the second server looked before the first created the file.
-        let first = made(&file).unwrap();
-        assert_eq!(made(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let first = create_token(&file).unwrap();
+        assert_eq!(create_token(&file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(kept(&file).unwrap(), first);
         assert_eq!(file.parent().unwrap().read_dir().unwrap().count(), 1);
     }

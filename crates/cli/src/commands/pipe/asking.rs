@@ -8,7 +8,7 @@ use toolgate::rules::NewRule;
 use toolgate::shell::ScriptWord;
 use toolgate::{Approver, BoxFuture, CallId, Effect, ApprovalQuestion, ReviewDecision};
 
-use crate::approve::{choices, classes, confinement, script};
+use crate::approve::{approval_choices, command_classes, confinement_summary, shell_script};
 
 /// The denial note after the end of the input.
 pub(super) const INPUT_ENDED: &str = "nobody answered: the input of the pipe has ended";
@@ -45,7 +45,7 @@ impl Approver for PipeApprover {
     fn ask<'a>(&'a self, call: &'a CallId, question: &'a ApprovalQuestion) -> BoxFuture<'a, ReviewDecision> {
         let (answer, answered) = oneshot::channel();
         let rule = question.proposal.as_ref().map(|proposal| proposal.rule.clone());
-        let (call, line) = (call.as_str().to_owned(), line(call, question));
+        let (call, line) = (call.as_str().to_owned(), question_json(call, question));
         let _over = self.questions.send(PipedQuestion { call, line, open: WaitingApproval { rule, answer } });
         Box::pin(async move { answered.await.unwrap_or_else(|_| denied(INPUT_ENDED)) })
     }
@@ -57,7 +57,7 @@ pub(super) struct UnansweredQuestions(HashMap<String, WaitingApproval>);
 
 impl UnansweredQuestions {
     /// Stores a question and returns its line.
-    pub(super) fn put(&mut self, asked: PipedQuestion) -> Value {
+    pub(super) fn insert(&mut self, asked: PipedQuestion) -> Value {
         // Drops questions whose call was abandoned meanwhile.
         self.0.retain(|_, open| !open.answer.is_closed());
         self.0.insert(asked.call, asked.open);
@@ -65,7 +65,7 @@ impl UnansweredQuestions {
     }
 
     /// Denies all questions.
-    pub(super) fn deny(&mut self, note: &str) {
+    pub(super) fn deny_all(&mut self, note: &str) {
         for (_, open) in self.0.drain() {
             let _given_up = open.answer.send(denied(note));
         }
@@ -79,7 +79,7 @@ impl UnansweredQuestions {
         let Some(open) = self.0.get(id).filter(|open| !open.answer.is_closed()) else {
             return Err("there is no question about such a call; nothing was decided".to_owned());
         };
-        let decision = read(line, open.rule.as_ref())?;
+        let decision = parse_decision(line, open.rule.as_ref())?;
         if let Some(open) = self.0.remove(id) {
             let _given_up = open.answer.send(decision);
         }
@@ -92,7 +92,7 @@ fn denied(note: &str) -> ReviewDecision {
 }
 
 /// Parses the answer to a question. `rule` is the rule that the question proposes.
-pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
+pub(crate) fn parse_decision(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecision, String> {
     let note = match &line["note"] {
         Value::Null => None,
         Value::String(note) => Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
@@ -117,7 +117,7 @@ pub(crate) fn read(line: &Value, rule: Option<&NewRule>) -> Result<ReviewDecisio
 
 /// Formats a question as JSON. Texts are unescaped: a program that displays them must make invisible
 /// characters visible.
-pub(crate) fn line(call: &CallId, question: &ApprovalQuestion) -> Value {
+pub(crate) fn question_json(call: &CallId, question: &ApprovalQuestion) -> Value {
     let mut line = described(call, question);
     if let Some(words) = &question.intent.prefix_rule {
         line["prefix_rule"] = json!(words);
@@ -132,7 +132,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         Effect::Exec(line) => Some(line),
         _ => None,
     });
-    let command = run.map(|line| match script(line) {
+    let command = run.map(|line| match shell_script(line) {
         Some(script) => script.to_owned(),
         None => {
             line.argv.iter().map(|word| ScriptWord::Literal(word.clone()).to_string()).collect::<Vec<_>>().join(" ")
@@ -143,7 +143,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
         _ => None,
     });
     let patch = run.and_then(|line| toolgate::shell::patch(&line.argv)).map(|patch| patch.text);
-    let parts: Vec<Value> = classes(question)
+    let parts: Vec<Value> = command_classes(question)
         .into_iter()
         .map(|(command, class, why)| json!({ "command": command, "class": class, "why": why }))
         .collect();
@@ -156,7 +156,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
             .collect::<Vec<_>>()
     });
     let touches = question.touches();
-    let mut answers: Vec<&str> = choices(question).into_iter().map(|choice| choice.decision()).collect();
+    let mut answers: Vec<&str> = approval_choices(question).into_iter().map(|choice| choice.decision_name()).collect();
     answers.dedup();
     let proposal = question.proposal.as_ref();
     json!({
@@ -176,7 +176,7 @@ fn described(call: &CallId, question: &ApprovalQuestion) -> Value {
             "starts": touches.starts,
             "reaches": touches.reaches,
         },
-        "confinement": confinement(question),
+        "confinement": confinement_summary(question),
         "grants": question.grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "again": question.again,
         "justification": question.intent.justification,
@@ -193,16 +193,16 @@ mod tests {
     use toolgate::ApprovalPolicy;
 
     use super::*;
-    use crate::approve::tests::{asked, script};
+    use crate::approve::tests::{question_for, script_intent};
 
     /// Returns the decision after these lines, and the result of each line.
-    async fn told(question: &ApprovalQuestion, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
+    async fn decide_with_lines(question: &ApprovalQuestion, lines: &[Value]) -> (ReviewDecision, Vec<Result<(), String>>) {
         let (approver, mut questions) = channel();
         let (call, mut open) = (CallId::from("1"), UnansweredQuestions::default());
         let asking = approver.ask(&call, question);
-        open.put(questions.recv().await.unwrap());
+        open.insert(questions.recv().await.unwrap());
         let heard = lines.iter().map(|line| open.decide(line)).collect();
-        open.deny("over");
+        open.deny_all("over");
         (asking.await, heard)
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_answers_as_it_says() {
-        let question = asked(ApprovalPolicy::Untrusted, &script("cargo test"));
+        let question = question_for(ApprovalPolicy::Untrusted, &script_intent("cargo test"));
         let rule = question.proposal.clone().unwrap().rule;
         let note = |note: &str| ReviewDecision::Denied { note: Some(note.to_owned()) };
         for (line, answer) in [
@@ -222,7 +222,7 @@ mod tests {
             (decision("denied"), note("why")),
             (decision("abort"), ReviewDecision::Abort),
         ] {
-            let (told, heard) = told(&question, std::slice::from_ref(&line)).await;
+            let (told, heard) = decide_with_lines(&question, std::slice::from_ref(&line)).await;
             assert_eq!((told, &heard[..]), (answer, &[Ok(())][..]), "{line}");
         }
         for line in [
@@ -232,21 +232,21 @@ mod tests {
             json!({ "call_id": "1", "decision": true }),
             json!({ "call_id": "1", "decision": "approved", "note": 1 }),
         ] {
-            let (told, heard) = told(&question, std::slice::from_ref(&line)).await;
+            let (told, heard) = decide_with_lines(&question, std::slice::from_ref(&line)).await;
             assert_eq!((told, heard[0].is_err()), (note("over"), true), "{line}");
         }
     }
 
     #[tokio::test]
     async fn only_the_first_answer_counts_and_nobody_answers_what_was_given_up() {
-        let question = asked(ApprovalPolicy::OnRequest, &script("rm -rf x"));
-        let (told, heard) = told(&question, &[decision("denied"), decision("approved")]).await;
+        let question = question_for(ApprovalPolicy::OnRequest, &script_intent("rm -rf x"));
+        let (told, heard) = decide_with_lines(&question, &[decision("denied"), decision("approved")]).await;
         assert_eq!(told.as_str(), "denied");
         assert!(heard[0].is_ok() && heard[1].is_err());
         let (approver, mut questions) = channel();
         let (call, mut open) = (CallId::from("1"), UnansweredQuestions::default());
         drop(approver.ask(&call, &question));
-        open.put(questions.recv().await.unwrap());
+        open.insert(questions.recv().await.unwrap());
         assert!(open.decide(&decision("approved")).is_err());
     }
 }

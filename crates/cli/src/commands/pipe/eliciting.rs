@@ -54,14 +54,14 @@ pub(super) struct UnansweredElicitations(HashMap<String, oneshot::Sender<Elicita
 
 impl UnansweredElicitations {
     /// Stores an elicitation and returns its line.
-    pub(super) fn put(&mut self, wanted: PipedElicitation) -> Value {
+    pub(super) fn insert(&mut self, wanted: PipedElicitation) -> Value {
         self.0.retain(|_, answer| !answer.is_closed());
         self.0.insert(wanted.id, wanted.answer);
         wanted.line
     }
 
     /// Cancels all elicitations.
-    pub(super) fn cancel(&mut self) {
+    pub(super) fn cancel_all(&mut self) {
         self.0.clear();
     }
 
@@ -117,9 +117,9 @@ mod tests {
             let elicitation = Elicitation { server: "s".to_owned(), message: "m".to_owned(), wants };
             let asking = elicit.elicit(&elicitation);
             let mut open = UnansweredElicitations::default();
-            line["id"] = open.put(questions.recv().await.unwrap())["id"].clone();
+            line["id"] = open.insert(questions.recv().await.unwrap())["id"].clone();
             let heard = open.answer(&line);
-            open.cancel();
+            open.cancel_all();
             assert_eq!(asking.await, expected, "{line}: {heard:?}");
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use toolgate::{BoxFuture, CallId, CallEvent, ToolNotice, CallObserver};
 
-use crate::commands::call::{ms, usage};
+use crate::commands::call::{millis_json, usage_json};
 
 /// Maximum number of queued lines before streaming waits.
 const MAX_LINES: usize = 64;
@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// Creates the queue. Small events are always accepted: a call has a handful of them, and the number of open
 /// calls is limited. Output is unlimited, so it waits for room.
-pub(super) fn queue() -> (EventSender, EventReceiver) {
+pub(super) fn channel() -> (EventSender, EventReceiver) {
     let (sender, lines) = mpsc::unbounded_channel();
     let queued = Arc::new(QueueFill::default());
     (EventSender { lines: sender, queued: Arc::clone(&queued) }, EventReceiver { lines, queued })
@@ -69,12 +69,12 @@ pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
         CallEvent::Notice(notice) => notified(notice),
         CallEvent::Finished { success, error, elapsed, waited, usage: used, enforcement } => {
             let error = error.map(toolgate::ToolErrorKind::as_str);
-            let (elapsed, waited) = (ms(*elapsed), ms(*waited));
+            let (elapsed, waited) = (millis_json(*elapsed), millis_json(*waited));
             let mut line = json!({
                 "event": "finished", "success": success, "error": error, "elapsed_ms": elapsed, "waited_ms": waited,
             });
             if let Some(used) = used {
-                line["usage"] = usage(*used);
+                line["usage"] = usage_json(*used);
             }
             if let Some(enforcement) = enforcement {
                 line["enforcement"] = json!(enforcement.as_str());
@@ -143,7 +143,7 @@ impl EventReceiver {
 
     /// Takes the lines that are queued now, in order. Lines that arrive meanwhile are left, since they may be
     /// endless.
-    pub(super) fn waiting(&mut self) -> impl Iterator<Item = Value> {
+    pub(super) fn take_ready(&mut self) -> impl Iterator<Item = Value> {
         (0..self.lines.len()).map_while(|_| self.lines.try_recv().ok().map(|taken| self.took(taken)))
     }
 

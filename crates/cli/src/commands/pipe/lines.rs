@@ -17,7 +17,7 @@ pub(super) enum InputLine {
 }
 
 /// Reads standard input on a thread of its own, because reads block. The thread may end with the process.
-pub(super) fn lines() -> mpsc::Receiver<InputLine> {
+pub(super) fn spawn_stdin_reader() -> mpsc::Receiver<InputLine> {
     let (sender, lines) = mpsc::channel(WAITING);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();

@@ -8,7 +8,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asking::{line as question, read as decision};
+pub(crate) use asking::{question_json as question, parse_decision as decision};
 pub(crate) use events::event_line;
 
 use std::io::{self, IsTerminal};
@@ -31,34 +31,34 @@ use crate::turns::TurnDiffRecorder;
 
 pub(crate) fn run(args: &PipeArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
-    let (events, happened) = events::queue();
+    let (events, happened) = events::channel();
     let watched = args.events.then(|| Arc::new(events) as Arc<dyn CallObserver>);
-    let composed = watched.into_iter().fold(composed, ComposedTools::observed);
+    let composed = watched.into_iter().fold(composed, ComposedTools::with_observer);
     // Without `--ask` there is no approver: a call that needs approval is refused at once.
     let (approver, asked) = asking::channel();
     let (elicit, wanted) = eliciting::channel();
     let approver = args.ask.then(|| Arc::new(approver) as Arc<dyn Approver>);
-    let composed = approver.into_iter().fold(composed, ComposedTools::asking);
+    let composed = approver.into_iter().fold(composed, ComposedTools::with_approver);
     if io::stdin().is_terminal() {
-        screen::hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
+        screen::print_hint("reading a model's items from the terminal, one JSON value a line; Ctrl-D ends");
     }
     super::block_on(async {
         let elicit = args.ask.then(|| Arc::new(elicit) as Arc<dyn Elicitor>);
         let means = McpClientDeps { watch: Some(Arc::new(ServerNotices::All)), elicit, ..McpClientDeps::default() };
-        let (composed, servers) = composed.serving(means, |_| true)?;
+        let (composed, servers) = composed.start_servers(means, |_| true)?;
         let toolgate = composed.build()?;
         if let Some(servers) = &servers {
             servers.required().await.map_err(|missing| CliFault::usage(missing.to_string()))?;
         }
-        let write = |line: &Value| screen::text(&line.to_string());
+        let write = |line: &Value| screen::print_text(&line.to_string());
         let state = UserDirs::from_env()?.state;
-        let turns = args.events.then(|| TurnDiffRecorder::begin(&toolgate, state.as_deref()));
+        let turns = args.events.then(|| TurnDiffRecorder::start(&toolgate, state.as_deref()));
         let mut session = session::PipeSession::new(args.wire.dialect(), &toolgate, write, turns);
-        let stopped = session.run(lines::lines(), happened, (asked, wanted), interrupts()?).await?;
+        let stopped = session.run(lines::spawn_stdin_reader(), happened, (asked, wanted), interrupts()?).await?;
         toolgate.close().await;
-        servers::ended(servers).await;
+        servers::close_servers(servers).await;
         if let Some(hint) = session.hint() {
-            screen::hint(&hint);
+            screen::print_hint(&hint);
         }
         if args.stats {
             stats(toolgate.router().metrics());
@@ -82,10 +82,10 @@ fn interrupts() -> Result<mpsc::Receiver<()>, CliFault> {
 }
 
 fn stats(metrics: &ToolMetrics) {
-    screen::to_stderr("tool             calls   errors      p50      p99");
+    screen::print_stderr("tool             calls   errors      p50      p99");
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));
         let (calls, errors) = (tool.calls(), tool.errors);
-        screen::to_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}", tool.tool));
+        screen::print_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}", tool.tool));
     }
 }

@@ -93,20 +93,20 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
             }
             let room = open && self.held.len() < MAX_HELD;
             if !room {
-                self.questions.deny(if open { NO_ROOM } else { INPUT_ENDED });
-                self.elicitations.cancel();
+                self.questions.deny_all(if open { NO_ROOM } else { INPUT_ENDED });
+                self.elicitations.cancel_all();
             }
             tokio::select! {
                 // Not biased: a process with endless output must not starve the lines that cancel it.
                 Some(event) = events.next() => (self.write)(&event)?,
                 Some(question) = asked.recv() => {
                     self.drain(&mut events)?;
-                    let line = self.questions.put(question);
+                    let line = self.questions.insert(question);
                     (self.write)(&line)?;
                 }
                 Some(question) = wanted.recv() => {
                     self.drain(&mut events)?;
-                    let line = self.elicitations.put(question);
+                    let line = self.elicitations.insert(question);
                     (self.write)(&line)?;
                 }
                 Some(()) = interrupts.recv() => {
@@ -140,7 +140,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         }
         self.stirred = false;
         // It reads many files, and no call is open.
-        let turn = tokio::task::block_in_place(|| self.turns.as_mut()?.end());
+        let turn = tokio::task::block_in_place(|| self.turns.as_mut()?.end_turn());
         let Some(TurnDiff { text, files, partial }) = turn else { return Ok(()) };
         let (kind, event) = ("toolgate.event", "turn_diff");
         (self.write)(
@@ -302,7 +302,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
     }
 
     fn drain(&mut self, events: &mut EventReceiver) -> io::Result<()> {
-        events.waiting().try_for_each(|event| (self.write)(&event))
+        events.take_ready().try_for_each(|event| (self.write)(&event))
     }
 }
 

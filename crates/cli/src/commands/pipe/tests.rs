@@ -56,7 +56,7 @@ async fn session(
     yes: EndlessTool,
     mut read: impl FnMut(&Value, &mpsc::Sender<InputLine>, &mpsc::Sender<()>) -> io::Result<()>,
 ) -> io::Result<bool> {
-    let (events, happened) = events::queue();
+    let (events, happened) = events::channel();
     let toolgate = Toolgate::at("/").tool(yes).observer(Arc::new(events)).build().unwrap();
     let (input, lines) = mpsc::channel(2);
     let (interrupt, interrupts) = mpsc::channel(1);
@@ -120,7 +120,7 @@ async fn a_flood_does_not_drown_a_line_that_cancels() {
 
 #[tokio::test]
 async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
-    let (events, mut happened) = events::queue();
+    let (events, mut happened) = events::channel();
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");
     assert!(events.room().is_none());

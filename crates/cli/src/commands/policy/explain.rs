@@ -18,7 +18,7 @@ const ASKS: u8 = 3;
 
 pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
     let composed = compose(&args.place)?;
-    let cwd = crate::compose::directory(&args.place)?;
+    let cwd = crate::compose::working_directory(&args.place)?;
     let toolgate = composed.build()?;
     let cwd = exec::fs::real(&cwd).unwrap_or(cwd);
     let (tool, intent) = stated(args, &toolgate, &cwd)?;
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
         (None, None) => args.json.is_some(),
     };
     match as_json {
-        true => screen::text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
-        false => screen::styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
+        true => screen::print_text(&json(gate, &tool, &verdict, account.as_ref()).to_string())?,
+        false => screen::print_styled(&text(gate, &verdict, account.as_ref(), &cwd))?,
     }
     Ok(match verdict {
         Verdict::Allow(_) => ExitCode::SUCCESS,
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &PolicyExplainArgs) -> Result<ExitCode, CliFault> {
 }
 
 /// Returns the verdict on a call as JSON.
-pub(crate) fn explained(
+pub(crate) fn explain_call(
     toolgate: &Toolgate,
     name: &str,
     arguments: String,
@@ -68,7 +68,7 @@ fn stated(args: &PolicyExplainArgs, toolgate: &Toolgate, cwd: &Path) -> Result<(
 }
 
 /// Returns the verdict as one word, and its reasons as sentences.
-fn said(verdict: &Verdict) -> (&'static str, Vec<String>) {
+fn describe_verdict(verdict: &Verdict) -> (&'static str, Vec<String>) {
     match verdict {
         Verdict::Allow(permit) if permit.grants().is_empty() => ("allow", Vec::new()),
         Verdict::Allow(permit) => {
@@ -92,12 +92,12 @@ fn class(part: &ClassifiedCommand) -> (&'static str, Option<&'static str>) {
 }
 
 fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: &Path) -> String {
-    let (word, why) = said(verdict);
+    let (word, why) = describe_verdict(verdict);
     let mut out = format!("{NAME}{word}{NAME:#}");
     let (approval, sandbox) = (gate.approval(), gate.sandbox().as_str());
     let _ = writeln!(out, "{FAINT} under approval {approval}, sandbox {sandbox}{FAINT:#}");
     for why in &why {
-        let _ = writeln!(out, "  because {}", screen::visible(why));
+        let _ = writeln!(out, "  because {}", screen::escape_invisible(why));
     }
     let Some(account) = account else { return out };
     // The shell that runs a script is left out: it says nothing about the script.
@@ -108,42 +108,42 @@ fn text(gate: &Gate, verdict: &Verdict, account: Option<&CommandAnalysis>, cwd: 
         let mut command = part.command.clone();
         command.through.drain(..usize::from(shell).min(command.through.len()));
         let command = command.to_string();
-        let _ = writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::visible(&command));
+        let _ = writeln!(out, "  {} {FAINT}[{class}{why}]{FAINT:#}", screen::escape_invisible(&command));
         for said in &part.rules {
             let may = if said.certain { "" } else { "perhaps " };
             let (rule, decision) = (&said.rule, said.rule.decision.as_str());
             let reason = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             let place = format!("{}:{}", rule.file.display(), rule.line);
             let line = format!("{may}{decision} by {place}{reason}");
-            let _ = writeln!(out, "      {}", screen::visible(&line));
+            let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
         }
         if let Some((_, word)) = part.uncovered() {
             let line = format!("the rule does not cover `{word}`: it changes what runs, or where it writes");
-            let _ = writeln!(out, "      {}", screen::visible(&line));
+            let _ = writeln!(out, "      {}", screen::escape_invisible(&line));
         }
         if let Some(program) = part.program.as_ref().filter(|program| !program.trusted) {
             let what = match program.path.as_os_str().is_empty() {
                 true => "no program of that name is found".to_owned(),
                 false => format!("{} {}", program.path.display(), not_trusted(&program.path, cwd)),
             };
-            let _ = writeln!(out, "      {}", screen::visible(&what));
+            let _ = writeln!(out, "      {}", screen::escape_invisible(&what));
         }
     }
     for (name, value, why) in &account.sets {
         let why = why.map(|why| format!(" {FAINT}[dangerous: {why}]{FAINT:#}")).unwrap_or_default();
-        let _ = writeln!(out, "  sets {}{why}", screen::visible(&format!("{name}={value}")));
+        let _ = writeln!(out, "  sets {}{why}", screen::escape_invisible(&format!("{name}={value}")));
     }
     for name in &account.defines {
-        let _ = writeln!(out, "  defines {}", screen::visible(name));
+        let _ = writeln!(out, "  defines {}", screen::escape_invisible(name));
     }
     for doubt in &account.undecided {
-        let _ = writeln!(out, "  not decided: {}: {}", doubt.why, screen::visible(&doubt.text));
+        let _ = writeln!(out, "  not decided: {}: {}", doubt.why, screen::escape_invisible(&doubt.text));
     }
     out
 }
 
 fn json(gate: &Gate, tool: &str, verdict: &Verdict, account: Option<&CommandAnalysis>) -> Value {
-    let (word, why) = said(verdict);
+    let (word, why) = describe_verdict(verdict);
     let grants: Vec<String> = match verdict {
         Verdict::Allow(permit) => permit.grants().iter().map(ToString::to_string).collect(),
         Verdict::Ask(question) => question.grants.iter().map(ToString::to_string).collect(),

@@ -26,13 +26,13 @@ pub(crate) fn run(args: &PolicyImportArgs) -> Result<ExitCode, CliFault> {
     RuleSet::parse(&imported.text, out, RuleLayer::User).map_err(|fault| CliFault::usage(fault.to_string()))?;
     match &args.out {
         Some(file) => write(file, &imported.text)?,
-        None => screen::text(&imported.text)?,
+        None => screen::print_text(&imported.text)?,
     }
     for note in &imported.notes {
-        screen::hint(&format!("{}: {}", note.at, note.what));
+        screen::print_hint(&format!("{}: {}", note.at, note.what));
     }
     let (rules, notes) = (count(imported.rules, "rule"), count(imported.notes.len(), "note"));
-    screen::hint(&format!("{rules}, {notes}; read them before they are in force"));
+    screen::print_hint(&format!("{rules}, {notes}; read them before they are in force"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -60,6 +60,6 @@ fn write(file: &Path, text: &str) -> Result<(), CliFault> {
         let there = error.raw_os_error() == Some(Errno::EXIST.raw_os_error());
         let why = if there { "it is there already".to_owned() } else { error.to_string() };
         CliFault::usage(format!("`{}` cannot be written: {why}", file.display()))
-            .hint("without --out the rules go to standard output")
+            .with_hint("without --out the rules go to standard output")
     })
 }

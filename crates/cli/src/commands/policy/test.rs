@@ -20,13 +20,13 @@ pub(crate) fn run(args: &PolicyTestArgs) -> Result<ExitCode, CliFault> {
         .all(|(_, tried)| tried.as_ref().is_ok_and(|tried| tried.iter().all(|one| one.fault.is_none())));
     if args.json {
         let files: Vec<Value> = tried.iter().map(|(page, tried)| as_json(page, tried)).collect();
-        screen::text(&json!({ "hold": holds, "files": files }).to_string())?;
+        screen::print_text(&json!({ "hold": holds, "files": files }).to_string())?;
     } else {
         for (page, tried) in &tried {
             print(page, tried)?;
         }
         if tried.is_empty() {
-            screen::hint("there are no rules; `toolgate policy check` says where they are looked for");
+            screen::print_hint("there are no rules; `toolgate policy check` says where they are looked for");
         }
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -44,22 +44,22 @@ fn print(page: &RuleFileText, tried: &Result<Vec<ExampleResult>, RuleFault>) -> 
     let tried = match tried {
         Ok(tried) => tried,
         Err(fault) => {
-            screen::error(&fault.to_string());
+            screen::print_error(&fault.to_string());
             return Ok(());
         }
     };
     let file = page.file.to_string_lossy();
-    let file = screen::visible(&file);
+    let file = screen::escape_invisible(&file);
     let failed = tried.iter().filter(|one| one.fault.is_some()).count();
     let how = match failed {
         0 => "all hold".to_owned(),
         _ => format!("{failed} of them wrong"),
     };
-    screen::styled(&format!("{NAME}{file}{NAME:#}: {}, {how}\n", count(tried.len(), "example")))?;
+    screen::print_styled(&format!("{NAME}{file}{NAME:#}: {}, {how}\n", count(tried.len(), "example")))?;
     for one in tried {
         if let Some(why) = &one.fault {
             let (line, column) = (one.line, one.column);
-            screen::styled(&format!("  {line}:{column}: {}\n", screen::visible(why)))?;
+            screen::print_styled(&format!("  {line}:{column}: {}\n", screen::escape_invisible(why)))?;
         }
     }
     Ok(())

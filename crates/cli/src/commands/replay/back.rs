@@ -2,7 +2,7 @@
 
 /// Splits a diff into the part that a patch can undo, and the names of the remaining files. These are
 /// symlinks, binary files, and files that were too large to keep.
-pub(crate) fn undoable(diff: &str) -> (String, Vec<String>) {
+pub(crate) fn split_undoable(diff: &str) -> (String, Vec<String>) {
     let (mut undoable, mut left) = (String::new(), Vec::new());
     let begins =
         diff.match_indices("diff --git ").filter(|(at, _)| *at == 0 || diff.as_bytes()[at - 1] == b'\n');
@@ -23,7 +23,7 @@ pub(crate) fn undoable(diff: &str) -> (String, Vec<String>) {
 }
 
 /// Reverses a diff.
-pub(crate) fn reversed(diff: &str) -> String {
+pub(crate) fn reverse_diff(diff: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     // Remaining old and new lines of the current hunk.
     let mut left = (0_usize, 0_usize);
@@ -103,19 +103,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_what_was_not_kept_are_left() {
+    fn symlinks_and_omitted_files_are_not_undoable() {
         let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-mode 120000\n+b\n";
         let link = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n";
         let binary = "diff --git a/p b/p\nNot shown: 1 bytes before, 2 after\n";
         let note = "# `a` runs on your machine next time you x\n";
-        let (undoable, left) = undoable(&format!("{note}{link}{text}{binary}"));
+        let (undoable, left) = split_undoable(&format!("{note}{link}{text}{binary}"));
         assert_eq!((undoable.as_str(), left), (text, vec!["l".to_owned(), "p".to_owned()]));
     }
 
     #[test]
-    fn what_was_added_is_taken_away() {
+    fn reversing_a_diff_swaps_additions_and_deletions() {
         let diff = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@ f\n one\n-two\n+2\ndiff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+-- x\n";
-        insta::assert_snapshot!(reversed(diff), @"
+        insta::assert_snapshot!(reverse_diff(diff), @"
         diff --git a/a b/a
         --- a/a
         +++ b/a
@@ -130,6 +130,6 @@ mod tests {
         @@ -1 +0,0 @@
         --- x
         ");
-        assert_eq!(reversed(&reversed(diff)), diff);
+        assert_eq!(reverse_diff(&reverse_diff(diff)), diff);
     }
 }

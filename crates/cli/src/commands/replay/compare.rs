@@ -8,7 +8,7 @@ pub(super) struct AnswerDifference {
 }
 
 /// Returns the first difference of two answers.
-pub(super) fn difference(was: &str, is: &str) -> Option<AnswerDifference> {
+pub(super) fn first_difference(was: &str, is: &str) -> Option<AnswerDifference> {
     let (mut was, mut is) = (lines(was), lines(is));
     // ends: with either of them
     loop {
@@ -106,7 +106,7 @@ mod tests {
             ("", "x", Some(("(nothing more)", "x"))),
         ];
         for (was, is, expected) in rows {
-            let found = difference(was, is);
+            let found = first_difference(was, is);
             let found = found.as_ref().map(|found| (found.was.as_str(), found.is.as_str()));
             assert_eq!(found, expected, "{was:?} {is:?}");
         }

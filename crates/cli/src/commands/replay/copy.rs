@@ -22,7 +22,7 @@ pub(super) struct WorkspaceCopy {
 
 impl WorkspaceCopy {
     /// Copies the files, directories and symlinks of `from`, and skips everything else.
-    pub(super) fn of(from: &Path) -> io::Result<Self> {
+    pub(super) fn create(from: &Path) -> io::Result<Self> {
         let parent = std::env::temp_dir();
         let at = parent.join(format!("toolgate-replay-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&at)?;
@@ -39,7 +39,7 @@ impl WorkspaceCopy {
     }
 
     /// Returns the number of copied files.
-    pub(super) fn files(&self) -> usize {
+    pub(super) fn file_count(&self) -> usize {
         self.files
     }
 

@@ -23,19 +23,19 @@ use crate::compose::compose;
 use crate::config::{ApprovalMode, SandboxMode};
 use crate::fault::CliFault;
 use crate::journals::which;
-use crate::screen::{self, FAINT, NAME, one_line};
-pub(crate) use back::{reversed, undoable};
-use compare::{AnswerDifference, difference};
+use crate::screen::{self, FAINT, NAME, to_one_line};
+pub(crate) use back::{reverse_diff, split_undoable};
+use compare::{AnswerDifference, first_difference};
 use copy::WorkspaceCopy;
 
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
-    let meant = which::named(&which::directory()?, &args.session)?;
+    let meant = which::resolve(&which::sessions_directory()?, &args.session)?;
     let records = journal::read(&meant.path).map_err(|fault| CliFault::failed(fault.to_string()))?.records;
-    let past = RecordedSession::of(&records)?;
+    let past = RecordedSession::from_records(&records)?;
     let from = args.cwd.clone().unwrap_or_else(|| past.cwd.clone());
-    let copy = WorkspaceCopy::of(&from).map_err(|fault| {
+    let copy = WorkspaceCopy::create(&from).map_err(|fault| {
         CliFault::failed(format!("the workspace `{}` cannot be copied: {fault}", from.display()))
-            .hint("--cwd names another one")
+            .with_hint("--cwd names another one")
     })?;
     let place = WorkspaceArgs {
         cwd: Some(copy.root()),
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
         model: past.model.clone(),
         ..WorkspaceArgs::default()
     };
-    let composed = compose(&place)?.asking(Arc::new(RecordedApprover(past.decisions.clone())));
+    let composed = compose(&place)?.with_approver(Arc::new(RecordedApprover(past.decisions.clone())));
     super::block_on(async {
         let toolgate = composed.build()?;
         let taken_back = taken_back(&toolgate, &past.diffs).await;
@@ -55,11 +55,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             } else {
                 "as it is now, since its changes cannot be taken back"
             };
-            screen::to_stderr(&format!(
+            screen::print_stderr(&format!(
                 "{FAINT}{} calls on a copy of {} ({} files), {state}{FAINT:#}",
                 past.calls.len(),
                 from.display(),
-                copy.files()
+                copy.file_count()
             ));
         }
         let mut differ = 0;
@@ -67,12 +67,12 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode, CliFault> {
             let outcome = then.again(&toolgate, (&past.cwd, &copy.root())).await;
             differ += usize::from(matches!(outcome, ReplayOutcome::Differs(_)));
             let shown = if args.json { outcome.json(then).to_string() } else { outcome.text(then) };
-            if args.json { screen::text(&shown)? } else { screen::styled(&format!("{shown}\n"))? }
+            if args.json { screen::print_text(&shown)? } else { screen::print_styled(&format!("{shown}\n"))? }
         }
         toolgate.close().await;
         if !args.json {
             let same = past.calls.len() - differ;
-            screen::to_stderr(&format!("{same} the same or not replayed, {differ} different"));
+            screen::print_stderr(&format!("{same} the same or not replayed, {differ} different"));
         }
         Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
@@ -101,7 +101,7 @@ struct RecordedCall {
 }
 
 impl RecordedSession {
-    fn of(records: &[JournalRecord]) -> Result<Self, CliFault> {
+    fn from_records(records: &[JournalRecord]) -> Result<Self, CliFault> {
         let session = records.iter().find_map(|record| match &record.entry {
             JournalEntry::Session { cwd, model, sandbox, approval, .. } => Some((cwd, model, sandbox, approval)),
             _ => None,
@@ -149,7 +149,7 @@ impl RecordedSession {
 /// Undoes the changes of all turns, the last first. Returns false if a diff cannot be undone.
 async fn taken_back(toolgate: &Toolgate, diffs: &[String]) -> bool {
     for diff in diffs.iter().rev() {
-        let back = toolgate.call("apply_patch", json!({ "input": reversed(diff) })).await;
+        let back = toolgate.call("apply_patch", json!({ "input": reverse_diff(diff) })).await;
         if !back.success {
             tracing::warn!("{}", back.joined_text());
             return false;
@@ -207,7 +207,7 @@ impl RecordedCall {
             return ReplayOutcome::Same;
         }
         let is = output.joined_text().replace(&copy, &cwd);
-        match difference(was, &is) {
+        match first_difference(was, &is) {
             Some(difference) => ReplayOutcome::Differs(difference),
             None if output.success != self.success => {
                 let word = |success: bool| if success { "it worked" } else { "it did not work" }.to_owned();
@@ -225,7 +225,7 @@ impl ReplayOutcome {
             Self::Same => format!("{FAINT}={FAINT:#} {title}"),
             Self::Left(why) => format!("{FAINT}· {title}: not replayed, {why}{FAINT:#}"),
             Self::Differs(AnswerDifference { was, is }) => {
-                let cut = |line: &str| one_line(&line.chars().take(200).collect::<String>());
+                let cut = |line: &str| to_one_line(&line.chars().take(200).collect::<String>());
                 format!("{NAME}≠{NAME:#} {title}\n    was {}\n    is  {}", cut(was), cut(is))
             }
         }

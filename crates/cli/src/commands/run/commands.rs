@@ -5,7 +5,7 @@ use std::path::Path;
 use agent::SessionHandle;
 use toolgate::{Toolgate, json};
 
-use crate::commands::replay::{reversed, undoable};
+use crate::commands::replay::{reverse_diff, split_undoable};
 use crate::fault::CliFault;
 use crate::screen;
 use crate::turns;
@@ -34,15 +34,15 @@ pub(super) struct SlashCommands<'a> {
 
 impl SlashCommands<'_> {
     /// Executes a command.
-    pub(super) async fn obey(&self, command: &str) -> Result<(), CliFault> {
+    pub(super) async fn execute(&self, command: &str) -> Result<(), CliFault> {
         match command {
-            "help" => screen::text(HELP)?,
-            "tools" => screen::text(&self.toolgate.router().registry().names().join("\n"))?,
-            "policy" => screen::text(&self.policy())?,
-            "diff" => screen::text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
+            "help" => screen::print_text(HELP)?,
+            "tools" => screen::print_text(&self.toolgate.router().registry().names().join("\n"))?,
+            "policy" => screen::print_text(&self.policy())?,
+            "diff" => screen::print_text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
             "undo" => self.undo().await?,
             "sessions" => self.list()?,
-            other => screen::hint(&format!("there is no /{other}; /help shows what there is")),
+            other => screen::print_hint(&format!("there is no /{other}; /help shows what there is")),
         }
         Ok(())
     }
@@ -60,35 +60,35 @@ impl SlashCommands<'_> {
     /// Returns the diff of the last turn, if it changed anything.
     fn last(&self) -> Result<Option<String>, CliFault> {
         let Some(state) = self.state else { return Ok(None) };
-        let last = turns::last(state, &self.toolgate.router().place().cwd)?;
+        let last = turns::last_diff(state, &self.toolgate.router().place().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
     /// Undoes the last turn, as a whole or not at all, and tells the model.
     async fn undo(&self) -> Result<(), CliFault> {
-        let Some(diff) = self.last()? else { return Ok(screen::text("nothing was changed")?) };
-        let (undoable, left) = undoable(&diff);
+        let Some(diff) = self.last()? else { return Ok(screen::print_text("nothing was changed")?) };
+        let (undoable, left) = split_undoable(&diff);
         let left = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if undoable.is_empty() {
             let text = format!(
                 "nothing was taken back: {left} cannot be, being no text files; remove or restore them yourself"
             );
-            return Ok(screen::text(&text)?);
+            return Ok(screen::print_text(&text)?);
         }
-        let output = self.toolgate.call("apply_patch", json!({ "input": reversed(&undoable) })).await;
-        screen::text(&output.joined_text())?;
+        let output = self.toolgate.call("apply_patch", json!({ "input": reverse_diff(&undoable) })).await;
+        screen::print_text(&output.joined_text())?;
         if !left.is_empty() {
-            screen::hint(&format!("left as they are, being no text files: {left}"));
+            screen::print_hint(&format!("left as they are, being no text files: {left}"));
         }
         if output.success {
             if let Some(state) = self.state {
-                turns::keep(state, &self.toolgate.router().place().cwd, "");
+                turns::save_diff(state, &self.toolgate.router().place().cwd, "");
             }
             let told = match left.is_empty() {
                 true => "(I have taken back all that your last turn changed in files.)".to_owned(),
                 false => format!("(I have taken back what your last turn changed in files, but for {left}.)"),
             };
-            self.handle.steer(told).map_err(crate::session::unwritten)?;
+            self.handle.steer(told).map_err(crate::session::journal_fault)?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl SlashCommands<'_> {
             listed.transpose().map_err(|fault| CliFault::failed(fault.to_string()))?.unwrap_or_default();
         for session in listed {
             let about: String = session.first_prompt.chars().take(60).collect();
-            screen::text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
+            screen::print_text(&format!("{}  {} calls  {about}", session.id, session.calls))?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use toolgate::BoxFuture;
 
 use super::SessionView;
-use crate::screen::{self, FAINT, NAME, one_line};
+use crate::screen::{self, FAINT, NAME, to_one_line};
 
 /// Holds the question that waits for the next typed line.
 pub(super) struct UserQuestions {
@@ -17,12 +17,12 @@ pub(super) struct UserQuestions {
 
 impl UserQuestions {
     /// Creates the holder. `show` makes room on the screen before a question.
-    pub(super) fn beside(show: &Arc<dyn SessionView>) -> Self {
+    pub(super) fn new(show: &Arc<dyn SessionView>) -> Self {
         Self { show: Arc::clone(show), open: Mutex::default() }
     }
 
     /// Passes a line to the waiting question. Returns the line if there is none.
-    pub(super) fn take(&self, line: String) -> Option<String> {
+    pub(super) fn offer_line(&self, line: String) -> Option<String> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         match open {
             Some(open) => open.send(line).err(),
@@ -31,7 +31,7 @@ impl UserQuestions {
     }
 
     /// Withdraws the question without an answer.
-    pub(super) fn leave(&self) {
+    pub(super) fn withdraw(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
@@ -41,16 +41,16 @@ impl UserPrompter for UserQuestions {
         let (open, answered) = oneshot::channel();
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
         self.show.gives_way();
-        screen::to_stderr(&shown(inquiry));
+        screen::print_stderr(&format_inquiry(inquiry));
         self.show.invites();
         Box::pin(async move { answered.await.ok().and_then(|line| answer(inquiry, &line)) })
     }
 }
 
-fn shown(inquiry: &UserQuestion) -> String {
-    let mut lines = vec![format!("{NAME}?{NAME:#} {}", one_line(&inquiry.question))];
+fn format_inquiry(inquiry: &UserQuestion) -> String {
+    let mut lines = vec![format!("{NAME}?{NAME:#} {}", to_one_line(&inquiry.question))];
     for (number, (label, about)) in (1..).zip(&inquiry.options) {
-        lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", one_line(label), one_line(about)));
+        lines.push(format!("  {number}. {} {FAINT}{}{FAINT:#}", to_one_line(label), to_one_line(about)));
     }
     let how = if inquiry.options.is_empty() {
         "type your answer"

@@ -8,7 +8,7 @@ use std::time::Duration;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::approve::ScreenSize;
-use crate::screen::{FAINT, NAME, one_line, visible};
+use crate::screen::{FAINT, NAME, to_one_line, escape_invisible};
 
 /// Maximum number of calls shown, and of output lines of each.
 const CALLS: usize = 4;
@@ -50,7 +50,7 @@ impl StatusView<'_> {
         }
         let room = size.height.saturating_sub(1).max(1);
         below.drain(..below.len().saturating_sub(room));
-        let said = rows(&visible(self.said), width);
+        let said = rows(&escape_invisible(self.said), width);
         let from = said.len().saturating_sub(room - below.len());
         said[from..].iter().cloned().chain(below).collect()
     }
@@ -60,7 +60,7 @@ impl BusyStatus<'_> {
     fn lines(&self, width: usize) -> Vec<String> {
         let turn = usize::try_from(self.since.as_millis() / TURN).unwrap_or(0) % SPINNER.len();
         let took = format!(" {} s, Esc stops it", self.since.as_secs());
-        let what = start_of(self.what, width.saturating_sub(took.width() + 2));
+        let what = truncate_to_width(self.what, width.saturating_sub(took.width() + 2));
         let mut lines = vec![format!("{} {what}{FAINT}{took}{FAINT:#}", SPINNER[turn])];
         let plain = anstream::adapter::strip_str(self.tail).to_string();
         let written: Vec<&str> = plain
@@ -69,7 +69,7 @@ impl BusyStatus<'_> {
             .filter(|line| !line.trim().is_empty())
             .collect();
         for line in &written[written.len().saturating_sub(TAIL)..] {
-            let line = start_of(&one_line(&line.replace('\t', "    ")), width - 4);
+            let line = truncate_to_width(&to_one_line(&line.replace('\t', "    ")), width - 4);
             lines.push(format!("  {FAINT}│ {line}{FAINT:#}"));
         }
         lines
@@ -77,7 +77,7 @@ impl BusyStatus<'_> {
 }
 
 /// Truncates `text` to `width` columns, keeping its beginning.
-pub(super) fn start_of(text: &str, width: usize) -> String {
+pub(super) fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -86,7 +86,7 @@ pub(super) fn start_of(text: &str, width: usize) -> String {
 
 /// Truncates `text` to `width` columns, keeping its end.
 fn end_of(text: &str, width: usize) -> String {
-    let shown = visible(text);
+    let shown = escape_invisible(text);
     let mut room = width.saturating_sub(1);
     let cut = shown.char_indices().rev().find(|(_, letter)| {
         let wide = letter.width().unwrap_or(0);
@@ -126,7 +126,7 @@ pub(super) struct StatusLines {
 
 impl StatusLines {
     /// Returns the escape sequence that erases the lines and leaves the cursor at the start of the first.
-    pub(super) fn cleared(&mut self, size: ScreenSize) -> String {
+    pub(super) fn erase_sequence(&mut self, size: ScreenSize) -> String {
         if self.lines.is_empty() {
             return String::new();
         }
@@ -143,11 +143,11 @@ impl StatusLines {
     }
 
     /// Returns the text that replaces the lines with `lines`, or `None` if they are unchanged.
-    pub(super) fn drawn(&mut self, lines: Vec<String>, size: ScreenSize) -> Option<String> {
+    pub(super) fn redraw_sequence(&mut self, lines: Vec<String>, size: ScreenSize) -> Option<String> {
         if lines == self.lines {
             return None;
         }
-        let mut text = self.cleared(size);
+        let mut text = self.erase_sequence(size);
         let _infallible = write!(text, "{}", lines.join("\n"));
         self.lines = lines;
         Some(text)
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    fn plain(view: &StatusView<'_>, width: usize, height: usize) -> String {
+    fn render_plain(view: &StatusView<'_>, width: usize, height: usize) -> String {
         let lines = view.lines(ScreenSize { width, height });
         let text = anstream::adapter::strip_str(&lines.join("\n")).to_string();
         assert!(text.lines().all(|line| line.width() < width), "{text}");
@@ -168,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_shown_with_the_end_of_what_it_writes() {
+    fn a_running_call_is_shown_with_the_tail_of_its_output() {
         let tail = "one\ntwo\nthree\n\x1b[32mok\x1b[0m  10%\r 20%\r\n\nend\x07";
         let busy = BusyStatus { what: "exec_command cargo test --workspace", since: Duration::from_secs(3), tail };
         let view = StatusView { said: "Let me see", busy: vec![busy], typed: Some("wait") };
-        assert_snapshot!(plain(&view, 40, 10), @r"
+        assert_snapshot!(render_plain(&view, 40, 10), @r"
         Let me see
         ⠋ exec_command cargo… 3 s, Esc stops it
           │ three
@@ -180,16 +180,16 @@ mod tests {
           │ end
         › wait
         ");
-        assert_snapshot!(plain(&view, 20, 3), @r"
+        assert_snapshot!(render_plain(&view, 20, 3), @r"
           │ end
         › wait
         ");
     }
 
     #[test]
-    fn the_end_of_what_is_long_is_shown() {
+    fn long_text_is_shown_by_its_end() {
         let view = StatusView { said: &"abcdefg ".repeat(10), busy: vec![], typed: Some("0123456789 0123456789") };
-        assert_snapshot!(plain(&view, 17, 4), @"
+        assert_snapshot!(render_plain(&view, 17, 4), @"
         abcdefg abcdefg 
         abcdefg abcdefg 
         › …89 0123456789
@@ -197,7 +197,7 @@ mod tests {
         let wide = StatusView {
             said: "漢字漢字漢字漢字漢字", busy: vec![], typed: Some("漢字漢字漢字漢字")
         };
-        assert_snapshot!(plain(&wide, 12, 9), @"
+        assert_snapshot!(render_plain(&wide, 12, 9), @"
         漢字漢字漢
         字漢字漢字
         › …漢字漢字
@@ -205,15 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_there_is_taken_away_whatever_the_screen_has_become() {
+    fn status_lines_are_erased_after_the_screen_became_narrower() {
         let mut foot = StatusLines::default();
         let (wide, narrow) = (ScreenSize { width: 40, height: 9 }, ScreenSize { width: 10, height: 9 });
         assert_eq!(
-            foot.drawn(vec!["a".repeat(30), "b".to_owned()], wide).unwrap(),
+            foot.redraw_sequence(vec!["a".repeat(30), "b".to_owned()], wide).unwrap(),
             format!("{}\nb", "a".repeat(30))
         );
-        assert_eq!(foot.drawn(vec!["a".repeat(30), "b".to_owned()], wide), None);
-        assert_eq!(foot.cleared(narrow), "\r\x1b[3A\x1b[J");
-        assert_eq!(foot.cleared(narrow), "");
+        assert_eq!(foot.redraw_sequence(vec!["a".repeat(30), "b".to_owned()], wide), None);
+        assert_eq!(foot.erase_sequence(narrow), "\r\x1b[3A\x1b[J");
+        assert_eq!(foot.erase_sequence(narrow), "");
     }
 }

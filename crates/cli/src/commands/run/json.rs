@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolgate::{CallId, CallEvent, OutputItem, ToolNotice, CallObserver, ToolCall, ToolOutput, ToolPayload};
 
 use super::SessionView;
-use crate::commands::call::ms;
+use crate::commands::call::millis_json;
 use crate::commands::pipe::event_line;
 use crate::screen;
 
@@ -15,7 +15,7 @@ pub(super) struct JsonLines;
 impl JsonLines {
     fn line(value: &Value) {
         // A reader that has left does not stop the work or its journal.
-        let _nobody_reads = screen::text(&value.to_string());
+        let _nobody_reads = screen::print_text(&value.to_string());
     }
 }
 
@@ -46,9 +46,9 @@ impl SessionObserver for JsonLines {
             SessionEvent::Answered(call, output) => answered(call, output),
             SessionEvent::Responded { usage, took } => json!({
                 "type": "usage", "input_tokens": usage.input, "cached_tokens": usage.cached,
-                "output_tokens": usage.output, "elapsed_ms": ms(took),
+                "output_tokens": usage.output, "elapsed_ms": millis_json(took),
             }),
-            SessionEvent::Retried { why, pause } => json!({"type": "retry", "why": why, "pause_ms": ms(pause)}),
+            SessionEvent::Retried { why, pause } => json!({"type": "retry", "why": why, "pause_ms": millis_json(pause)}),
             SessionEvent::Compacted { bytes } => json!({"type": "compacted", "bytes": bytes}),
             SessionEvent::Changed(diff) => json!({"type": "diff", "unified_diff": diff}),
             SessionEvent::Notice(text) => json!({"type": "notice", "text": text}),
@@ -70,7 +70,7 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
     let mut line = json!({
         "type": "answer", "call_id": call.id.as_str(), "tool": call.name, "success": output.success,
         "error": output.facts.error.map(toolgate::ToolErrorKind::as_str),
-        "elapsed_ms": output.facts.duration.map(ms), "text": output.joined_text(), "pictures": pictures,
+        "elapsed_ms": output.facts.duration.map(millis_json), "text": output.joined_text(), "pictures": pictures,
     });
     if let Some(enforcement) = &output.facts.enforcement {
         line["enforcement"] = json!(enforcement.as_str());

@@ -33,13 +33,13 @@ impl KeyDecoder {
     }
 
     /// Returns true if bytes are left, which may be the start of a key.
-    pub(super) fn waits(&self) -> bool {
+    pub(super) fn has_pending(&self) -> bool {
         !self.bytes.is_empty()
     }
 
     /// Decodes the available keys. With `last`, no more bytes follow for now, so a lone ESC is the Escape
     /// key.
-    pub(super) fn keys(&mut self, last: bool) -> Vec<LineEditKey> {
+    pub(super) fn decode(&mut self, last: bool) -> Vec<LineEditKey> {
         let mut keys = Vec::new();
         // ends: each round takes bytes, or there are too few
         while let Some(taken) = self.next(&mut keys, last) {
@@ -121,14 +121,14 @@ mod tests {
         let mut keys = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             keyboard.push(piece);
-            keys.extend(keyboard.keys(at + 1 == pieces.len()));
+            keys.extend(keyboard.decode(at + 1 == pieces.len()));
         }
-        assert!(!keyboard.waits(), "{keyboard:?}");
+        assert!(!keyboard.has_pending(), "{keyboard:?}");
         keys
     }
 
     #[test]
-    fn bytes_are_keys() {
+    fn terminal_bytes_are_decoded_into_keys() {
         let text = |text: &str| LineEditKey::Text(text.to_owned());
         let rows: &[(&[&[u8]], &[LineEditKey])] = &[
             (&[b"ab\r"], &[text("ab"), LineEditKey::Enter]),
@@ -158,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_is_taken_some_time() {
+    fn every_byte_sequence_is_consumed() {
         proptest::proptest!(|(pieces: Vec<Vec<u8>>)| {
             let mut keyboard = KeyDecoder::default();
             for piece in &pieces {
                 keyboard.push(piece);
-                keyboard.keys(false);
+                keyboard.decode(false);
             }
-            keyboard.keys(true);
-            proptest::prop_assert!(keyboard.pasting || !keyboard.waits());
+            keyboard.decode(true);
+            proptest::prop_assert!(keyboard.pasting || !keyboard.has_pending());
         });
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::SessionView;
 use super::keys::{LineEditKey, KeyDecoder};
-use crate::approve::terminal_owner;
+use crate::approve::terminal_lock;
 use crate::fault::CliFault;
 
 /// Timeout of a wait for keys. After it, the reader checks again that the terminal is ours.
@@ -41,10 +41,10 @@ pub(super) struct TypedLines(mpsc::UnboundedReceiver<Option<String>>);
 
 impl TypedLines {
     /// Starts the reader thread. It does not read while a question has the terminal.
-    pub(super) fn typed(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
+    pub(super) fn spawn_reader(show: &Arc<dyn SessionView>, handle: SessionHandle) -> Result<Self, CliFault> {
         let (send, lines) = mpsc::unbounded_channel();
         let reader = KeyReader { show: Arc::clone(show), handle, send };
-        enter();
+        enter_key_mode();
         std::thread::Builder::new().name("typed".to_owned()).spawn(move || reader.read())?;
         Ok(Self(lines))
     }
@@ -57,7 +57,7 @@ impl TypedLines {
 
 impl Drop for TypedLines {
     fn drop(&mut self) {
-        leave();
+        leave_key_mode();
     }
 }
 
@@ -91,14 +91,14 @@ fn is_ours() -> bool {
 }
 
 /// Requests key mode until `leave`.
-pub(super) fn enter() {
+pub(super) fn enter_key_mode() {
     let mut modes = modes();
     modes.wanted = true;
     modes.apply();
 }
 
 /// Restores the terminal. Returns true if key mode was requested.
-pub(super) fn leave() -> bool {
+pub(super) fn leave_key_mode() -> bool {
     let mut modes = modes();
     if let Some(before) = modes.before.take()
         && is_ours()
@@ -120,7 +120,7 @@ struct KeyReader {
 impl KeyReader {
     fn read(self) {
         let stdin = io::stdin();
-        let owner = terminal_owner();
+        let owner = terminal_lock();
         let ready = |wait: &Timespec| {
             matches!(poll(&mut [PollFd::new(&stdin.as_fd(), PollFlags::IN)], Some(wait)), Ok(1..))
         };
@@ -133,8 +133,8 @@ impl KeyReader {
             }
             // The process may have been moved to the foreground.
             modes().apply();
-            if !ready(if keyboard.waits() { &REST } else { &WAIT }) {
-                self.heed(keyboard.keys(true), &mut line);
+            if !ready(if keyboard.has_pending() { &REST } else { &WAIT }) {
+                self.heed(keyboard.decode(true), &mut line);
                 continue;
             }
             // An open question owns the terminal. Input that was ready before may have been read by it, so
@@ -155,7 +155,7 @@ impl KeyReader {
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                 Err(_) => return,
             }
-            self.heed(keyboard.keys(false), &mut line);
+            self.heed(keyboard.decode(false), &mut line);
         }
     }
 
@@ -198,7 +198,7 @@ pub(super) enum TypedInput<'a> {
 }
 
 impl<'a> TypedInput<'a> {
-    pub(super) fn of(line: &'a str) -> Self {
+    pub(super) fn parse(line: &'a str) -> Self {
         match line.trim() {
             "" => Self::Nothing,
             "/quit" | "/exit" | "exit" | "quit" => Self::Quit,
@@ -225,7 +225,7 @@ mod tests {
             ("fix it\n", TypedInput::Prompt("fix it")),
         ];
         for (line, expected) in rows {
-            assert_eq!(TypedInput::of(line), expected);
+            assert_eq!(TypedInput::parse(line), expected);
         }
     }
 

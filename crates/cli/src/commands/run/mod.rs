@@ -21,8 +21,8 @@ use toolgate::{Approver, OutputImage, CallObserver};
 
 use crate::approve::TerminalApprover;
 use crate::args::RunArgs;
-use crate::commands::serve::content::kind_of;
-use crate::compose::compose_in;
+use crate::commands::serve::content::image_mime_type;
+use crate::compose::compose_in_dirs;
 use crate::config::UserDirs;
 use crate::fault::CliFault;
 use crate::servers::ServerNotices;
@@ -32,7 +32,7 @@ use crate::session::nursery::SubagentSessions;
 use crate::session::{self, AssembledSession, SessionSpec, WorktreePool};
 use desk::UserQuestions;
 use lines::TypedLines;
-use talk::{ReplSession, signals};
+use talk::{ReplSession, watch_signals};
 
 /// A view of a running session.
 pub(crate) trait SessionView: SessionObserver + CallObserver {
@@ -64,26 +64,26 @@ pub(crate) struct RunInputs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, CliFault> {
-    let person = if args.json { None } else { TerminalApprover::here() };
+    let person = if args.json { None } else { TerminalApprover::detect() };
     let approver = person.clone().map(|person| person as Arc<dyn Approver>);
-    play(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, person, approver })
+    run_with(args, RunInputs { dirs: UserDirs::from_env()?, chosen: None, person, approver })
 }
 
 /// Runs with these inputs.
-pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFault> {
+pub(crate) fn run_with(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFault> {
     let RunInputs { dirs, chosen, person, approver } = scene;
-    let show = shown(args.json);
+    let show = choose_view(args.json);
     let (prompt, images) = (prompt(args)?, pictures(args)?);
-    let composed = compose_in(&args.place, dirs.clone(), |_| {})?;
-    let chosen = chosen.map_or_else(|| model::chosen(&ModelLocation::of(&args.model), composed.model()), Ok)?;
+    let composed = compose_in_dirs(&args.place, dirs.clone(), |_| {})?;
+    let chosen = chosen.map_or_else(|| model::choose_model(&ModelLocation::from_flags(&args.model), composed.model_name()), Ok)?;
     let name = chosen.name.clone();
-    let desk = Arc::new(UserQuestions::beside(&show));
+    let desk = Arc::new(UserQuestions::new(&show));
     let sits = person.is_some() && std::io::stdin().is_terminal();
     let processes = Arc::<toolgate::SharedProcesses>::default();
     let mut composed =
-        composed.observed(Arc::clone(&show) as Arc<dyn CallObserver>).sharing(Arc::clone(&processes));
+        composed.with_observer(Arc::clone(&show) as Arc<dyn CallObserver>).with_processes(Arc::clone(&processes));
     if let Some(approver) = &approver {
-        composed = composed.asking(Arc::clone(approver));
+        composed = composed.with_approver(Arc::clone(approver));
     }
     let nursery = args.agents.then(|| nursery(args, &dirs, &chosen, approver, &processes));
     super::block_on(async {
@@ -93,48 +93,48 @@ pub(crate) fn play(args: &RunArgs, scene: RunInputs) -> Result<ExitCode, CliFaul
             model: Some(chosen),
             new: journal::SessionId::new(),
             resume: args.resume.clone(),
-            limits: model::limits(&args.model),
+            limits: model::limits_from_flags(&args.model),
             instructions: None,
             watch: Arc::clone(&show) as Arc<dyn SessionObserver>,
             person: sits.then(|| Arc::clone(&desk) as Arc<dyn UserPrompter>),
             means: McpClientDeps { watch: Some(Arc::new(ServerNotices::Wrong)), ..McpClientDeps::default() },
-            agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
+            agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
         };
-        let made = session::make(wanted)?;
+        let made = session::assemble(wanted)?;
         if let Some(nursery) = &nursery {
-            nursery.knows(Vec::new(), &made);
+            nursery.register(Vec::new(), &made);
         }
         let AssembledSession { id, recorder, toolgate, servers, session, resumed, agents } = made;
         let Some(session) = session else {
             return Err(CliFault::failed("a session without its model; this is a bug"));
         };
         show.began(id.as_str(), &recorder.path().display().to_string(), &name, resumed);
-        let signals = signals(session.handle())?;
-        let lines = sits.then(|| TypedLines::typed(&show, session.handle())).transpose()?;
+        let signals = watch_signals(session.handle())?;
+        let lines = sits.then(|| TypedLines::spawn_reader(&show, session.handle())).transpose()?;
         let (shown, tools) = (Arc::clone(&show), &toolgate);
         let mut talk =
             ReplSession { session, show: shown, person, lines, desk, toolgate: tools, dirs, ended: "done" };
         let (ended, stopped) = tokio::select! {
-            ended = talk.turns(prompt, images) => (ended, None),
+            ended = talk.run_turns(prompt, images) => (ended, None),
             code = signals => (Ok(ExitCode::from(code)), Some("stopped")),
         };
         let why = stopped.unwrap_or(talk.ended);
         drop(talk);
         show.gives_way();
-        session::close(&recorder, why).map_err(session::unwritten)?;
-        tokio::join!(report(recorder.path()), AssembledSession::closed(&toolgate, servers, agents));
+        session::close_journal(&recorder, why).map_err(session::journal_fault)?;
+        tokio::join!(report(recorder.path()), AssembledSession::shut_down(&toolgate, servers, agents));
         ended
     })
 }
 
-fn shown(to_programs: bool) -> Arc<dyn SessionView> {
+fn choose_view(to_programs: bool) -> Arc<dyn SessionView> {
     if to_programs { Arc::new(json::JsonLines) } else { Arc::new(plain::TerminalView::new()) }
 }
 
 /// Exports the telemetry of the session, if a collector is configured.
 #[cfg(feature = "otlp")]
 async fn report(journal: &Path) {
-    crate::otlp::report(journal).await;
+    crate::otlp::report_session(journal).await;
 }
 
 /// Does nothing: built without the `otlp` feature.
@@ -153,7 +153,7 @@ fn nursery(
         place: args.place.clone(),
         dirs: dirs.clone(),
         chosen: chosen.clone(),
-        limits: model::limits(&args.model),
+        limits: model::limits_from_flags(&args.model),
         instructions: None,
         approver,
         only: None,
@@ -167,11 +167,11 @@ fn nursery(
 /// Returns the first prompt, or `None` if the user is to type it.
 fn prompt(args: &RunArgs) -> Result<Option<String>, CliFault> {
     match args.prompt.as_deref() {
-        Some("-") => super::call::read(Path::new("-")).map(Some),
+        Some("-") => super::call::read_file_or_stdin(Path::new("-")).map(Some),
         Some(prompt) => Ok(Some(prompt.to_owned())),
         None if std::io::stdin().is_terminal() && !args.json => Ok(None),
         None => Err(CliFault::usage("what should be done? there is no prompt")
-            .hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
+            .with_hint("toolgate run 'fix the failing test'; or `-` to read it from standard input")),
     }
 }
 
@@ -183,7 +183,7 @@ fn pictures(args: &RunArgs) -> Result<Vec<OutputImage>, CliFault> {
 fn picture(file: &Path) -> Result<OutputImage, CliFault> {
     let wrong = |why: &str| CliFault::usage(format!("the picture `{}` {why}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
-    let mime = kind_of(&bytes)
+    let mime = image_mime_type(&bytes)
         .ok_or_else(|| wrong("is none that models read: there are png, jpeg, gif and webp"))?;
     Ok(OutputImage { mime, bytes })
 }

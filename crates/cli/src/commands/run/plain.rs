@@ -15,10 +15,10 @@ use toolgate::{CallId, CallEvent, ToolNotice, CallObserver, PlanStep, StepStatus
 use unicode_width::UnicodeWidthStr;
 
 use super::SessionView;
-use super::foot::{BusyStatus, StatusLines, StatusView, start_of};
+use super::foot::{BusyStatus, StatusLines, StatusView, truncate_to_width};
 use super::title::title;
 use crate::approve::ScreenSize;
-use crate::screen::{self, FAINT, NAME, one_line, visible};
+use crate::screen::{self, FAINT, NAME, to_one_line, escape_invisible};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
@@ -95,7 +95,7 @@ impl TerminalView {
             lines = lines.iter().map(|line| strip_str(line).to_string()).collect();
         }
         state.drawn = Some(Instant::now());
-        if let Some(text) = state.foot.drawn(lines, size()) {
+        if let Some(text) = state.foot.redraw_sequence(lines, size()) {
             to_screen(&text);
         }
     }
@@ -103,16 +103,16 @@ impl TerminalView {
     /// Prints a line to standard error, on a line of its own.
     fn line(&self, state: &mut TerminalViewState, line: &str) {
         self.clear(state);
-        screen::to_stderr(line);
+        screen::print_stderr(line);
         self.draw(state);
     }
 
     /// Erases the status lines, and ends the unfinished line of text.
     fn clear(&self, state: &mut TerminalViewState) {
-        to_screen(&state.foot.cleared(size()));
+        to_screen(&state.foot.erase_sequence(size()));
         if !state.said.is_empty() {
             let said = std::mem::take(&mut state.said);
-            let shown = if self.both { visible(&said) + "\n" } else { "\n".into() };
+            let shown = if self.both { escape_invisible(&said) + "\n" } else { "\n".into() };
             let _nobody_reads = std::io::stdout().lock().write_all(shown.as_bytes());
         }
     }
@@ -129,8 +129,8 @@ impl TerminalView {
             now.push_str(&text[..whole]);
         }
         if !now.is_empty() {
-            to_screen(&state.foot.cleared(size()));
-            let shown = if self.both { visible(&now) } else { now.as_str().into() };
+            to_screen(&state.foot.erase_sequence(size()));
+            let shown = if self.both { escape_invisible(&now) } else { now.as_str().into() };
             let mut out = std::io::stdout().lock();
             let _nobody_reads = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
         }
@@ -149,7 +149,7 @@ impl TerminalView {
             output.facts.enforcement.as_ref().map(|held| format!(" {FAINT}{}{FAINT:#}", held.as_str()));
         let facts = format!("{took}{}", held.unwrap_or_default());
         let room = size().width.saturating_sub(strip_str(&facts).to_string().width() + 3);
-        let title = if self.terminal { start_of(&title(call), room) } else { title(call) };
+        let title = if self.terminal { truncate_to_width(&title(call), room) } else { title(call) };
         self.line(&mut state, &format!("{style}{sign}{style:#} {title}{facts}"));
         if !output.success {
             let text = output.joined_text();
@@ -228,7 +228,7 @@ fn to_screen(text: &str) {
 /// Truncates a line to 160 characters.
 fn cut(line: &str) -> String {
     let line: String = line.chars().take(160).collect();
-    one_line(&line)
+    to_one_line(&line)
 }
 
 /// Formats a short duration.
@@ -244,7 +244,7 @@ impl SessionView for TerminalView {
         let again = if resumed { "goes on" } else { "begins" };
         self.line(
             &mut self.state(),
-            &format!("{FAINT}session {session} {again}, model {}{FAINT:#}", one_line(model)),
+            &format!("{FAINT}session {session} {again}, model {}{FAINT:#}", to_one_line(model)),
         );
     }
 
@@ -254,7 +254,7 @@ impl SessionView for TerminalView {
         self.clear(&mut state);
         let said = match ended {
             Ok(TurnEnd::Done) => return,
-            Ok(TurnEnd::CutShort { why }) => format!("the provider cut the model short: {}", one_line(why)),
+            Ok(TurnEnd::CutShort { why }) => format!("the provider cut the model short: {}", to_one_line(why)),
             Ok(TurnEnd::Interrupted) => "interrupted".to_owned(),
             Ok(TurnEnd::OutOfRounds) => {
                 "stopped: that was the last request it may make (--max-turns)".to_owned()
@@ -297,7 +297,7 @@ impl SessionView for TerminalView {
         state.typed.clear();
         state.invited = false;
         if !line.trim().is_empty() {
-            self.line(&mut state, &format!("{NAME}›{NAME:#} {}", visible(line).replace('\n', "\n  ")));
+            self.line(&mut state, &format!("{NAME}›{NAME:#} {}", escape_invisible(line).replace('\n', "\n  ")));
         }
     }
 }
@@ -315,12 +315,12 @@ impl SessionObserver for TerminalView {
                 state.runs.push(RunningCallStatus { id, title: title(call), since, tail: String::new() });
             }
             SessionEvent::Hosted { kind, .. } => {
-                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", one_line(kind)));
+                self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", to_one_line(kind)));
             }
             SessionEvent::Answered(call, output) => self.answered(call, output),
             SessionEvent::Responded { .. } => self.state().waits = None,
             SessionEvent::Retried { why, pause } => {
-                let text = format!("{FAINT}· {}; again in {}{FAINT:#}", one_line(why), short(pause));
+                let text = format!("{FAINT}· {}; again in {}{FAINT:#}", to_one_line(why), short(pause));
                 self.line(&mut self.state(), &text);
             }
             SessionEvent::Compacted { bytes } => {
@@ -348,7 +348,7 @@ impl CallObserver for TerminalView {
                 self.line(&mut self.state(), &format!("{FAINT}· {}{FAINT:#}", cut(text)));
             }
             // The line of an answer is truncated, and the user has to see this text in full.
-            CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => crate::loud::say(text),
+            CallEvent::Notice(ToolNotice::Weaker { text, refused: true }) => crate::loud::warn_once(text),
             // The question is about to be drawn on the screen.
             CallEvent::Asked { .. } => {
                 let mut state = self.state();

@@ -45,7 +45,7 @@ pub(super) struct ReplSession<'a> {
 
 impl ReplSession<'_> {
     /// Runs one turn for a given prompt, else one turn for each typed prompt.
-    pub(super) async fn turns(
+    pub(super) async fn run_turns(
         &mut self,
         prompt: Option<String>,
         mut images: Vec<OutputImage>,
@@ -61,13 +61,13 @@ impl ReplSession<'_> {
                 None => None,
             };
             let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
-            match TypedInput::of(&line) {
+            match TypedInput::parse(&line) {
                 TypedInput::Nothing => {}
                 TypedInput::Quit => return Ok(ExitCode::SUCCESS),
                 TypedInput::Command(command) => {
                     let (state, sessions) = (self.dirs.state.as_deref(), self.dirs.sessions.as_deref());
                     let handle = &self.session.handle();
-                    SlashCommands { toolgate: self.toolgate, state, sessions, handle }.obey(command).await?;
+                    SlashCommands { toolgate: self.toolgate, state, sessions, handle }.execute(command).await?;
                 }
                 TypedInput::Prompt(prompt) => {
                     if let Err(fault) = self.turn(prompt, std::mem::take(&mut images)).await {
@@ -81,7 +81,7 @@ impl ReplSession<'_> {
     async fn turn(&mut self, prompt: &str, images: Vec<OutputImage>) -> Result<TurnEnd, CliFault> {
         let (show, handle, person) = (Arc::clone(&self.show), self.session.handle(), self.person.clone());
         let (desk, lines) = (Arc::clone(&self.desk), &mut self.lines);
-        let asks = move || person.as_ref().is_some_and(|person| person.asks());
+        let asks = move || person.as_ref().is_some_and(|person| person.is_asking());
         let mut ticks = tokio::time::interval(TICK);
         let ended = {
             let turn = self.session.prompt(prompt, images);
@@ -94,8 +94,8 @@ impl ReplSession<'_> {
                     line = async { lines.as_mut()?.next().await }, if lines.is_some() => {
                         // A line answers the open question, else it steers the turn. Ctrl-D withdraws the
                         // question.
-                        match line.map(|line| desk.take(line)) {
-                            None => desk.leave(),
+                        match line.map(|line| desk.offer_line(line)) {
+                            None => desk.withdraw(),
                             // A journal fault stops the turn, which reports it.
                             Some(Some(line)) if !line.trim().is_empty() => drop(handle.steer(line)),
                             Some(_) => {}
@@ -126,7 +126,7 @@ fn code(ended: &TurnEnd) -> ExitCode {
 /// and SIGHUP end the program.
 ///
 /// Runs in a task of its own: a reader that blocks our output cannot prevent the exit.
-pub(super) fn signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
+pub(super) fn watch_signals(handle: SessionHandle) -> Result<impl Future<Output = u8>, CliFault> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut hangup, mut stop) = (signal(SignalKind::hangup())?, signal(SignalKind::from_raw(STOP))?);
     let (tell, told) = oneshot::channel();
@@ -148,17 +148,17 @@ pub(super) fn signals(handle: SessionHandle) -> Result<impl Future<Output = u8>,
                 _ = hangup.recv() => break TERMINATED,
                 // Restores the terminal for the shell while we are stopped.
                 _ = stop.recv() => {
-                    let typed = lines::leave();
+                    let typed = lines::leave_key_mode();
                     let _stopped = kill_process(getpid(), Signal::STOP);
                     if typed {
-                        lines::enter();
+                        lines::enter_key_mode();
                     }
                 }
             }
         };
         let _over = tell.send(code);
         tokio::time::sleep(LAST_MOMENT).await;
-        lines::leave();
+        lines::leave_key_mode();
         std::process::exit(i32::from(code));
     });
     Ok(async move {

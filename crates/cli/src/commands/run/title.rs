@@ -2,7 +2,7 @@
 
 use toolgate::{ToolCall, ToolPayload, Value};
 
-use crate::screen::one_line;
+use crate::screen::to_one_line;
 
 /// Maximum number of characters.
 const MOST: usize = 100;
@@ -27,18 +27,18 @@ const SAID: &[&str] = &["steps", "questions"];
 /// Returns the tool's name and a summary of its arguments.
 pub(crate) fn title(call: &ToolCall) -> String {
     let name: String = call.name.chars().take(MOST).collect();
-    format!("{} {}", one_line(&name), about(call)).trim_end().to_owned()
+    format!("{} {}", to_one_line(&name), summarize_arguments(call)).trim_end().to_owned()
 }
 
 /// Summarizes the arguments of a call. Empty if they say nothing.
-pub(crate) fn about(call: &ToolCall) -> String {
+pub(crate) fn summarize_arguments(call: &ToolCall) -> String {
     let about = match &call.payload {
         ToolPayload::Custom { input } => patched(input),
         payload => arguments(&payload.arguments()),
     };
     let short: String = about.chars().take(MOST).collect();
     let more = if about.chars().nth(MOST).is_some() { "…" } else { "" };
-    one_line(format!("{short}{more}").trim_end())
+    to_one_line(format!("{short}{more}").trim_end())
 }
 
 fn arguments(text: &str) -> String {

@@ -30,7 +30,7 @@ impl Approver for ClientApprover {
             };
             let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.approvals;
             let Some(p::ApprovalRequestResult { decision: word, note }) =
-                self.company.ask::<method::ApprovalRequest>(params, can).await
+                self.company.ask_all::<method::ApprovalRequest>(params, can).await
             else {
                 return denied(
                     "nobody was asked: no client that follows the session answers approvals (`capabilities.approvals` of `initialize`)",
@@ -59,7 +59,7 @@ impl UserPrompter for ClientApprover {
             let params =
                 p::UserAskParams { session_id: self.session.clone(), question: inquiry.question.clone(), options };
             let can: fn(&ClientCapabilities) -> bool = |capabilities| capabilities.questions;
-            self.company.ask::<method::UserAsk>(params, can).await?.answer
+            self.company.ask_all::<method::UserAsk>(params, can).await?.answer
         })
     }
 }

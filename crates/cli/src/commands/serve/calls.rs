@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use toolgate::{CancellationToken, ToolErrorKind, ToolCall, ToolOutput, ToolPayload, ToolRouter};
 
-use super::content::{content, text};
+use super::content::{from_items, joined_text};
 use super::deltas::millis;
 use super::live::HostedSession;
 
@@ -58,7 +58,7 @@ impl ClientCallState {
 
 impl ClientCalls {
     /// Restores the calls that a journal records.
-    pub(super) fn known(records: &[JournalRecord]) -> Self {
+    pub(super) fn from_records(records: &[JournalRecord]) -> Self {
         let id = |record: &JournalRecord| match &record.entry {
             JournalEntry::Call { id, form: RecordedCallForm::Client | RecordedCallForm::ClientText, .. } => Some(id.clone()),
             _ => None,
@@ -74,7 +74,7 @@ impl ClientCalls {
     }
 
     /// Cancels all running calls, and waits until each has its answer.
-    pub(super) async fn stopped(&self) {
+    pub(super) async fn stop_all(&self) {
         self.stop.cancel();
         // Never fails: `self` owns the sender.
         let _never = self.open.subscribe().wait_for(|open| *open == 0).await.map(drop);
@@ -107,7 +107,7 @@ enum KeyedCall {
 
 impl HostedSession {
     /// Calls a tool of the session.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         self: Arc<Self>,
         call: p::ToolCallParams,
         peer: &Peer,
@@ -119,8 +119,8 @@ impl HostedSession {
         };
         let router = self.toolgate.router().clone();
         let Some(key) = call.key else {
-            let made = ToolCall { id: fresh().into(), name: call.tool, payload };
-            let answer = self.made(&router, made, cancel.clone());
+            let made = ToolCall { id: fresh_call_id().into(), name: call.tool, payload };
+            let answer = self.make_call(&router, made, cancel.clone());
             tokio::pin!(answer);
             return tokio::select! {
                 answer = &mut answer => answer,
@@ -168,7 +168,7 @@ impl HostedSession {
                     reason = "the call itself is the engine's; this waits for it"
                 )]
                 tokio::spawn(async move {
-                    if let Ok(answer) = live.made(&router, call, cancel).await {
+                    if let Ok(answer) = live.make_call(&router, call, cancel).await {
                         live.keep(answer.clone());
                         told.send_replace(Some(answer));
                     } else {
@@ -242,7 +242,7 @@ impl HostedSession {
     }
 
     /// Makes a call, recorded in the journal before and after.
-    async fn made(
+    async fn make_call(
         &self,
         router: &ToolRouter,
         call: ToolCall,
@@ -262,11 +262,11 @@ impl HostedSession {
             }
         };
         self.recorder.record_answer(&call, &output).map_err(unwritten)?;
-        Ok(told(&call, output))
+        Ok(to_answer(&call, output))
     }
 
     /// Calls one of the tools that models do not see, and returns its data.
-    pub(super) async fn program(
+    pub(super) async fn call_program_tool(
         &self,
         tool: &str,
         arguments: Value,
@@ -276,20 +276,20 @@ impl HostedSession {
             .toolgate
             .programs()
             .ok_or_else(|| RpcErrorCode::Internal.fault("the session has no tools of its own"))?;
-        self.data(router, ToolCall::function(fresh(), tool, arguments.to_string()), cancel).await
+        self.call_for_data(router, ToolCall::function(fresh_call_id(), tool, arguments.to_string()), cancel).await
     }
 
     /// Makes a call and returns its data. A refused call is a fault.
-    pub(super) async fn data(
+    pub(super) async fn call_for_data(
         &self,
         router: &ToolRouter,
         call: ToolCall,
         cancel: CancellationToken,
     ) -> Result<Value, RpcFault> {
-        let answer = self.made(router, call, cancel).await?;
+        let answer = self.make_call(router, call, cancel).await?;
         match answer.success {
             true => Ok(answer.structured.unwrap_or_default()),
-            false => Err(refused(&answer)),
+            false => Err(refusal_fault(&answer)),
         }
     }
 }
@@ -317,22 +317,22 @@ fn is_keyed(id: &str) -> bool {
 }
 
 /// Converts a failed answer into a fault.
-pub(super) fn refused(answer: &p::ToolCallResult) -> RpcFault {
+pub(super) fn refusal_fault(answer: &p::ToolCallResult) -> RpcFault {
     let code = match answer.error.as_deref() {
         Some(kind) if kind == ToolErrorKind::BadArguments.as_str() => RpcErrorCode::Params,
         Some(kind) if kind == ToolErrorKind::Cancelled.as_str() => RpcErrorCode::Cancelled,
         _ => RpcErrorCode::Refused,
     };
-    code.fault(text(&answer.content_items)).with(serde_json::json!(answer))
+    code.fault(joined_text(&answer.content_items)).with(serde_json::json!(answer))
 }
 
 /// Converts the output of a call into the answer for a client.
-fn told(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
+fn to_answer(call: &ToolCall, output: ToolOutput) -> p::ToolCallResult {
     p::ToolCallResult {
         call_id: call.id.as_str().to_owned(),
         success: output.success,
         error: output.facts.error.map(|error| error.as_str().to_owned()),
-        content_items: content(&output.items),
+        content_items: from_items(&output.items),
         kept: output.facts.kept.as_ref().map(|kept| kept.display().to_string()),
         elapsed_ms: output.facts.duration.map_or(0, millis),
         structured: output.structured,
@@ -348,7 +348,7 @@ async fn waited(running: &mut watch::Receiver<Option<p::ToolCallResult>>) -> Res
 }
 
 /// Returns an id that no other call of any session has.
-pub(super) fn fresh() -> String {
+pub(super) fn fresh_call_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static BEGAN: OnceLock<u128> = OnceLock::new();
     let began = BEGAN

@@ -65,7 +65,7 @@ impl Subscribers {
     }
 
     /// Adds a follower, or replaces the previous subscription of the same peer.
-    pub(super) fn join(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
+    pub(super) fn subscribe(&self, peer: &Peer, capabilities: ClientCapabilities) -> Subscription {
         let (stop, told) = (peer.gone().child_token(), CancellationToken::new());
         let mut before = None;
         let mut followers = self.lock();
@@ -92,7 +92,7 @@ impl Subscribers {
     }
 
     /// Marks a follower as gone, and stops its event stream.
-    pub(super) fn leave(&self, peer: &Peer) {
+    pub(super) fn unsubscribe(&self, peer: &Peer) {
         for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.stop.cancel();
             one.left.get_or_insert_with(Instant::now);
@@ -101,7 +101,7 @@ impl Subscribers {
     }
 
     /// Marks a follower as unable to answer.
-    pub(super) fn silent(&self, peer: &Peer) {
+    pub(super) fn mark_silent(&self, peer: &Peer) {
         for one in self.lock().iter_mut().filter(|one| one.peer.number() == peer.number()) {
             one.silent.get_or_insert_with(Instant::now);
         }
@@ -109,7 +109,7 @@ impl Subscribers {
     }
 
     /// Returns the connected followers.
-    pub(super) fn all(&self) -> Vec<Peer> {
+    pub(super) fn connected_peers(&self) -> Vec<Peer> {
         self.lock().iter().filter(|one| one.left.is_none()).map(|one| one.peer.clone()).collect()
     }
 
@@ -125,7 +125,7 @@ impl Subscribers {
 
     /// Asks every follower that `can` be asked, including later ones; the first answer counts. Returns `None`
     /// if no follower is left that could answer.
-    pub(super) async fn ask<M>(&self, params: M::Params, can: fn(&ClientCapabilities) -> bool) -> Option<M::Result>
+    pub(super) async fn ask_all<M>(&self, params: M::Params, can: fn(&ClientCapabilities) -> bool) -> Option<M::Result>
     where
         M: Method + 'static,
         M::Params: Clone + Send + Sync + 'static,

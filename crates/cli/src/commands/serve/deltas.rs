@@ -24,12 +24,12 @@ impl DeltaSender {
     }
 
     /// Returns the last message of the model.
-    pub(super) fn last(&self) -> String {
-        self.words.last()
+    pub(super) fn last_message(&self) -> String {
+        self.words.text()
     }
 
     fn tell(&self, happening: SessionProgress) {
-        let followers = self.company.all();
+        let followers = self.company.connected_peers();
         if followers.is_empty() {
             return;
         }
@@ -82,7 +82,7 @@ impl CallObserver for DeltaSender {
     }
 
     fn streams(&self) -> bool {
-        !self.company.all().is_empty()
+        !self.company.connected_peers().is_empty()
     }
 }
 

@@ -30,7 +30,7 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves the parent process until it closes the pipe.
-pub(super) async fn stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
+pub(super) async fn serve_stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
     let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
     let frames = LineTransport(tokio::io::stdin(), tokio::io::stdout());
     let probe = probe(rustix::io::dup(rustix::stdio::stdout()).map_err(io::Error::from)?);
@@ -39,19 +39,19 @@ pub(super) async fn stdio(hall: &Arc<SessionServer>) -> Result<(), CliFault> {
 }
 
 /// Serves clients of the Unix socket at `path`. Never returns on its own.
-pub(super) async fn socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
+pub(super) async fn serve_socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(), CliFault> {
     let socket = ServerSocket::bind(path)?;
-    screen::to_stderr(&format!("serving at {}", path.display()));
+    screen::print_stderr(&format!("serving at {}", path.display()));
     let here = compose::absolute(Path::new(""))?;
-    if let Some(why) = peer::misplaced(&compose::absolute(path)?, &here) {
-        screen::warning(&why);
+    if let Some(why) = peer::socket_path_warning(&compose::absolute(path)?, &here) {
+        screen::print_warning(&why);
     }
     let mut open = JoinSet::new();
     // ends: with the server
     loop {
         tokio::select! {
             accepted = socket.listener.accept() => match accepted {
-                Ok((stream, _)) if let Err(why) = peer::admit(&stream) => turn_away(&stream, why),
+                Ok((stream, _)) if let Err(why) = peer::admit_peer(&stream) => turn_away(&stream, why),
                 Ok(_) if open.len() >= CONNECTIONS => tracing::warn!("more programs came than are served at a time"),
                 Ok((stream, _)) => {
                     let host = Arc::clone(hall) as Arc<dyn rpc::RpcHost>;
@@ -79,7 +79,7 @@ pub(super) async fn socket(hall: &Arc<SessionServer>, path: &Path) -> Result<(),
 fn turn_away(stream: &UnixStream, why: peer::PeerRejection) {
     let said = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": NOT_LET_IN, "message": format!("not let in: {why}") } });
     let _full = stream.try_write(format!("{said}\n").as_bytes());
-    screen::warning(&format!("somebody was not let in at the socket: {why}"));
+    screen::print_warning(&format!("somebody was not let in at the socket: {why}"));
 }
 
 /// The error code for a rejected connection.
@@ -107,7 +107,7 @@ struct ServerSocket {
 impl ServerSocket {
     fn bind(path: &Path) -> Result<Self, CliFault> {
         let wrong = |error: io::Error| CliFault::usage(format!("cannot serve at `{}`: {error}", path.display()));
-        if private::is_socket(path) {
+        if private::is_own_socket(path) {
             // The previous server may have died, or may still run.
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
                 return Err(CliFault::usage(format!("another server has the socket `{}`", path.display())));
@@ -115,7 +115,7 @@ impl ServerSocket {
             rustix::fs::unlink(path).map_err(|errno| wrong(errno.into()))?;
         } else if file(path).is_some() {
             let wrong = format!("there is something else at `{}` than a socket of yours", path.display());
-            return Err(CliFault::usage(wrong).hint("take another path; the socket is made there"));
+            return Err(CliFault::usage(wrong).with_hint("take another path; the socket is made there"));
         }
         // The umask sets the final mode at creation, so other users cannot connect even for a moment.
         let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
@@ -132,14 +132,14 @@ fn file(path: &Path) -> Option<(u64, u64)> {
 impl Drop for ServerSocket {
     fn drop(&mut self) {
         // Another server's socket may be there by now.
-        if private::is_socket(&self.path) && file(&self.path) == self.file {
+        if private::is_own_socket(&self.path) && file(&self.path) == self.file {
             let _gone = rustix::fs::unlink(&self.path);
         }
     }
 }
 
 /// Serves WebSocket clients that present the token at `address`. Never returns on its own.
-pub(super) async fn websocket(
+pub(super) async fn serve_websocket(
     hall: &Arc<SessionServer>,
     address: SocketAddr,
     variable: Option<&str>,
@@ -147,14 +147,14 @@ pub(super) async fn websocket(
     if !address.ip().is_loopback() {
         let wrong =
             format!("`{address}` can be reached from other machines, and nothing encrypts what is said");
-        return Err(CliFault::usage(wrong).hint("take 127.0.0.1"));
+        return Err(CliFault::usage(wrong).with_hint("take 127.0.0.1"));
     }
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| CliFault::usage(format!("cannot serve at `{address}`: {error}")))?;
-    let (entry, bring) = token::entry(variable, &UserDirs::from_env()?)?;
-    screen::to_stderr(&format!("serving at ws://{}", listener.local_addr()?));
-    screen::to_stderr(&format!("the token is {}", screen::visible(&bring.place)));
+    let (entry, bring) = token::load_entry(variable, &UserDirs::from_env()?)?;
+    screen::print_stderr(&format!("serving at ws://{}", listener.local_addr()?));
+    screen::print_stderr(&format!("the token is {}", screen::escape_invisible(&bring.place)));
     let entry = Arc::new(entry);
     let mut open = JoinSet::new();
     // ends: with the server

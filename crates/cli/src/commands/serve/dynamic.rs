@@ -37,7 +37,7 @@ struct ClientTool {
 
 impl ClientTools {
     /// Sets the session that the tools belong to, once it is known.
-    pub(super) fn of(&self, session: &str, turns: Option<SessionHandle>) {
+    pub(super) fn set_session(&self, session: &str, turns: Option<SessionHandle>) {
         let _said_before = self.session.set(session.to_owned());
         if let Some(turns) = turns {
             let _said_before = self.turns.set(turns);
@@ -63,7 +63,7 @@ impl ClientTools {
     ) -> Result<(), RpcFault> {
         let mut brought = BTreeMap::new();
         for tool in tools {
-            let name = crate::screen::visible(&tool.name);
+            let name = crate::screen::escape_invisible(&tool.name);
             let wrong = |why: &str| RpcErrorCode::Params.fault(format!("the tool `{name}` {why}"));
             if !is_name(&tool.name) {
                 return Err(wrong(
@@ -75,7 +75,7 @@ impl ClientTools {
                     "has the name of a tool that is there already, or one that providers mean something else by",
                 ));
             }
-            let made = self.made(owner, tool).map_err(|why| wrong(&why))?;
+            let made = self.build_tool(owner, tool).map_err(|why| wrong(&why))?;
             if brought.insert(tool.name.clone(), ClientTool { tool: made, owner: owner.clone() }).is_some() {
                 return Err(wrong("is given twice"));
             }
@@ -94,7 +94,7 @@ impl ClientTools {
         self.lock().retain(|name, _| !names.contains(name));
     }
 
-    fn made(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
+    fn build_tool(self: &Arc<Self>, owner: &Peer, tool: &p::DynamicTool) -> Result<Arc<dyn AnyTool>, String> {
         let foreign = ForeignToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
@@ -192,7 +192,7 @@ impl ClientToolHandler {
                 return Err(ToolError::io(why));
             }
         };
-        let items = content::items(told.content_items)
+        let items = content::to_items(told.content_items)
             .map_err(|why| ToolError::io(format!("the answer of `{name}` cannot be read: {why}")))?;
         Ok(ToolOutput { items, success: told.success, ..ToolOutput::text("") })
     }

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolgate::{CancellationToken, ToolCall};
 
-use super::calls::{fresh, refused};
-use super::content::text;
+use super::calls::{fresh_call_id, refusal_fault};
+use super::content::joined_text;
 use super::live::HostedSession;
 use crate::commands::policy::explain;
 
@@ -22,7 +22,7 @@ impl HostedSession {
         cancel: CancellationToken,
     ) -> Result<p::FsReadResult, RpcFault> {
         let arguments = json!({ "path": read.path, "offset": read.offset, "length": read.length });
-        fitting(self.program("fs_read", given(arguments), cancel).await?)
+        fitting(self.call_program_tool("fs_read", given(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_write(
@@ -32,7 +32,7 @@ impl HostedSession {
     ) -> Result<p::FsWriteResult, RpcFault> {
         let arguments =
             json!({ "path": write.path, "text": write.text, "base64": write.base64, "new": write.new });
-        fitting(self.program("fs_write", given(arguments), cancel).await?)
+        fitting(self.call_program_tool("fs_write", given(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_list(
@@ -41,7 +41,7 @@ impl HostedSession {
         cancel: CancellationToken,
     ) -> Result<p::FsListResult, RpcFault> {
         let arguments = json!({ "path": list.path, "depth": list.depth, "limit": list.limit });
-        fitting(self.program("fs_list", given(arguments), cancel).await?)
+        fitting(self.call_program_tool("fs_list", given(arguments), cancel).await?)
     }
 
     pub(super) async fn fs_search(
@@ -56,8 +56,8 @@ impl HostedSession {
             "case_sensitive": !search.ignore_case,
             "max_results": search.limit,
         }));
-        let call = ToolCall::function(fresh(), "grep_files", arguments.to_string());
-        let data = self.data(self.toolgate.router(), call, cancel).await?;
+        let call = ToolCall::function(fresh_call_id(), "grep_files", arguments.to_string());
+        let data = self.call_for_data(self.toolgate.router(), call, cancel).await?;
         let all = data["matches"].as_u64() == data["hits"].as_array().map(|hits| hits.len() as u64);
         let complete = data["complete"] == true && all;
         fitting(json!({ "hits": data["hits"], "complete": complete }))
@@ -76,23 +76,23 @@ impl HostedSession {
             key: patch.key,
             ..p::ToolCallParams::default()
         };
-        let answer = self.call(call, peer, cancel).await?;
+        let answer = self.call_tool(call, peer, cancel).await?;
         if !answer.success {
-            return Err(refused(&answer));
+            return Err(refusal_fault(&answer));
         }
-        let text = text(&answer.content_items);
+        let text = joined_text(&answer.content_items);
         let changes = answer.structured.map(|mut data| data["changes"].take()).unwrap_or_else(|| json!([]));
         fitting(json!({ "changes": changes, "text": text, "repeated": answer.repeated }))
     }
 
     /// Returns the verdict on a call, without making or recording it.
-    pub(super) fn explain(&self, wanted: &p::PolicyExplainParams) -> Result<p::PolicyExplainResult, RpcFault> {
+    pub(super) fn explain_policy(&self, wanted: &p::PolicyExplainParams) -> Result<p::PolicyExplainResult, RpcFault> {
         let (tool, arguments) = match (&wanted.tool, &wanted.command) {
             (Some(tool), None) => (tool.as_str(), Value::Object(wanted.arguments.clone())),
             (None, Some(command)) => ("exec_command", json!({ "cmd": command })),
             _ => return Err(RpcErrorCode::Params.fault("the params do not fit: give a `tool` or a `command`")),
         };
-        let explanation = explain::explained(&self.toolgate, tool, arguments.to_string())
+        let explanation = explain::explain_call(&self.toolgate, tool, arguments.to_string())
             .map_err(|fault| RpcErrorCode::Params.fault(fault.to_string()))?;
         Ok(p::PolicyExplainResult { explanation })
     }

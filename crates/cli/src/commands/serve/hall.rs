@@ -58,7 +58,7 @@ impl SessionServer {
     }
 
     /// Returns the directory of the journals.
-    pub(super) fn sessions(&self) -> Option<PathBuf> {
+    pub(super) fn sessions_dir(&self) -> Option<PathBuf> {
         self.dirs.sessions.clone()
     }
 
@@ -75,7 +75,7 @@ impl SessionServer {
         self.live().get(id).cloned().ok_or_else(|| {
             RpcErrorCode::NoSession.fault(format!(
                 "there is no session `{}` here; `session/list` has those that `session/attach` can go on with",
-                crate::screen::visible(id)
+                crate::screen::escape_invisible(id)
             ))
         })
     }
@@ -107,13 +107,13 @@ impl SessionServer {
     async fn start(&self, guest: &InitializedPeer, start: p::SessionStartParams) -> Result<p::SessionDetails, RpcFault> {
         self.room()?;
         let tools = start.tools.clone();
-        let live = open::begin(self, start)?;
+        let live = open::start_new(self, start)?;
         if let Err(fault) = self.welcome(&live, guest, 0, &tools) {
             live.close("it never began").await;
             live.recorder.delete_journal();
             return Err(fault);
         }
-        Ok(live.started())
+        Ok(live.describe())
     }
 
     async fn attach(&self, guest: &InitializedPeer, attach: p::SessionAttachParams) -> Result<p::SessionAttachResult, RpcFault> {
@@ -128,7 +128,7 @@ impl SessionServer {
         };
         self.welcome(&live, guest, attach.cursor, &attach.tools)?;
         drop(opening);
-        Ok(p::SessionAttachResult { session: live.started(), resumed, busy: live.is_busy(), cursor: live.cursor() })
+        Ok(p::SessionAttachResult { session: live.describe(), resumed, busy: live.is_busy(), cursor: live.last_cursor() })
     }
 
     /// Keeps a session, and subscribes `guest` to it.
@@ -157,7 +157,7 @@ impl SessionServer {
 
     fn list(&self, wanted: p::SessionListParams) -> Result<p::SessionListResult, RpcFault> {
         let most = wanted.limit.unwrap_or(LISTED).min(MOST_LISTED);
-        let Some(directory) = self.sessions() else { return Ok(p::SessionListResult { sessions: Vec::new() }) };
+        let Some(directory) = self.sessions_dir() else { return Ok(p::SessionListResult { sessions: Vec::new() }) };
         let unread = |fault: journal::JournalFault| RpcErrorCode::Journal.fault(fault.to_string());
         let all =
             journal::list(&directory, if wanted.live { MOST_SESSIONS } else { most }).map_err(unread)?;
@@ -209,8 +209,8 @@ impl SessionServer {
             Call::SessionInterrupt(which) => at!(SessionInterrupt, which, live => Ok(live.interrupt())),
             Call::SessionList(wanted) => reply::<method::SessionList>(self.list(wanted)),
             Call::SessionClose(which) => reply::<method::SessionClose>(self.end(&which.session_id).await),
-            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.tools())),
-            Call::ToolCall(call) => at!(ToolCall, call, live => live.call(call, &guest.peer, cancel).await),
+            Call::ToolList(which) => at!(ToolList, which, live => Ok(live.list_tools())),
+            Call::ToolCall(call) => at!(ToolCall, call, live => live.call_tool(call, &guest.peer, cancel).await),
             Call::ToolRegister(new) => at!(ToolRegister, new, live => live.register(&guest.peer, &new.tools)),
             Call::ToolUnregister(old) => at!(ToolUnregister, old, live => Ok(live.unregister(&old.names))),
             Call::ProcessStart(start) => {
@@ -230,7 +230,7 @@ impl SessionServer {
             Call::PatchApply(patch) => {
                 at!(PatchApply, patch, live => live.apply_patch(patch, &guest.peer, cancel).await)
             }
-            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain(&wanted)),
+            Call::PolicyExplain(wanted) => at!(PolicyExplain, wanted, live => live.explain_policy(&wanted)),
         }
     }
 }
@@ -257,12 +257,12 @@ impl RpcHost for SessionServer {
 
     fn silent(&self, peer: &Peer) {
         let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
-        all.iter().for_each(|live| live.silent(peer));
+        all.iter().for_each(|live| live.peer_silent(peer));
     }
 
     fn left(&self, peer: &Peer) {
         self.guests().remove(&peer.number());
         let all: Vec<Arc<HostedSession>> = self.live().values().cloned().collect();
-        all.iter().for_each(|live| live.left(peer));
+        all.iter().for_each(|live| live.peer_left(peer));
     }
 }

@@ -52,7 +52,7 @@ impl HostedSession {
     }
 
     /// Describes the session for a client.
-    pub(super) fn started(&self) -> p::SessionDetails {
+    pub(super) fn describe(&self) -> p::SessionDetails {
         let SessionFacts { id, cwd, sandbox, approval, model } = &self.about;
         p::SessionDetails {
             session_id: id.clone(),
@@ -70,17 +70,17 @@ impl HostedSession {
     }
 
     /// Returns the number of the last event.
-    pub(super) fn cursor(&self) -> u64 {
+    pub(super) fn last_cursor(&self) -> u64 {
         *self.recorder.subscribe().borrow()
     }
 
     /// Sends all events after `cursor` to `peer`, and asks it questions according to its capabilities.
     pub(super) fn follow(&self, peer: &Peer, capabilities: p::ClientCapabilities, cursor: u64) {
-        let joined = self.company.join(peer, capabilities);
+        let joined = self.company.subscribe(peer, capabilities);
         let whose = (self.about.id.clone(), cursor);
         match JournalTail::open(self.recorder.path()) {
             Ok(tail) => {
-                let telling = tail.tell(peer.clone(), whose, self.recorder.subscribe(), joined);
+                let telling = tail.stream_to(peer.clone(), whose, self.recorder.subscribe(), joined);
                 #[expect(
                     clippy::disallowed_methods,
                     reason = "no call: it ends with its peer or its session"
@@ -95,18 +95,18 @@ impl HostedSession {
 
     /// Stops the events to `peer`.
     pub(super) fn detach(&self, peer: &Peer) -> p::EmptyResult {
-        self.company.leave(peer);
+        self.company.unsubscribe(peer);
         p::EmptyResult {}
     }
 
     /// Handles a client that closed its sending side.
-    pub(super) fn silent(&self, peer: &Peer) {
-        self.company.silent(peer);
+    pub(super) fn peer_silent(&self, peer: &Peer) {
+        self.company.mark_silent(peer);
     }
 
     /// Handles a closed connection.
-    pub(super) fn left(&self, peer: &Peer) {
-        self.company.leave(peer);
+    pub(super) fn peer_left(&self, peer: &Peer) {
+        self.company.unsubscribe(peer);
     }
 
     fn turns(&self) -> Result<&TurnRunner, RpcFault> {
@@ -118,7 +118,7 @@ impl HostedSession {
     pub(super) async fn prompt(&self, prompt: &p::SessionPromptParams) -> Result<p::SessionPromptResult, RpcFault> {
         let turns = self.turns()?;
         let wrong = |why: String| RpcErrorCode::Params.fault(format!("the params do not fit at `images`: {why}"));
-        let images = content::images(prompt.images.clone()).map_err(wrong)?;
+        let images = content::to_images(prompt.images.clone()).map_err(wrong)?;
         turns.prompt(prompt.text.clone(), images).await
     }
 
@@ -130,7 +130,7 @@ impl HostedSession {
     }
 
     /// Lists the current tools.
-    pub(super) fn tools(&self) -> p::ToolListResult {
+    pub(super) fn list_tools(&self) -> p::ToolListResult {
         let describe = |spec: &ToolSpec| {
             let (description, input_schema) = match spec {
                 ToolSpec::Function(function) => {
@@ -161,14 +161,14 @@ impl HostedSession {
     pub(super) async fn close(&self, why: &str) {
         // Running calls are answered before the end is recorded.
         let ending = async {
-            self.calls.stopped().await;
+            self.calls.stop_all().await;
             if let Some(turns) = &self.turns {
-                turns.stopped().await;
+                turns.stop().await;
             }
         };
         let _takes_too_long = tokio::time::timeout(LAST_WORDS, ending).await;
-        AssembledSession::closed(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
-        if let Err(fault) = session::close(&self.recorder, why) {
+        AssembledSession::shut_down(&self.toolgate, self.servers.clone(), self.agents.clone()).await;
+        if let Err(fault) = session::close_journal(&self.recorder, why) {
             tracing::warn!(%fault, "the end of a session could not be written down");
         }
     }

@@ -28,20 +28,20 @@ use hall::SessionServer;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliFault> {
     if args.socket.is_none() && args.websocket.is_none() && std::io::stdin().is_terminal() {
-        screen::hint("programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends");
+        screen::print_hint("programs start this command and talk to it; docs/serve.md says how. Ctrl-D ends");
     }
     super::block_on(async {
         let hall = Arc::new(SessionServer::new(args.place.clone(), UserDirs::from_env()?));
         let serving = async {
             match (&args.socket, args.websocket) {
-                (Some(path), _) => doors::socket(&hall, path).await,
-                (None, Some(address)) => doors::websocket(&hall, address, args.token_env.as_deref()).await,
-                (None, None) => doors::stdio(&hall).await,
+                (Some(path), _) => doors::serve_socket(&hall, path).await,
+                (None, Some(address)) => doors::serve_websocket(&hall, address, args.token_env.as_deref()).await,
+                (None, None) => doors::serve_stdio(&hall).await,
             }
         };
         let ended = tokio::select! {
             served = serving => served.map(|()| ExitCode::SUCCESS),
-            signalled = ended::signalled() => Ok(ExitCode::from(signalled?)),
+            signalled = ended::wait_for_signal() => Ok(ExitCode::from(signalled?)),
         };
         hall.close().await;
         ended

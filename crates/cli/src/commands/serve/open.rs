@@ -23,7 +23,7 @@ use super::live::{SessionFacts, HostedSession};
 use super::processes::ClientProcesses;
 use super::turns::TurnRunner;
 use crate::args::WorkspaceArgs;
-use crate::compose::{ComposedTools, compose_in};
+use crate::compose::{ComposedTools, compose_in_dirs};
 use crate::config::{ApprovalMode, Config, SandboxMode, ServerSetting, ServerTable, SourcedValue, SettingSource};
 use crate::fault::CliFault;
 use crate::session::model::{self, ModelLocation};
@@ -37,16 +37,16 @@ const ASKED: SettingSource = SettingSource::Flag("session/start");
 const LONGEST_SCRIPT: u64 = 64 << 20;
 
 /// Opens a new session.
-pub(super) fn begin(hall: &SessionServer, start: p::SessionStartParams) -> Result<Arc<HostedSession>, RpcFault> {
+pub(super) fn start_new(hall: &SessionServer, start: p::SessionStartParams) -> Result<Arc<HostedSession>, RpcFault> {
     live(hall, start, SessionId::new(), None)
 }
 
 /// Resumes a session that no server has open.
 pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParams) -> Result<Arc<HostedSession>, RpcFault> {
     let gone = |why: String| {
-        RpcErrorCode::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::visible(id)))
+        RpcErrorCode::NoSession.fault(format!("there is no session `{}`: {why}", crate::screen::escape_invisible(id)))
     };
-    let directory = hall.sessions().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
+    let directory = hall.sessions_dir().ok_or_else(|| gone("there is no directory for journals".to_owned()))?;
     let id: SessionId = id.parse().map_err(|fault: journal::JournalFault| gone(fault.to_string()))?;
     let file = directory.join(id.file_name());
     if exec::fs::real(&file).is_err() {
@@ -71,12 +71,12 @@ pub(super) fn resume(hall: &SessionServer, id: &str, start: p::SessionStartParam
         start.sandbox.get_or_insert_with(|| sandbox.clone());
         start.approval.get_or_insert_with(|| approval.clone());
         if start.model.is_none() && !name.is_empty() {
-            let wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(told);
+            let wire = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == wire).map(to_protocol_wire);
             start.model = Some(p::ModelSelection { name: Some(name.clone()), wire, ..p::ModelSelection::default() });
             is_known = false;
         }
     }
-    let calls = ClientCalls::known(&reading.records);
+    let calls = ClientCalls::from_records(&reading.records);
     live(hall, start, id, Some(calls)).map_err(|mut fault| {
         if !is_known && fault.is(RpcErrorCode::Unusable) {
             fault
@@ -94,10 +94,10 @@ fn live(hall: &SessionServer, start: p::SessionStartParams, id: SessionId, known
     let deltas = Arc::new(DeltaSender::new(id.as_str(), &company));
     let processes = Arc::new(hall.processes.apart());
     let composed = composed(hall, &start)?
-        .sharing(Arc::clone(&processes))
-        .source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
-        .observed(Arc::clone(&deltas) as Arc<dyn CallObserver>)
-        .asking(Arc::clone(&asks) as Arc<dyn Approver>);
+        .with_processes(Arc::clone(&processes))
+        .with_source(Arc::new(SessionClientTools(Arc::clone(&dynamic))) as Arc<dyn ToolSource>)
+        .with_observer(Arc::clone(&deltas) as Arc<dyn CallObserver>)
+        .with_approver(Arc::clone(&asks) as Arc<dyn Approver>);
     let model = start.model.as_ref().map(|model| chosen(model, &composed)).transpose()?;
     let about = SessionFacts {
         id: id.as_str().to_owned(),
@@ -122,15 +122,15 @@ fn live(hall: &SessionServer, start: p::SessionStartParams, id: SessionId, known
         watch: Arc::clone(&deltas) as Arc<dyn SessionObserver>,
         person: Some(asks as Arc<dyn UserPrompter>),
         means: McpClientDeps::default(),
-        agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root()),
+        agents: nursery.as_ref().map(|nursery| Arc::clone(nursery).root_agents()),
     };
-    let made = session::make(wanted).map_err(unusable)?;
+    let made = session::assemble(wanted).map_err(unusable)?;
     if let Some(nursery) = &nursery {
-        nursery.knows(Vec::new(), &made);
+        nursery.register(Vec::new(), &made);
     }
-    dynamic.of(&about.id, made.handle());
+    dynamic.set_session(&about.id, made.handle());
     let AssembledSession { recorder, toolgate, servers, session, agents, .. } = made;
-    let turns = session.map(|session| TurnRunner::of(session, toolgate.clone(), deltas));
+    let turns = session.map(|session| TurnRunner::spawn(session, toolgate.clone(), deltas));
     let (calls, processes) = (known.unwrap_or_default(), ClientProcesses::default());
     Ok(Arc::new(HostedSession {
         about,
@@ -170,7 +170,7 @@ fn nursery(
 
 fn unusable(fault: CliFault) -> RpcFault {
     let code = if fault.is_busy() { RpcErrorCode::InUse } else { RpcErrorCode::Unusable };
-    code.fault(fault.sentence())
+    code.fault(fault.into_sentence())
 }
 
 /// Composes the tools for the client's settings.
@@ -183,7 +183,7 @@ fn composed(hall: &SessionServer, start: &p::SessionStartParams) -> Result<Compo
         }
         config.servers.extend(servers);
     };
-    compose_in(&place, hall.dirs.clone(), change).map_err(unusable)
+    compose_in_dirs(&place, hall.dirs.clone(), change).map_err(unusable)
 }
 
 fn place(hall: &SessionServer, start: &p::SessionStartParams) -> Result<WorkspaceArgs, RpcFault> {
@@ -219,7 +219,7 @@ fn servers(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetti
         let wrong = |why: String| {
             RpcErrorCode::Params.fault(format!(
                 "the params do not fit at `mcp_servers.{}`: {why}",
-                crate::screen::visible(name)
+                crate::screen::escape_invisible(name)
             ))
         };
         if !crate::config::is_server_name(name) {
@@ -227,7 +227,7 @@ fn servers(start: &p::SessionStartParams) -> Result<Vec<SourcedValue<ServerSetti
         }
         let table: ServerTable =
             serde_json::from_value(table.clone()).map_err(|error| wrong(error.to_string()))?;
-        if let Some(why) = table.fault() {
+        if let Some(why) = table.find_fault() {
             return Err(wrong(why));
         }
         Ok(SourcedValue { value: ServerSetting { name: name.clone(), table }, source: ASKED })
@@ -249,7 +249,7 @@ fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session
             is_file && u64::try_from(stat.st_size).is_ok_and(|size| size <= LONGEST_SCRIPT)
         });
         if !fits {
-            let name = crate::screen::visible(script);
+            let name = crate::screen::escape_invisible(script);
             let why = format!("the script `{name}` is no file, or has more than {LONGEST_SCRIPT} bytes");
             return Err(RpcErrorCode::Unusable.fault(why));
         }
@@ -260,13 +260,13 @@ fn chosen(model: &p::ModelSelection, composed: &ComposedTools) -> Result<session
         script: model.script.as_ref().map(PathBuf::from),
     };
     // A hint about command-line flags would not help a client.
-    model::chosen(&whereabouts, composed.model()).map_err(|fault| {
+    model::choose_model(&whereabouts, composed.model_name()).map_err(|fault| {
         let hint = "`model` has a `name`, and a `base_url` for a server of your own; keys are in the server's environment";
-        unusable(fault.hint(hint))
+        unusable(fault.with_hint(hint))
     })
 }
 
-fn told(dialect: Dialect) -> p::ModelApi {
+fn to_protocol_wire(dialect: Dialect) -> p::ModelApi {
     match dialect {
         Dialect::Responses => p::ModelApi::Responses,
         Dialect::Chat => p::ModelApi::Chat,

@@ -134,7 +134,7 @@ impl HostedSession {
         if let Some(members) = arguments.as_object_mut() {
             members.retain(|_, value| !value.is_null());
         }
-        let data = self.program("process_start", arguments, cancel).await?;
+        let data = self.call_program_tool("process_start", arguments, cancel).await?;
         let number = data["process_id"].as_u64().and_then(|number| u32::try_from(number).ok());
         let session = number.and_then(|number| self.toolgate.process(number));
         let session =
@@ -217,7 +217,7 @@ impl HostedSession {
     ) -> Result<p::EmptyResult, RpcFault> {
         self.reading(write.process_id)?;
         let arguments = json!({ "process_id": write.process_id, "text": write.text, "close": write.close });
-        self.program("process_write", arguments, cancel).await.map(|_| p::EmptyResult {})
+        self.call_program_tool("process_write", arguments, cancel).await.map(|_| p::EmptyResult {})
     }
 
     pub(super) fn resize_process(&self, resize: &p::ProcessResizeParams) -> Result<p::EmptyResult, RpcFault> {

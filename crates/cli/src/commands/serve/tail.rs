@@ -33,7 +33,7 @@ impl JournalTail {
 
     /// Sends `peer` all lines after line `cursor`, including future ones, until it disconnects or the
     /// subscription stops.
-    pub(super) async fn tell(
+    pub(super) async fn stream_to(
         mut self,
         peer: Peer,
         (session, cursor): (String, u64),

@@ -53,7 +53,7 @@ struct QueuedPrompt {
 
 impl TurnRunner {
     /// Starts the task that drives `session` until this is dropped.
-    pub(super) fn of(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
+    pub(super) fn spawn(session: AgentSession, toolgate: Toolgate, deltas: Arc<DeltaSender>) -> Self {
         let (asked, wanted) = mpsc::unbounded_channel();
         let (handle, busy) = (session.handle(), Arc::<TurnStatus>::default());
         let driver = TurnDriver { session, toolgate, deltas, busy: Arc::clone(&busy) };
@@ -70,7 +70,7 @@ impl TurnRunner {
     }
 
     /// Stops the turn, prevents further turns, and waits for its end.
-    pub(super) async fn stopped(&self) {
+    pub(super) async fn stop(&self) {
         let over = self.busy.over.notified();
         tokio::pin!(over);
         over.as_mut().enable();
@@ -159,7 +159,7 @@ impl TurnDriver {
             Err(fault) => (p::PromptOutcome::Failed, Some(fault.to_string())),
         };
         let turn_id = self.session.handle().turn_id();
-        p::SessionPromptResult { turn_id, ended: word, detail, text: self.deltas.last() }
+        p::SessionPromptResult { turn_id, ended: word, detail, text: self.deltas.last_message() }
     }
 
     /// Returns text that arrived just after the turn ended, as a new turn. Without such text the session

@@ -9,7 +9,7 @@ use exec::own_file::AtomicFile;
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::args::{McpAddArgs, WorkspaceArgs, McpRemoveArgs};
-use crate::config::{UserDirs, ServerTable, is_server_name, user_path};
+use crate::config::{UserDirs, ServerTable, is_server_name, user_config_path};
 use crate::fault::CliFault;
 use crate::screen;
 
@@ -22,7 +22,7 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         return Err(CliFault::usage(why));
     }
     let table = table(args)?;
-    if let Some(why) = table.fault() {
+    if let Some(why) = table.find_fault() {
         return Err(CliFault::usage(format!("the server `{name}`: {why}")));
     }
     let text = toml::to_string(&table).map_err(|error| CliFault::usage(error.to_string()))?;
@@ -53,12 +53,12 @@ pub(super) fn add(args: &McpAddArgs) -> Result<ExitCode, CliFault> {
         servers.insert(name, Item::Table(table.as_table().clone()));
         Ok(())
     })?;
-    screen::text(&format!("added `{name}` to {}", file.display()))?;
+    screen::print_text(&format!("added `{name}` to {}", file.display()))?;
     match super::config(&WorkspaceArgs::default()) {
-        Ok(_) => screen::hint(&format!("`toolgate mcp test {name}` starts it")),
+        Ok(_) => screen::print_hint(&format!("`toolgate mcp test {name}` starts it")),
         // The file was invalid before; the server was added anyway.
         Err(_) => {
-            screen::hint("the file cannot be used as it is; `toolgate config` says what is wrong with it");
+            screen::print_hint("the file cannot be used as it is; `toolgate config` says what is wrong with it");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -88,7 +88,7 @@ fn table(args: &McpAddArgs) -> Result<ServerTable, CliFault> {
 pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
     let name = &args.name;
     // Done first, while the configuration still says where the login is stored.
-    super::login::forget(name);
+    super::login::forget_login(name);
     let file = changed(|document| {
         let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
         let removed = servers.and_then(|servers| servers.remove(name));
@@ -96,13 +96,13 @@ pub(super) fn remove(args: &McpRemoveArgs) -> Result<ExitCode, CliFault> {
             .map(|_| ())
             .ok_or_else(|| format!("there is no server `{name}` in it; `toolgate mcp list` has them"))
     })?;
-    screen::text(&format!("removed `{name}` from {}", file.display()))?;
+    screen::print_text(&format!("removed `{name}` from {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Edits the user's configuration file under its lock, and returns its path.
 fn changed(change: impl FnOnce(&mut DocumentMut) -> Result<(), String>) -> Result<PathBuf, CliFault> {
-    let path = user_path(&UserDirs::from_env()?)?;
+    let path = user_config_path(&UserDirs::from_env()?)?;
     let fault = |why: String| CliFault::usage(format!("{}: {why}; nothing was changed", path.display()));
     let file = AtomicFile::of(&path).map_err(|error| fault(error.to_string()))?;
     let locked = file.lock().map_err(|error| fault(error.to_string()))?;

@@ -6,7 +6,7 @@ use toolgate::BoxFuture;
 use toolgate::mcp::{self, BrowserOpener, McpServerConfig};
 
 use crate::args::{McpLoginArgs, McpLogoutArgs, WorkspaceArgs};
-use crate::compose::directory;
+use crate::compose::working_directory;
 use crate::config::UserDirs;
 use crate::fault::CliFault;
 use crate::{screen, servers};
@@ -16,8 +16,8 @@ struct AddressPrinter;
 
 impl BrowserOpener for AddressPrinter {
     fn open<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        screen::to_stderr("Open this address in a browser on this machine, and come back when you are done:");
-        screen::to_stderr(&screen::visible(address));
+        screen::print_stderr("Open this address in a browser on this machine, and come back when you are done:");
+        screen::print_stderr(&screen::escape_invisible(address));
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -25,8 +25,8 @@ impl BrowserOpener for AddressPrinter {
 fn server(name: &str, place: &WorkspaceArgs) -> Result<McpServerConfig, CliFault> {
     let config = super::config(place)?;
     let setting = super::named(&config, name)?;
-    let (cwd, dirs) = (directory(place)?, UserDirs::from_env()?);
-    let described = servers::described(setting, &config, (&cwd, &dirs), &servers::ServerProcesses::default());
+    let (cwd, dirs) = (working_directory(place)?, UserDirs::from_env()?);
+    let described = servers::build_server(setting, &config, (&cwd, &dirs), &servers::ServerProcesses::default());
     described.map_err(|why| CliFault::usage(format!("{}: the server `{name}`: {why}", setting.source)))
 }
 
@@ -38,12 +38,12 @@ pub(super) fn login(args: &McpLoginArgs) -> Result<ExitCode, CliFault> {
     let scopes =
         if done.scopes.is_empty() { String::new() } else { format!(", with {}", done.scopes.join(" ")) };
     let text = format!("logged in to `{}` by {}{scopes}", args.name, done.issuer);
-    screen::text(&screen::visible(&text))?;
+    screen::print_text(&screen::escape_invisible(&text))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Deletes the login of a server that is being removed, if there is one.
-pub(super) fn forget(name: &str) {
+pub(super) fn forget_login(name: &str) {
     let Ok(server) = server(name, &WorkspaceArgs::default()) else { return };
     let _nothing_kept = crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
@@ -55,6 +55,6 @@ pub(super) fn logout(args: &McpLogoutArgs) -> Result<ExitCode, CliFault> {
     crate::commands::block_on(async {
         mcp::logout(&server).await.map_err(|fault| CliFault::failed(fault.to_string()))
     })?;
-    screen::text(&format!("forgot what the login to `{}` gave", args.name))?;
+    screen::print_text(&format!("forgot what the login to `{}` gave", args.name))?;
     Ok(ExitCode::SUCCESS)
 }

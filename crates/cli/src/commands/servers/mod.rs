@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolgate::mcp::{ServerHealth, McpServers};
 
 use crate::args::{McpGetArgs, McpListArgs, WorkspaceArgs, McpServerCommand};
-use crate::compose::directory;
+use crate::compose::working_directory;
 use crate::config::{self, Config, UserDirs, ServerSetting, ServerTable, SourcedValue};
 use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
@@ -30,18 +30,18 @@ pub(crate) fn run(command: &McpServerCommand) -> Result<ExitCode, CliFault> {
 }
 
 fn config(place: &WorkspaceArgs) -> Result<Config, CliFault> {
-    config::load(&directory(place)?, &UserDirs::from_env()?, place)
+    config::load(&working_directory(place)?, &UserDirs::from_env()?, place)
 }
 
 /// Waits until all servers have started or failed, and shows the pending ones if that takes a while.
-pub(in crate::commands) async fn settled(servers: &McpServers) {
-    let (mut progress, began) = (screen::ProgressLine::of("servers"), Instant::now());
+pub(in crate::commands) async fn wait_until_settled(servers: &McpServers) {
+    let (mut progress, began) = (screen::ProgressLine::new("servers"), Instant::now());
     let mut settled = std::pin::pin!(servers.settled(None));
     // ends: servers start or fail in their time
     loop {
         tokio::select! {
             () = &mut settled => return,
-            () = tokio::time::sleep(screen::ProgressLine::EVERY) => progress.say(&waiting(&servers.health(), began)),
+            () = tokio::time::sleep(screen::ProgressLine::EVERY) => progress.show(&waiting(&servers.health(), began)),
         }
     }
 }
@@ -109,11 +109,11 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
             })
         };
         let servers: Vec<Value> = config.servers.iter().map(one).collect();
-        screen::text(&json!({ "servers": servers }).to_string())?;
+        screen::print_text(&json!({ "servers": servers }).to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     if config.servers.is_empty() {
-        screen::hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
+        screen::print_hint("there are no servers; `toolgate mcp add NAME -- COMMAND` adds one");
         return Ok(ExitCode::SUCCESS);
     }
     let width = config.servers.iter().map(|server| server.value.name.len()).max().unwrap_or_default();
@@ -124,11 +124,11 @@ fn list(args: &McpListArgs) -> Result<ExitCode, CliFault> {
         let _infallible = writeln!(
             text,
             "{NAME}{name:width$}{NAME:#}  {}{off}  {FAINT}# {}{FAINT:#}",
-            screen::one_line(&reached),
-            screen::one_line(&source)
+            screen::to_one_line(&reached),
+            screen::to_one_line(&source)
         );
     }
-    screen::styled(&text)?;
+    screen::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,17 +137,17 @@ fn get(args: &McpGetArgs) -> Result<ExitCode, CliFault> {
     let server = named(&config, &args.name)?;
     if args.json {
         let value = json!({ "server": masked(&server.value), "source": server.source.to_string() });
-        screen::text(&value.to_string())?;
+        screen::print_text(&value.to_string())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = &server.value.name;
     let mut text = format!("{NAME}[mcp_servers.{name}]{NAME:#}  {FAINT}# {}{FAINT:#}\n", server.source);
     if let Value::Object(table) = masked(&server.value) {
         for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
-            let _infallible = writeln!(text, "{key} = {}", screen::one_line(&super::config::toml(value)));
+            let _infallible = writeln!(text, "{key} = {}", screen::to_one_line(&super::config::to_toml(value)));
         }
     }
-    screen::styled(&text)?;
+    screen::print_styled(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

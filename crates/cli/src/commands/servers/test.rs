@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolgate::mcp::{ServerHealth, McpClientDeps, ServerEvent, ServerObserver};
 
 use crate::args::McpTestArgs;
-use crate::compose::directory;
+use crate::compose::working_directory;
 use crate::config::UserDirs;
 use crate::fault::CliFault;
 use crate::screen::{self, FAINT, NAME};
@@ -37,12 +37,12 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
         config.servers.retain(|server| args.names.contains(&server.value.name));
         config.servers.iter_mut().for_each(|server| server.value.table.enabled = None);
     }
-    let (cwd, dirs) = (directory(&args.place)?, UserDirs::from_env()?);
+    let (cwd, dirs) = (working_directory(&args.place)?, UserDirs::from_env()?);
     let times = Arc::new(StartTimes::default());
     let health = super::super::block_on(async {
         let watch = Arc::clone(&times) as Arc<dyn ServerObserver>;
         let servers = servers::start(&config, &cwd, &dirs, McpClientDeps { watch: Some(watch), ..McpClientDeps::default() })?;
-        super::settled(&servers).await;
+        super::wait_until_settled(&servers).await;
         let health = servers.health();
         servers.close().await;
         Ok(health)
@@ -50,9 +50,9 @@ pub(super) fn run(args: &McpTestArgs) -> Result<ExitCode, CliFault> {
     let times = times.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let shown = if args.json { as_json(&health, &times).to_string() } else { String::new() };
     if args.json {
-        screen::text(&shown)?;
+        screen::print_text(&shown)?;
     } else {
-        screen::styled(&text(&health, &times))?;
+        screen::print_styled(&text(&health, &times))?;
     }
     let all = health.iter().all(|(_, health)| matches!(health, ServerHealth::Ready { .. }));
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -71,19 +71,19 @@ fn text(health: &[(String, ServerHealth)], times: &BTreeMap<String, Duration>) -
                     text,
                     "{} tools in {took} ms  {FAINT}# {}, protocol {}{FAINT:#}",
                     tools.len(),
-                    screen::one_line(who.trim()),
-                    screen::one_line(&about.protocol)
+                    screen::to_one_line(who.trim()),
+                    screen::to_one_line(&about.protocol)
                 );
                 for gap in gaps {
                     let _infallible = writeln!(text, "{:width$}  confined only in part: {gap}", "");
                 }
                 for why in left_out {
-                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::one_line(why));
+                    let _infallible = writeln!(text, "{:width$}  left out: {}", "", screen::to_one_line(why));
                 }
             }
             ServerHealth::Starting => text.push_str("has not started\n"),
             ServerHealth::Failed(why) => {
-                let _infallible = writeln!(text, "{}", screen::one_line(why));
+                let _infallible = writeln!(text, "{}", screen::to_one_line(why));
             }
         }
     }

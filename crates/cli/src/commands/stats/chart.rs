@@ -6,7 +6,7 @@ const ACROSS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█
 const UP: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Draws a bar for `part` of `whole`, at most `width` blocks long. A nonzero part is always visible.
-pub(super) fn bar(part: u64, whole: u64, width: u64) -> String {
+pub(super) fn bar_chart(part: u64, whole: u64, width: u64) -> String {
     if part == 0 || whole == 0 {
         return String::new();
     }
@@ -20,7 +20,7 @@ pub(super) fn bar(part: u64, whole: u64, width: u64) -> String {
 }
 
 /// Draws one column per count. Zero is blank.
-pub(super) fn columns(counts: &[u64]) -> String {
+pub(super) fn column_chart(counts: &[u64]) -> String {
     let highest = counts.iter().copied().max().unwrap_or_default();
     let column = |count: &u64| {
         let eighths = u128::from(*count) * 8 / u128::from(highest.max(1));
@@ -46,10 +46,10 @@ mod tests {
             (9, 4, "████"),
             (u64::MAX, u64::MAX, "████"),
         ] {
-            assert_eq!(bar(part, whole, 4), expected, "{part} of {whole}");
+            assert_eq!(bar_chart(part, whole, 4), expected, "{part} of {whole}");
         }
-        assert_eq!(columns(&[0, 1, 4, 8, 100]), " ▁▁▁█");
-        assert_eq!(columns(&[1, 2, 4, 8]), "▁▂▄█");
-        assert_eq!(columns(&[]), "");
+        assert_eq!(column_chart(&[0, 1, 4, 8, 100]), " ▁▁▁█");
+        assert_eq!(column_chart(&[1, 2, 4, 8]), "▁▂▄█");
+        assert_eq!(column_chart(&[]), "");
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use super::chart::{bar, columns};
+use super::chart::{bar_chart, column_chart};
 use super::tally::{SessionTotals, ToolTotals};
-use crate::journals::amount::{brief, bytes, count, counted, duration};
+use crate::journals::amount::{format_duration_short, format_bytes, format_count, pluralize, format_duration};
 use crate::journals::spans::WaitKind;
 use crate::screen::{self, FAINT, NAME};
 
@@ -17,7 +17,7 @@ const LONGEST: usize = 20;
 const SHORTEST: usize = 5;
 /// Maximum width of a tool's name.
 const TOOL: usize = 24;
-/// The heading of the columns of [`ToolTotals::spread`].
+/// The heading of the columns of [`ToolTotals::duration_histogram`].
 const SPREAD: &str = "1ms - 1min";
 
 /// The output style.
@@ -29,43 +29,43 @@ pub(super) enum TableStyle {
     Plain,
 }
 
-pub(super) fn show(tally: &SessionTotals, look: TableStyle) -> String {
-    let sessions = counted(tally.sessions, "session");
-    let (prompts, calls) = (counted(tally.prompts, "prompt"), counted(tally.calls(), "call"));
+pub(super) fn render(tally: &SessionTotals, look: TableStyle) -> String {
+    let sessions = pluralize(tally.sessions, "session");
+    let (prompts, calls) = (pluralize(tally.prompts, "prompt"), pluralize(tally.calls(), "call"));
     let mut text = format!("{sessions}, {prompts}, {calls}\n\n");
     tools(&mut text, tally, look);
     faults(&mut text, tally);
     let usage = &tally.usage;
     let share = usage.cached.saturating_mul(100).checked_div(usage.input).unwrap_or_default();
-    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(count);
+    let [input, cached, output] = [usage.input, usage.cached, usage.output].map(format_count);
     let _infallible = writeln!(
         text,
         "{NAME}tokens{NAME:#}   {input} in, {cached} of them cached ({share} %), {output} out"
     );
     let answers = tally.tools.values().map(|tool| tool.bytes).fold(0, u64::saturating_add);
-    let (sent, requests) = (bytes(usage.bytes), counted(tally.requests, "request"));
+    let (sent, requests) = (format_bytes(usage.bytes), pluralize(tally.requests, "request"));
     let _infallible = writeln!(
         text,
         "{NAME}sent{NAME:#}     {sent} in {requests}; tools answered with {}\n",
-        bytes(answers)
+        format_bytes(answers)
     );
     waits(&mut text, tally, look);
     text
 }
 
 fn tools(text: &mut String, tally: &SessionTotals, look: TableStyle) {
-    let ranked = tally.ranked();
-    let names = ranked.iter().map(|(name, _)| shown(name).chars().count());
+    let ranked = tally.ranked_tools();
+    let names = ranked.iter().map(|(name, _)| tool_label(name).chars().count());
     let width = names.max().unwrap_or_default().clamp(4, TOOL);
     let head = row(["CALLS", "OK", "FAILED", "P50", "P95", "P99"]);
-    let charts = ChartColumns::of(look, width + head.len());
+    let charts = ChartColumns::fitting(look, width + head.len());
     let _infallible = writeln!(text, "{FAINT}{:<width$}{head}{}{FAINT:#}", "TOOL", charts.head());
     let most = ranked.first().map_or(0, |(_, tool)| tool.calls());
     for (name, tool) in ranked {
-        let took = tool.percentiles().map(|took| took.map_or_else(|| "-".to_owned(), brief));
-        let [calls, ok, failed] = [tool.calls(), tool.ok, tool.failures()].map(count);
+        let took = tool.percentiles().map(|took| took.map_or_else(|| "-".to_owned(), format_duration_short));
+        let [calls, ok, failed] = [tool.calls(), tool.ok, tool.failures()].map(format_count);
         let cells = row([&calls, &ok, &failed, &took[0], &took[1], &took[2]]);
-        let (name, beside) = (shown(name), charts.beside(tool, most));
+        let (name, beside) = (tool_label(name), charts.beside(tool, most));
         let _infallible = writeln!(text, "{NAME}{name:<width$}{NAME:#}{cells}{beside}");
     }
     text.push('\n');
@@ -87,7 +87,7 @@ enum ChartColumns {
 
 impl ChartColumns {
     /// Selects the charts that fit beside `used` columns.
-    fn of(look: TableStyle, used: usize) -> Self {
+    fn fitting(look: TableStyle, used: usize) -> Self {
         let TableStyle::Charts(width) = look else { return Self::None };
         let room = width.saturating_sub(used + 2 + SPREAD.len());
         match room.saturating_sub(3) {
@@ -106,32 +106,32 @@ impl ChartColumns {
     }
 
     fn beside(self, tool: &ToolTotals, most: u64) -> String {
-        let spread = columns(&tool.spread());
+        let spread = column_chart(&tool.duration_histogram());
         let charts = match self {
             Self::None => return String::new(),
             Self::Spread => spread,
-            Self::Both(blocks) => format!("{spread}  {}", bar(tool.calls(), most, blocks as u64)),
+            Self::Both(blocks) => format!("{spread}  {}", bar_chart(tool.calls(), most, blocks as u64)),
         };
         format!("  {CHART}{}{CHART:#}", charts.trim_end())
     }
 }
 
 /// Truncates and escapes the name of a tool, which may be any text that a model sent.
-fn shown(name: &str) -> String {
-    let name = screen::one_line(name);
+fn tool_label(name: &str) -> String {
+    let name = screen::to_one_line(name);
     if name.chars().count() <= TOOL { name } else { name.chars().take(TOOL - 1).chain(['…']).collect() }
 }
 
 /// Lists the kinds of failures.
 fn faults(text: &mut String, tally: &SessionTotals) {
     let failed: Vec<(&str, &ToolTotals)> =
-        tally.ranked().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
+        tally.ranked_tools().into_iter().filter(|(_, tool)| !tool.failed.is_empty()).collect();
     for (name, tool) in &failed {
         let mut kinds: Vec<(&String, &u64)> = tool.failed.iter().collect();
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let kinds: Vec<String> =
-            kinds.iter().map(|(kind, number)| format!("{} {}", count(**number), shown(kind))).collect();
-        let _infallible = writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", shown(name), kinds.join(", "));
+            kinds.iter().map(|(kind, number)| format!("{} {}", format_count(**number), tool_label(kind))).collect();
+        let _infallible = writeln!(text, "{WRONG}failed{WRONG:#}   {}: {}", tool_label(name), kinds.join(", "));
     }
     if !failed.is_empty() {
         text.push('\n');
@@ -143,10 +143,10 @@ fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
     let most = tally.waited.iter().copied().max().unwrap_or_default();
     for (waiting, took) in WaitKind::ALL.into_iter().zip(tally.waited) {
         let bar = match look {
-            TableStyle::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar(took, most, LONGEST as u64)),
+            TableStyle::Charts(_) if took > 0 => format!("  {CHART}{}{CHART:#}", bar_chart(took, most, LONGEST as u64)),
             TableStyle::Charts(_) | TableStyle::Plain => String::new(),
         };
-        let (name, took) = (waiting.as_str(), duration(took));
+        let (name, took) = (waiting.as_str(), format_duration(took));
         let _infallible = writeln!(text, "{NAME}waited{NAME:#}   {name:<6}  {took:>12}{bar}");
     }
 }
@@ -154,22 +154,22 @@ fn waits(text: &mut String, tally: &SessionTotals, look: TableStyle) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journals::sample::{self, answered, call};
+    use crate::journals::sample::{self, answered_entry, call_entry};
 
-    fn shown(look: TableStyle) -> String {
+    fn render_sample(look: TableStyle) -> String {
         let mut tally = SessionTotals::default();
-        tally.add(&sample::story());
+        tally.add(&sample::sample_timeline());
         let mut entries: Vec<_> = (0..40u64)
-            .flat_map(|n| [(n, call("a", "shell", "{}")), (n, answered("a", None, n * n, "x"))])
+            .flat_map(|n| [(n, call_entry("a", "shell", "{}")), (n, answered_entry("a", None, n * n, "x"))])
             .collect();
-        entries.push((40, call("b", "\u{1b}[2Jan_evil_name_that_is_longer_than_any_table", "{}")));
-        tally.add(&sample::told(entries));
-        anstream::adapter::strip_str(&show(&tally, look)).to_string()
+        entries.push((40, call_entry("b", "\u{1b}[2Jan_evil_name_that_is_longer_than_any_table", "{}")));
+        tally.add(&sample::build_timeline(entries));
+        anstream::adapter::strip_str(&render(&tally, look)).to_string()
     }
 
     #[test]
     fn the_table_has_charts_where_somebody_looks() {
-        insta::assert_snapshot!(shown(TableStyle::Charts(100)), @r"
+        insta::assert_snapshot!(render_sample(TableStyle::Charts(100)), @r"
         2 sessions, 1 prompt, 43 calls
 
         TOOL                      CALLS     OK  FAILED      P50      P95      P99  1ms - 1min  CALLS
@@ -188,7 +188,7 @@ mod tests {
         waited   people         3.0 s  █████████████████▏
         waited   tools         603 ms  ███▍
         ");
-        insta::assert_snapshot!(shown(TableStyle::Plain), @r"
+        insta::assert_snapshot!(render_sample(TableStyle::Plain), @r"
         2 sessions, 1 prompt, 43 calls
 
         TOOL                      CALLS     OK  FAILED      P50      P95      P99
@@ -208,7 +208,7 @@ mod tests {
         waited   tools         603 ms
         ");
         for width in [0, 40, 85, 95, 200] {
-            let lines = shown(TableStyle::Charts(width));
+            let lines = render_sample(TableStyle::Charts(width));
             let widest = lines.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest < width.max(80), "{widest} of {width}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::journals::spans::{WaitKind, lasted, spans};
+use crate::journals::spans::{WaitKind, total_wait, wait_spans};
 use crate::journals::story::{TimelineCall, SessionTimeline, RequestUsage};
 
 /// Maximum number of tools, and of failure kinds of each, that are counted by name.
@@ -42,16 +42,16 @@ impl SessionTotals {
     /// Adds a session.
     pub(super) fn add(&mut self, story: &SessionTimeline) {
         self.sessions += 1;
-        self.prompts += story.prompts() as u64;
+        self.prompts += story.prompt_count() as u64;
         for (moment, call) in story.calls() {
             slot(&mut self.tools, &call.tool).add(call, moment.after);
         }
-        let (requests, usage) = story.usage();
+        let (requests, usage) = story.total_usage();
         self.requests += requests;
         self.usage.add(&usage);
-        let spans = spans(story);
+        let spans = wait_spans(story);
         for (sum, waiting) in self.waited.iter_mut().zip(WaitKind::ALL) {
-            *sum = sum.saturating_add(lasted(&spans, waiting));
+            *sum = sum.saturating_add(total_wait(&spans, waiting));
         }
     }
 
@@ -60,7 +60,7 @@ impl SessionTotals {
     }
 
     /// Returns the tools, the most called first.
-    pub(super) fn ranked(&self) -> Vec<(&str, &ToolTotals)> {
+    pub(super) fn ranked_tools(&self) -> Vec<(&str, &ToolTotals)> {
         let mut tools: Vec<(&str, &ToolTotals)> =
             self.tools.iter().map(|(name, tool)| (name.as_str(), tool)).collect();
         tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls()));
@@ -68,7 +68,7 @@ impl SessionTotals {
     }
 
     /// Returns the totals as JSON.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let tool = |(name, tool): (&str, &ToolTotals)| {
             let [p50, p95, p99] = tool.percentiles();
             json!({
@@ -76,7 +76,7 @@ impl SessionTotals {
                 "p50_ms": p50, "p95_ms": p95, "p99_ms": p99,
             })
         };
-        let tools: Vec<Value> = self.ranked().into_iter().map(tool).collect();
+        let tools: Vec<Value> = self.ranked_tools().into_iter().map(tool).collect();
         let RequestUsage { input, cached, output, bytes, millis: _ } = self.usage;
         let [model, people, tools_ms] = self.waited;
         json!({
@@ -93,12 +93,12 @@ impl ToolTotals {
             *slot(&mut self.failed, UNANSWERED) += 1;
             return;
         };
-        match answer.fault() {
+        match answer.fault_kind() {
             None => self.ok += 1,
             Some(fault) => *slot(&mut self.failed, fault) += 1,
         }
         self.bytes = self.bytes.saturating_add((answer.text.text.len() + answer.text.left_out) as u64);
-        self.took.extend(call.ran(began));
+        self.took.extend(call.run_time(began));
     }
 
     pub(super) fn failures(&self) -> u64 {
@@ -118,7 +118,7 @@ impl ToolTotals {
 
     /// Returns a histogram of durations: below 1 ms, 4 ms, 16 ms and so on. The last entry counts all longer
     /// calls.
-    pub(super) fn spread(&self) -> [u64; 10] {
+    pub(super) fn duration_histogram(&self) -> [u64; 10] {
         let mut spread = [0; 10];
         for took in &self.took {
             let bits = (u64::BITS - took.leading_zeros()).div_ceil(2) as usize;
@@ -137,14 +137,14 @@ fn slot<'a, T: Default>(places: &'a mut BTreeMap<String, T>, name: &str) -> &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journals::sample::{self, answered, call};
+    use crate::journals::sample::{self, answered_entry, call_entry};
 
     #[test]
     fn sessions_are_summed() {
         let mut tally = SessionTotals::default();
-        tally.add(&sample::story());
-        tally.add(&sample::told(vec![(0, call("a", "shell", "{}"))]));
-        insta::assert_snapshot!(serde_json::to_string_pretty(&tally.json()).unwrap(), @r#"
+        tally.add(&sample::sample_timeline());
+        tally.add(&sample::build_timeline(vec![(0, call_entry("a", "shell", "{}"))]));
+        insta::assert_snapshot!(serde_json::to_string_pretty(&tally.to_json()).unwrap(), @r#"
         {
           "cached_tokens": 1552,
           "calls": 3,
@@ -207,30 +207,30 @@ mod tests {
         assert_eq!(tool((1..=100).rev().collect()), [Some(50), Some(95), Some(99)]);
         assert_eq!(tool(vec![3, 1, 2]), [Some(2), Some(3), Some(3)]);
         let tool = ToolTotals { took: vec![0, 1, 3, 4, 15, 16, u64::MAX], ..ToolTotals::default() };
-        assert_eq!(tool.spread(), [1, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(tool.duration_histogram(), [1, 2, 2, 1, 0, 0, 0, 0, 0, 1]);
     }
 
     #[test]
     fn names_are_not_counted_for_ever() {
-        let many = (0..2000u64).map(|n| (n, call(&format!("c{n}"), &format!("t{n}"), "{}"))).collect();
+        let many = (0..2000u64).map(|n| (n, call_entry(&format!("c{n}"), &format!("t{n}"), "{}"))).collect();
         let mut tally = SessionTotals::default();
-        tally.add(&sample::told(many));
+        tally.add(&sample::build_timeline(many));
         assert_eq!((tally.tools.len(), tally.calls()), (NAMES + 1, 2000));
     }
 
     #[test]
-    fn who_was_asked_does_not_slow_a_tool() {
+    fn approval_time_is_not_counted_as_tool_time() {
         let asked = journal::JournalEntry::Asked { call: "a".to_owned(), why: Vec::new() };
         let (decision, by) = ("approved".to_owned(), "terminal".to_owned());
         let decided = journal::JournalEntry::Decided { call: "a".to_owned(), decision, by };
         // The result does not depend on the journal including the waiting time.
         for took in [9020, 20] {
             let mut tally = SessionTotals::default();
-            tally.add(&sample::told(vec![
-                (0, call("a", "shell", "{}")),
+            tally.add(&sample::build_timeline(vec![
+                (0, call_entry("a", "shell", "{}")),
                 (10, asked.clone()),
                 (9010, decided.clone()),
-                (9030, answered("a", None, took, "")),
+                (9030, answered_entry("a", None, took, "")),
             ]));
             assert!(tally.tools["shell"].took[0] <= 30);
         }

@@ -1,6 +1,6 @@
 //! Probes of dangerous system calls, made harmless by an argument that the kernel rejects after the permission check.
 
-use super::{Args, ProbeErrno, ProbeFn, ProbeResult, at, attempt, raw};
+use super::{Args, ProbeErrno, ProbeFn, ProbeResult, address_of, attempt, raw_syscall};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("try", attempt_named),
@@ -11,7 +11,7 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("ldt", |_| ldt()),
     ("inject", |args| inject(libc::TIOCSTI as usize, args)),
     ("inject-high", |args| inject(1 << 32 | libc::TIOCSTI as usize, args)),
-    ("tioclinux", |_| attempt(libc::SYS_ioctl, &[0, libc::TIOCLINUX as usize, at(&[0xffu8])])),
+    ("tioclinux", |_| attempt(libc::SYS_ioctl, &[0, libc::TIOCLINUX as usize, address_of(&[0xffu8])])),
     ("domains", domains),
     ("seccomp-off", |_| attempt(libc::SYS_prctl, &[libc::PR_SET_SECCOMP as usize, 0, 0, 0, 0])),
     ("personality", |_| attempt(libc::SYS_personality, &[0x0400_0000])),
@@ -96,7 +96,7 @@ const BADS: &[InvalidCall] = &[
 fn attempt_named(args: &Args<'_>) -> ProbeResult {
     let name = args.text(0);
     let Some(bad) = BADS.iter().find(|bad| bad.name == name) else { super::usage("no such call") };
-    match raw(bad.number, bad.args) {
+    match raw_syscall(bad.number, bad.args) {
         Ok(_) => Ok(()),
         Err(errno) if bad.looked.contains(&errno) => Ok(()),
         Err(errno) => Err(errno),
@@ -110,13 +110,13 @@ fn perf() -> ProbeResult {
     attr[0] = 1 | 128 << 32;
     attr[1] = 1;
     attr[5] = 0b110_0001;
-    attempt(libc::SYS_perf_event_open, &[at(&attr), 0, usize::MAX, usize::MAX, 0])
+    attempt(libc::SYS_perf_event_open, &[address_of(&attr), 0, usize::MAX, usize::MAX, 0])
 }
 
 /// Creates a BPF array with one number.
 fn bpf() -> ProbeResult {
     let attr = [2u32, 4, 8, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    attempt(libc::SYS_bpf, &[0, at(&attr), 48])
+    attempt(libc::SYS_bpf, &[0, address_of(&attr), 48])
 }
 
 fn fanotify() -> ProbeResult {
@@ -127,7 +127,7 @@ fn fanotify() -> ProbeResult {
 #[cfg(target_arch = "x86_64")]
 fn ldt() -> ProbeResult {
     let mut table = [0u8; 64];
-    attempt(libc::SYS_modify_ldt, &[0, super::at_mut(&mut table), table.len()])
+    attempt(libc::SYS_modify_ldt, &[0, super::address_of_mut(&mut table), table.len()])
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -138,7 +138,7 @@ fn ldt() -> ProbeResult {
 /// Types letters into the terminal. They are passed separately, so that nothing else prints them as one word.
 fn inject(request: usize, args: &Args<'_>) -> ProbeResult {
     for letter in args.0 {
-        raw(libc::SYS_ioctl, &[0, request, at(letter.as_bytes())])?;
+        raw_syscall(libc::SYS_ioctl, &[0, request, address_of(letter.as_bytes())])?;
     }
     Ok(())
 }
@@ -147,10 +147,10 @@ fn inject(request: usize, args: &Args<'_>) -> ProbeResult {
 fn domains(_args: &Args<'_>) -> ProbeResult {
     // Only the creation of block devices is handled, which no test needs.
     let handled = [1u64 << 11];
-    raw(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])?;
-    let ruleset = raw(libc::SYS_landlock_create_ruleset, &[at(&handled), 8, 0])?;
+    raw_syscall(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])?;
+    let ruleset = raw_syscall(libc::SYS_landlock_create_ruleset, &[address_of(&handled), 8, 0])?;
     let entered =
-        (0..32).take_while(|_| raw(libc::SYS_landlock_restrict_self, &[ruleset, 0]).is_ok()).count();
+        (0..32).take_while(|_| raw_syscall(libc::SYS_landlock_restrict_self, &[ruleset, 0]).is_ok()).count();
     println!("{entered}");
     std::process::exit(0)
 }

@@ -1,6 +1,6 @@
 //! Probes of foreign memory: debugger calls, shared segments, message queues, keys.
 
-use super::{Args, ProbeFn, ProbeResult, at, at_mut, attempt, raw};
+use super::{Args, ProbeFn, ProbeResult, address_of, address_of_mut, attempt, raw_syscall};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("ptrace", |args| attach(args.number(0))),
@@ -10,9 +10,9 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("pvm-write", |args| process_vm(libc::SYS_process_vm_writev, args)),
     ("mem-write", mem_write),
     ("move-pages", |args| {
-        attempt(libc::SYS_move_pages, &[args.number(0), 1, at(&[args.number(1)]), 0, at(&[0i32]), 0])
+        attempt(libc::SYS_move_pages, &[args.number(0), 1, address_of(&[args.number(1)]), 0, address_of(&[0i32]), 0])
     }),
-    ("migrate-pages", |args| attempt(libc::SYS_migrate_pages, &[args.number(0), 64, at(&1u64), at(&1u64)])),
+    ("migrate-pages", |args| attempt(libc::SYS_migrate_pages, &[args.number(0), 64, address_of(&1u64), address_of(&1u64)])),
     ("madvise", madvise),
     ("shmat", shmat),
     ("shm-new", |_| attempt(libc::SYS_shmget, &[0, 4096, 0o600])),
@@ -23,8 +23,8 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("add-key", |_| add_key()),
     ("keyctl", |_| attempt(libc::SYS_keyctl, &[0, KEYRING, 1])),
     ("keyctl-describe", |_| attempt(libc::SYS_keyctl, &[6, KEYRING, 0, 0])),
-    ("request-key", |_| key(attempt(libc::SYS_request_key, &[at(c"user"), at(c"tgc-none"), 0, 0]))),
-    ("memfd", |_| attempt(libc::SYS_memfd_create, &[at(c"m"), 0])),
+    ("request-key", |_| key(attempt(libc::SYS_request_key, &[address_of(c"user"), address_of(c"tgc-none"), 0, 0]))),
+    ("memfd", |_| attempt(libc::SYS_memfd_create, &[address_of(c"m"), 0])),
 ];
 
 /// The user's session keyring.
@@ -36,14 +36,14 @@ fn trace(request: u32, pid: usize) -> ProbeResult {
 
 fn attach(pid: usize) -> ProbeResult {
     trace(libc::PTRACE_ATTACH, pid)?;
-    raw(libc::SYS_wait4, &[pid, 0, libc::__WALL as usize, 0])?;
+    raw_syscall(libc::SYS_wait4, &[pid, 0, libc::__WALL as usize, 0])?;
     trace(libc::PTRACE_DETACH, pid)
 }
 
 fn process_vm(number: i64, args: &Args<'_>) -> ProbeResult {
     let mut buffer = *b"overwritten--";
-    let (ours, theirs) = ([at_mut(&mut buffer), buffer.len()], [args.number(1), buffer.len()]);
-    raw(number, &[args.number(0), at(&ours), 1, at(&theirs), 1, 0])?;
+    let (ours, theirs) = ([address_of_mut(&mut buffer), buffer.len()], [args.number(1), buffer.len()]);
+    raw_syscall(number, &[args.number(0), address_of(&ours), 1, address_of(&theirs), 1, 0])?;
     println!("read {}", String::from_utf8_lossy(&buffer));
     Ok(())
 }
@@ -51,39 +51,39 @@ fn process_vm(number: i64, args: &Args<'_>) -> ProbeResult {
 fn mem_write(args: &Args<'_>) -> ProbeResult {
     let path = std::ffi::CString::new(format!("/proc/{}/mem", args.number(0))).unwrap();
     let file = super::files::descriptor(&path, libc::O_RDWR)?;
-    attempt(libc::SYS_pwrite64, &[file, at(b"overwritten"), 11, args.number(1)])
+    attempt(libc::SYS_pwrite64, &[file, address_of(b"overwritten"), 11, args.number(1)])
 }
 
 fn madvise(args: &Args<'_>) -> ProbeResult {
-    let pidfd = raw(libc::SYS_pidfd_open, &[args.number(0), 0])?;
+    let pidfd = raw_syscall(libc::SYS_pidfd_open, &[args.number(0), 0])?;
     let range = [args.number(1) & !4095, 4096];
-    attempt(libc::SYS_process_madvise, &[pidfd, at(&range), 1, libc::MADV_PAGEOUT as usize, 0])
+    attempt(libc::SYS_process_madvise, &[pidfd, address_of(&range), 1, libc::MADV_PAGEOUT as usize, 0])
 }
 
 fn shmat(args: &Args<'_>) -> ProbeResult {
-    let address = raw(libc::SYS_shmat, &[args.number(0), 0, 0])?;
+    let address = raw_syscall(libc::SYS_shmat, &[args.number(0), 0, 0])?;
     super::poke(address, u32::from_ne_bytes(*b"OVER"));
     Ok(())
 }
 
 fn mq_open(args: &Args<'_>, flags: i32) -> Result<usize, i32> {
-    raw(libc::SYS_mq_open, &[at(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0])
+    raw_syscall(libc::SYS_mq_open, &[address_of(args.path(0).as_c_str()), (libc::O_RDWR | flags) as usize, 0o600, 0])
 }
 
 fn mq_send(args: &Args<'_>) -> ProbeResult {
-    attempt(libc::SYS_mq_timedsend, &[mq_open(args, 0)?, at(b"x"), 1, 0, 0])
+    attempt(libc::SYS_mq_timedsend, &[mq_open(args, 0)?, address_of(b"x"), 1, 0, 0])
 }
 
 /// Creates a queue and removes it.
 fn mq_new(args: &Args<'_>) -> ProbeResult {
     mq_open(args, libc::O_CREAT)?;
-    attempt(libc::SYS_mq_unlink, &[at(args.path(0).as_c_str())])
+    attempt(libc::SYS_mq_unlink, &[address_of(args.path(0).as_c_str())])
 }
 
 /// Adds a key to this process's own keyring, which ends with the process.
 fn add_key() -> ProbeResult {
     const OWN: usize = -2i32 as u32 as usize;
-    attempt(libc::SYS_add_key, &[at(c"user"), at(c"tgc"), at(b"x"), 1, OWN])
+    attempt(libc::SYS_add_key, &[address_of(c"user"), address_of(c"tgc"), address_of(b"x"), 1, OWN])
 }
 
 /// The error "no such key" counts as an answer.

@@ -1,6 +1,6 @@
 //! Probes of sockets: every family, and every way to connect.
 
-use super::{Args, ProbeErrno, ProbeFn, ProbeResult, at, at_mut, attempt, int80, raw};
+use super::{Args, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, attempt, int80, raw_syscall};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("tcp4", |args| connect(INET, STREAM, 0, &v4(args))),
@@ -24,7 +24,7 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("dgram-sendmmsg", |args| send_messages(socket(UNIX, DGRAM, 0)?, &unix(args))),
     ("dgram-raw", |args| send_message(socket(UNIX, 3, 0)?, &unix(args))),
     ("dgram-high", |args| {
-        send_message(raw(libc::SYS_socket, &[1 << 32 | UNIX, 1 << 32 | DGRAM, 0])?, &unix(args))
+        send_message(raw_syscall(libc::SYS_socket, &[1 << 32 | UNIX, 1 << 32 | DGRAM, 0])?, &unix(args))
     }),
     ("pair-dgram", |args| send_message(pair(DGRAM)?, &unix(args))),
     ("pair-raw", |args| send_message(pair(3)?, &unix(args))),
@@ -33,7 +33,7 @@ pub(super) const PROBES: &[(&str, ProbeFn)] = &[
     ("stream-race", stream_race),
     ("family-race", family_race),
     ("bind", |args| {
-        attempt(libc::SYS_bind, &[socket(UNIX, STREAM, 0)?, at(unix(args).as_slice()), unix(args).len()])
+        attempt(libc::SYS_bind, &[socket(UNIX, STREAM, 0)?, address_of(unix(args).as_slice()), unix(args).len()])
     }),
     ("abstract", |args| connect(UNIX, STREAM, 0, &abstract_name(args))),
     ("abstract-dgram", |args| send(UNIX, 0, &abstract_name(args))),
@@ -78,42 +78,42 @@ fn abstract_name(args: &Args<'_>) -> Vec<u8> {
 }
 
 fn socket(family: usize, kind: usize, protocol: usize) -> Result<usize, ProbeErrno> {
-    raw(libc::SYS_socket, &[family, kind, protocol])
+    raw_syscall(libc::SYS_socket, &[family, kind, protocol])
 }
 
 fn connect(family: usize, kind: usize, protocol: usize, to: &[u8]) -> ProbeResult {
-    attempt(libc::SYS_connect, &[socket(family, kind, protocol)?, at(to), to.len()])
+    attempt(libc::SYS_connect, &[socket(family, kind, protocol)?, address_of(to), to.len()])
 }
 
 fn send(family: usize, flags: usize, to: &[u8]) -> ProbeResult {
-    attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
+    attempt(libc::SYS_sendto, &[socket(family, DGRAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()])
 }
 
 /// Sends data with the first packet: a connection without `connect`.
 fn tfo(to: &[u8]) -> ProbeResult {
     let flags = libc::MSG_FASTOPEN as usize;
-    attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, at(b"x"), 1, flags, at(to), to.len()])
+    attempt(libc::SYS_sendto, &[socket(INET, STREAM, 0)?, address_of(b"x"), 1, flags, address_of(to), to.len()])
 }
 
 fn pair(kind: usize) -> Result<usize, ProbeErrno> {
     let mut ends = [0i32; 2];
-    raw(libc::SYS_socketpair, &[UNIX, kind, 0, at_mut(&mut ends)])?;
+    raw_syscall(libc::SYS_socketpair, &[UNIX, kind, 0, address_of_mut(&mut ends)])?;
     Ok(ends[0] as usize)
 }
 
 /// Builds the kernel's `msghdr`: address and data, no control message.
 fn message(to: &[u8], what: &[usize; 2]) -> [usize; 8] {
-    [at(to), to.len(), at(what), 1, 0, 0, 0, 0]
+    [address_of(to), to.len(), address_of(what), 1, 0, 0, 0, 0]
 }
 
 fn send_message(socket: usize, to: &[u8]) -> ProbeResult {
-    let what = [at(b"x"), 1];
-    attempt(libc::SYS_sendmsg, &[socket, at(&message(to, &what)), 0])
+    let what = [address_of(b"x"), 1];
+    attempt(libc::SYS_sendmsg, &[socket, address_of(&message(to, &what)), 0])
 }
 
 fn send_messages(socket: usize, to: &[u8]) -> ProbeResult {
-    let what = [at(b"x"), 1];
-    attempt(libc::SYS_sendmmsg, &[socket, at(&message(to, &what)), 1, 0])
+    let what = [address_of(b"x"), 1];
+    attempt(libc::SYS_sendmmsg, &[socket, address_of(&message(to, &what)), 1, 0])
 }
 
 /// Connects through the `/proc` link of a descriptor to the socket's file.
@@ -154,11 +154,11 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> ProbeResult {
     let mut done = Err(libc::EACCES);
     while std::time::Instant::now() < until && done.is_err() {
         let Ok(socket) = socket(UNIX, STREAM, 0) else { break };
-        let connected = attempt(libc::SYS_connect, &[socket, at(address), address.len()]);
+        let connected = attempt(libc::SYS_connect, &[socket, address_of(address), address.len()]);
         let mut peer = [0u8; 128];
         let mut length = 128u32;
         // A connection to the good peer is no success.
-        let named = raw(libc::SYS_getpeername, &[socket, at_mut(&mut peer), at_mut(&mut length)]);
+        let named = raw_syscall(libc::SYS_getpeername, &[socket, address_of_mut(&mut peer), address_of_mut(&mut length)]);
         let is_bad = named.is_ok()
             && peer.windows(7).any(|part| part == b"/s.sock")
             && peer.windows(5).any(|part| part == b"/out/");
@@ -176,17 +176,17 @@ fn race(address: Vec<u8>, byte: usize, good: u8, bad: u8) -> ProbeResult {
 fn portal(args: &Args<'_>) -> ProbeResult {
     let socket = socket(UNIX, STREAM, 0)?;
     let to = unix(args);
-    raw(libc::SYS_connect, &[socket, at(to.as_slice()), to.len()])?;
+    raw_syscall(libc::SYS_connect, &[socket, address_of(to.as_slice()), to.len()])?;
     let mut byte = [0u8];
-    let what = [at_mut(&mut byte), 1];
+    let what = [address_of_mut(&mut byte), 1];
     let mut control = [0u64; 4];
-    let header = [0, 0, at(&what), 1, at_mut(&mut control), size_of_val(&control), 0];
-    raw(libc::SYS_recvmsg, &[socket, at(&header), 0])?;
+    let header = [0, 0, address_of(&what), 1, address_of_mut(&mut control), size_of_val(&control), 0];
+    raw_syscall(libc::SYS_recvmsg, &[socket, address_of(&header), 0])?;
     let bytes = control[2].to_ne_bytes();
     let directory = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     println!("got {directory}");
     let flags = (libc::O_CREAT | libc::O_WRONLY) as usize;
-    attempt(libc::SYS_openat, &[directory as usize, at(c"new"), flags, 0o644])
+    attempt(libc::SYS_openat, &[directory as usize, address_of(c"new"), flags, 0o644])
 }
 
 fn vsock(_args: &Args<'_>) -> ProbeResult {

@@ -1,7 +1,7 @@
 //! Probes of operations through io_uring, which a system call filter does not see.
 
 use super::sockets::v4;
-use super::{Args, CWD, ProbeErrno, ProbeFn, ProbeResult, at, at_mut, peek, poke, raw};
+use super::{Args, CWD, ProbeErrno, ProbeFn, ProbeResult, address_of, address_of_mut, peek, poke, raw_syscall};
 
 pub(super) const PROBES: &[(&str, ProbeFn)] =
     &[("uring-open", open), ("uring-connect", connect), ("uring", |_| ring().map(drop))];
@@ -21,10 +21,10 @@ struct IoUringRing {
 
 fn ring() -> Result<IoUringRing, ProbeErrno> {
     let mut params = [0u32; 30];
-    let fd = raw(libc::SYS_io_uring_setup, &[2, at_mut(&mut params)])?;
+    let fd = raw_syscall(libc::SYS_io_uring_setup, &[2, address_of_mut(&mut params)])?;
     let map = |offset: usize| {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        raw(libc::SYS_mmap, &[0, 4096, protection as usize, flags as usize, fd, offset])
+        raw_syscall(libc::SYS_mmap, &[0, 4096, protection as usize, flags as usize, fd, offset])
     };
     let (submissions, completions, entries) = (map(0)?, map(0x0800_0000)?, map(0x1000_0000)?);
     Ok(IoUringRing { fd, params, submissions, completions, entries })
@@ -43,7 +43,7 @@ impl IoUringRing {
         poke(self.submissions + array + slot as usize * 4, slot);
         poke(self.submissions + tail, peek(self.submissions + tail) + 1);
         const WAIT: usize = 1;
-        raw(libc::SYS_io_uring_enter, &[self.fd, 1, 1, WAIT, 0, 0])?;
+        raw_syscall(libc::SYS_io_uring_enter, &[self.fd, 1, 1, WAIT, 0, 0])?;
         let [head, mask, entries] = [20, 22, 25].map(|at| self.params[at] as usize);
         let at = peek(self.completions + head) & peek(self.completions + mask);
         let done = peek(self.completions + entries + at as usize * 16 + 8).cast_signed();
@@ -56,7 +56,7 @@ fn open(args: &Args<'_>) -> ProbeResult {
     let path = args.path(0);
     let fd = u64::from(CWD as u32);
     let flags = (libc::O_CREAT | libc::O_WRONLY) as u64;
-    let operation = [OPENAT | fd << 32, 0, at(path.as_c_str()) as u64, 0o644 | flags << 32, 0, 0, 0, 0];
+    let operation = [OPENAT | fd << 32, 0, address_of(path.as_c_str()) as u64, 0o644 | flags << 32, 0, 0, 0, 0];
     ring()?.run(operation).map(drop)
 }
 
@@ -64,5 +64,5 @@ fn connect(args: &Args<'_>) -> ProbeResult {
     let ring = ring()?;
     let socket = ring.run([SOCKET | 2 << 32, 1, 0, 0, 0, 0, 0, 0])? as u64;
     let to = v4(args);
-    ring.run([CONNECT | socket << 32, to.len() as u64, at(to.as_slice()) as u64, 0, 0, 0, 0, 0]).map(drop)
+    ring.run([CONNECT | socket << 32, to.len() as u64, address_of(to.as_slice()) as u64, 0, 0, 0, 0, 0]).map(drop)
 }

@@ -31,7 +31,7 @@ impl HtmlWriter {
 
     /// Adds escaped text; safe in an attribute.
     pub(super) fn text(&mut self, text: &str) {
-        for letter in screen::visible(text).chars() {
+        for letter in screen::escape_invisible(text).chars() {
             match letter {
                 '&' => self.text.push_str("&amp;"),
                 '<' => self.text.push_str("&lt;"),
@@ -50,13 +50,13 @@ impl HtmlWriter {
             self.text(&excerpt.text);
             self.tag("</pre>\n");
         }
-        self.left_out(excerpt);
+        self.omitted(excerpt);
     }
 
     /// Adds the number of bytes that are left out.
-    pub(super) fn left_out(&mut self, excerpt: &TextExcerpt) {
+    pub(super) fn omitted(&mut self, excerpt: &TextExcerpt) {
         if excerpt.left_out > 0 {
-            self.line(&format!("… {} more", amount::bytes(excerpt.left_out as u64)));
+            self.line(&format!("… {} more", amount::format_bytes(excerpt.left_out as u64)));
         }
     }
 

@@ -15,7 +15,7 @@ use self::html::HtmlWriter;
 use super::text;
 use crate::journals::amount;
 use crate::journals::excerpt::TextExcerpt;
-use crate::journals::spans::{WaitSpan, spans};
+use crate::journals::spans::{WaitSpan, wait_spans};
 use crate::journals::story::{TimelineCall, TimelineEvent, ModelSpeech, SessionTimeline, TimelineEventKind};
 
 const STYLE: &str = include_str!("page.css");
@@ -25,23 +25,23 @@ const BEGINNING: &str = "<!DOCTYPE html>\n";
 const GLANCE: usize = 120;
 
 /// Formats the whole session.
-pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
+pub(super) fn render(name: &str, story: &SessionTimeline) -> String {
     let mut html = HtmlWriter::default();
-    let spans = spans(story);
+    let spans = wait_spans(story);
     head(&mut html, name);
     html.tag("<header>\n<h1>");
     html.text(name);
     html.tag("</h1>\n");
     html.line(&text::summary(story));
-    text::closing(story).iter().for_each(|line| html.line(line));
+    text::totals(story).iter().for_each(|line| html.line(line));
     html.tag("</header>\n");
     let turns = turns(story);
-    if story.prompts() > 1 {
+    if story.prompt_count() > 1 {
         timeline::draw(&mut html, story, &spans, &(0..story.length));
     }
     html.tag("<main>\n");
     turns.iter().for_each(|turn| draw(&mut html, story, &spans, turn));
-    if let Some(line) = text::ending(&story.ending) {
+    if let Some(line) = text::ending_problem(&story.ending) {
         html.tag("<p class=\"bad\">");
         html.text(&line);
         html.tag("</p>\n");
@@ -51,7 +51,7 @@ pub(super) fn show(name: &str, story: &SessionTimeline) -> String {
 }
 
 /// Writes a page. A new file gets mode 0600. An existing file must be a page too, and keeps its mode.
-pub(super) fn save(file: &Path, page: &str) -> io::Result<()> {
+pub(super) fn save_private(file: &Path, page: &str) -> io::Result<()> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut file = File::from(openat(CWD, file, flags, Mode::RUSR | Mode::WUSR)?);
     if !file.metadata()?.is_file() {
@@ -103,7 +103,7 @@ fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[WaitSpan], turn
         turn.iter().for_each(|moment| tell(html, moment));
         return;
     };
-    let answers = turn.iter().filter_map(|moment| Some(moment.call()?.answer.as_ref()?.after));
+    let answers = turn.iter().filter_map(|moment| Some(moment.as_call()?.answer.as_ref()?.after));
     let end = answers.fold(last.after, u64::max);
     html.tag("<section>\n");
     let (said, rest) = turn.split_at(usize::from(first.is_prompt()));
@@ -122,13 +122,13 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
     }
     html.number(moment.seq);
     html.tag("\"><span class=\"when\">");
-    html.text(&amount::duration(moment.after));
+    html.text(&amount::format_duration(moment.after));
     html.tag("</span><div>\n");
     match &moment.what {
         TimelineEventKind::Prompt { text, images } => {
             html.quote(text);
             if *images > 0 {
-                html.line(&amount::counted(*images as u64, "image"));
+                html.line(&amount::pluralize(*images as u64, "image"));
             }
         }
         TimelineEventKind::Said(speeches) => speeches.iter().for_each(|one| speech(html, one)),
@@ -136,21 +136,21 @@ fn tell(html: &mut HtmlWriter, moment: &TimelineEvent) {
             html.tag("<ul class=\"plan\">\n");
             for step in steps {
                 html.tag("<li>");
-                html.text(&format!("{} {}", text::mark(&step.status), step.step.text));
+                html.text(&format!("{} {}", text::step_mark(&step.status), step.step.text));
                 html.tag("</li>\n");
             }
             html.tag("</ul>\n");
         }
         TimelineEventKind::Diff(excerpt) => diff(html, excerpt),
         TimelineEventKind::Compacted { summary, dropped } => {
-            html.line(&format!("shortened by {}", amount::counted(*dropped, "item")));
+            html.line(&format!("shortened by {}", amount::pluralize(*dropped, "item")));
             html.quote(summary);
         }
         TimelineEventKind::Notice(excerpt) => html.quote(excerpt),
-        TimelineEventKind::Session(setting) => html.line(&text::under(setting)),
+        TimelineEventKind::Session(setting) => html.line(&text::settings_line(setting)),
         TimelineEventKind::Usage(usage) => {
-            let took = amount::duration(usage.millis);
-            html.line(&format!("model answered after {took}: {}", text::tokens(usage)));
+            let took = amount::format_duration(usage.millis);
+            html.line(&format!("model answered after {took}: {}", text::token_usage(usage)));
         }
         TimelineEventKind::Interrupted(why) => html.line(&format!("interrupted: {}", why.text)),
         TimelineEventKind::End(why) => html.line(&format!("end: {}", why.text)),
@@ -174,22 +174,22 @@ fn speech(html: &mut HtmlWriter, speech: &ModelSpeech) {
 }
 
 fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
-    html.tag(if call.is_well() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
+    html.tag(if call.succeeded() { "<details class=\"call\">" } else { "<details class=\"call bad\">" });
     html.tag("<summary><span class=\"when\">");
-    html.text(&amount::duration(moment.after));
+    html.text(&amount::format_duration(moment.after));
     html.tag("</span><span class=\"tool\">");
     html.text(&call.tool);
     html.tag("</span><code>");
     html.text(&call.arguments.text.chars().take(GLANCE).collect::<String>());
     html.tag("</code><span class=\"how\">");
-    html.text(&text::outcome(call, moment.after));
+    html.text(&text::call_outcome(call, moment.after));
     // A browser that jumps to an anchor inside a closed `<details>` opens it.
     html.tag("</span></summary>\n<div class=\"inside\" id=\"l");
     html.number(moment.seq);
     html.tag("\">\n");
     html.quote(&call.arguments);
     html.tag("<ul>\n");
-    for sentence in text::sentences(call) {
+    for sentence in text::call_sentences(call) {
         html.tag("<li>");
         html.text(&sentence);
         html.tag("</li>\n");
@@ -197,7 +197,7 @@ fn call(html: &mut HtmlWriter, moment: &TimelineEvent, call: &TimelineCall) {
     html.tag("</ul>\n");
     if let Some(answer) = &call.answer {
         html.quote(&answer.text);
-        text::extras(answer).iter().for_each(|line| html.line(line));
+        text::answer_extras(answer).iter().for_each(|line| html.line(line));
     }
     html.tag("</div></details>\n");
 }
@@ -217,5 +217,5 @@ fn diff(html: &mut HtmlWriter, excerpt: &TextExcerpt) {
         html.tag(end);
     }
     html.tag("</pre>\n");
-    html.left_out(excerpt);
+    html.omitted(excerpt);
 }

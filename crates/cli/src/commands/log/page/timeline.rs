@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::html::HtmlWriter;
 use crate::journals::amount;
-use crate::journals::spans::{WaitSpan, WaitKind, lasted};
+use crate::journals::spans::{WaitSpan, WaitKind, total_wait};
 use crate::journals::story::{TimelineEvent, SessionTimeline};
 
 /// Maximum number of bars in a drawing. Further bars are counted.
@@ -44,7 +44,7 @@ pub(super) fn draw(html: &mut HtmlWriter, story: &SessionTimeline, spans: &[Wait
     }
     html.tag("</svg>\n");
     if left_out > 0 {
-        html.line(&format!("{} more are not drawn", amount::counted(left_out as u64, "bar")));
+        html.line(&format!("{} more are not drawn", amount::pluralize(left_out as u64, "bar")));
     }
     html.tag("</figure>\n");
 }
@@ -77,7 +77,7 @@ fn legend(html: &mut HtmlWriter, spans: &[WaitSpan]) {
         html.tag(" <span class=\"item\"><span class=\"key ");
         html.tag(waiting.as_str());
         html.tag("\"></span>");
-        html.text(&format!("{} {}", waiting.as_str(), amount::duration(lasted(spans, waiting))));
+        html.text(&format!("{} {}", waiting.as_str(), amount::format_duration(total_wait(spans, waiting))));
         html.tag("</span>");
     }
     html.tag("</figcaption>\n");
@@ -102,7 +102,7 @@ fn ticks(html: &mut HtmlWriter, time: &Range<u64>, rows: u64) {
             html.tag("\" dx=\"3\" y=\"");
             html.number(rows * 18 + 18);
             html.tag("\">");
-            html.text(&amount::duration(time.start.saturating_add(tick)));
+            html.text(&amount::format_duration(time.start.saturating_add(tick)));
             html.tag("</text>\n");
         }
     }
@@ -132,8 +132,8 @@ fn draw_bar(html: &mut HtmlWriter, story: &SessionTimeline, bar: &TimelineBar, t
     html.number(moment.map_or(0, |moment| moment.seq));
     html.tag("\"><rect rx=\"2\" height=\"14\" class=\"");
     html.tag(bar.span.waiting.as_str());
-    let call = moment.and_then(TimelineEvent::call);
-    let failed = bar.span.waiting == WaitKind::Tools && call.is_some_and(|call| !call.is_well());
+    let call = moment.and_then(TimelineEvent::as_call);
+    let failed = bar.span.waiting == WaitKind::Tools && call.is_some_and(|call| !call.succeeded());
     html.tag(if failed { " failed" } else { "" });
     html.tag("\" y=\"");
     html.number(bar.row as u64 * 18 + 2);
@@ -144,7 +144,7 @@ fn draw_bar(html: &mut HtmlWriter, story: &SessionTimeline, bar: &TimelineBar, t
     html.tag("\"><title>");
     let whose = call.map_or(bar.span.waiting.as_str(), |call| &call.tool);
     let whom = if bar.span.waiting == WaitKind::People { ", waiting for people" } else { "" };
-    html.text(&format!("{whose}{whom}: {}", amount::duration(bar.span.to.saturating_sub(bar.span.from))));
+    html.text(&format!("{whose}{whom}: {}", amount::format_duration(bar.span.to.saturating_sub(bar.span.from))));
     html.tag("</title></rect></a>\n");
 }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_at_the_same_time_stands_in_rows() {
+    fn concurrent_tools_are_drawn_in_separate_rows() {
         let span = |waiting, from, to| WaitSpan { waiting, from, to, moment: 0 };
         let tools = |from, to| span(WaitKind::Tools, from, to);
         let spans = [tools(0, 10), tools(0, 5), tools(5, 20), span(WaitKind::People, 0, 9), tools(10, 11)];
