@@ -49,7 +49,7 @@ impl AgentSession {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => hearing.stopped = true,
-                Some(answer) = hearing.runtime.next(), if hearing.runtime.open() > 0 => {
+                Some(answer) = hearing.runtime.next_answer(), if hearing.runtime.open_count() > 0 => {
                     self.answered(answer, &mut hearing)?;
                 }
                 event = events.next() => self.event(event, &mut listener, &mut hearing).await?,
@@ -85,7 +85,7 @@ impl AgentSession {
     ) -> Result<bool, AgentFault> {
         let mut told = false;
         // ends: every call is answered
-        while hearing.runtime.open() > 0 {
+        while hearing.runtime.open_count() > 0 {
             if hearing.stopped && !told {
                 hearing.runtime.cancel_turn();
                 told = true;
@@ -93,7 +93,7 @@ impl AgentSession {
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if !hearing.stopped => hearing.stopped = true,
-                Some(answer) = hearing.runtime.next() => self.answered(answer, hearing)?,
+                Some(answer) = hearing.runtime.next_answer() => self.answered(answer, hearing)?,
             }
         }
         Ok(hearing.stopped)

@@ -152,11 +152,11 @@ impl Hook for JournalRecorder {
 }
 
 impl CallObserver for JournalRecorder {
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         false
     }
 
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         let call = call.as_str().to_owned();
         self.note(&match event {
             CallEvent::Judged { verdict, why, by } => {

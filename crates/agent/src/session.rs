@@ -235,9 +235,9 @@ impl AgentSession {
     /// Serialises the tools again if tools were added or removed.
     fn refresh(&mut self) {
         let registry = self.setup.router.registry();
-        let names = registry.names();
+        let names = registry.offered_names();
         if self.tools.1.is_empty() || self.tools.0 != names {
-            let specs = registry.specs();
+            let specs = registry.offered_specs();
             let specs: Vec<&tool::ToolSpec> = specs.iter().collect();
             let tools = self.setup.model.dialect().tools(&specs, &self.setup.style);
             self.tools = (names, tools.to_string());

@@ -280,7 +280,7 @@ fn dispatch(runtime: &tokio::runtime::Runtime) {
                             let ParsedCall::Call(call) = reading else { panic!("a call") };
                             calls.start(call).expect("the last one is answered");
                         }
-                        let answer = calls.next().await.expect("it was started");
+                        let answer = calls.next_answer().await.expect("it was started");
                         black_box(
                             serde_json::to_string(&dialect.answer(&answer.call, &answer.output))
                                 .expect("JSON"),
@@ -315,7 +315,7 @@ fn many(runtime: &tokio::runtime::Runtime) {
                 }
                 grew = resident().saturating_sub(before).max(grew);
                 for n in 0..CALLS {
-                    let answer = calls.next().await.expect("it was started");
+                    let answer = calls.next_answer().await.expect("it was started");
                     assert_eq!(answer.call.id.as_str(), n.to_string());
                 }
             });

@@ -198,7 +198,7 @@ fn turn(runtime: &Runtime, servers: &dyn Fn() -> Vec<McpServerConfig>) -> Durati
         let servers = McpServers::start(servers(), &McpClientDeps::default());
         let source = Arc::clone(&servers) as Arc<dyn ToolSource>;
         let toolgate = Toolgate::at(env!("CARGO_MANIFEST_DIR")).with_tools().source(source).build().unwrap();
-        let told = toolgate.router().registry().specs().len();
+        let told = toolgate.router().registry().offered_specs().len();
         let output = toolgate.call("update_plan", plan()).await;
         assert!(output.success && told > 0);
         began.elapsed()

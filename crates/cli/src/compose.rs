@@ -68,7 +68,7 @@ pub(crate) fn compose_in_dirs(
     let mut config = config::load(&cwd, &dirs, place)?;
     change(&mut config);
     let model = config.model.value.clone().unwrap_or_default();
-    let (forms, mut family) = (config.tool_forms(&model), ModelFamily::of(&model));
+    let (forms, mut family) = (config.tool_forms(&model), ModelFamily::for_model(&model));
     family.sees_images = forms.sees_images.unwrap_or(family.sees_images);
     family.apply_patch = forms.apply_patch.unwrap_or(family.apply_patch);
     let tools = ToolsConfig {

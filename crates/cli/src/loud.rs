@@ -14,14 +14,14 @@ static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 pub(crate) struct WarningPrinter;
 
 impl CallObserver for WarningPrinter {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         // A refused call gets its own answer, so only calls that ran anyway need a warning.
         if let CallEvent::Notice(ToolNotice::Weaker { text, refused: false }) = event {
             warn_once(text);
         }
     }
 
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         false
     }
 }

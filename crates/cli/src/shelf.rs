@@ -9,7 +9,7 @@ use toolgate::{CallId, OverflowStore};
 pub(crate) struct SpillStore(pub(crate) Arc<Spill>);
 
 impl OverflowStore for SpillStore {
-    fn keep(&self, call: &CallId, text: &str) -> Option<String> {
+    fn store(&self, call: &CallId, text: &str) -> Option<String> {
         match self.0.keep(call.as_str(), text.as_bytes()) {
             Ok(path) => Some(path.to_string_lossy().into_owned()),
             Err(fault) => {

@@ -19,7 +19,7 @@ pub(crate) struct TurnDiffRecorder {
 impl TurnDiffRecorder {
     /// Starts tracking; stores nothing if `state` is `None`.
     pub(crate) fn start(toolgate: &Toolgate, state: Option<&Path>) -> Self {
-        let kept = state.map(|state| (state.to_owned(), toolgate.router().place().cwd.clone()));
+        let kept = state.map(|state| (state.to_owned(), toolgate.router().working_dir().cwd.clone()));
         Self { tracker: toolgate.track(), kept }
     }
 

@@ -10,20 +10,20 @@ use crate::stopwatch::CallStopwatch;
 /// Stores output that is too long for the model, so that it can be read later.
 pub trait OverflowStore: Send + Sync {
     /// Stores `text` and returns its location, e.g. a path that `read_file` accepts. Returns `None` if storing failed.
-    fn keep(&self, call: &CallId, text: &str) -> Option<String>;
+    fn store(&self, call: &CallId, text: &str) -> Option<String>;
 }
 
 /// Turns the outcome of a call into its output: an error becomes a message, and too long a text loses its middle.
-pub(crate) fn answer(
+pub(crate) fn finalize_output(
     outcome: Result<ToolOutput, ToolError>,
     watch: &CallStopwatch,
     shorten: impl FnOnce(&mut ToolOutput),
 ) -> ToolOutput {
     let mut output = match outcome {
         Ok(output) => output,
-        Err(error) => sentence(&error),
+        Err(error) => error_output(&error),
     };
-    output.facts.waited += watch.waited();
+    output.facts.waited += watch.total_wait();
     let worked = watch.arrived.elapsed().saturating_sub(output.facts.waited);
     output.facts.duration.get_or_insert(worked);
     shorten(&mut output);
@@ -31,7 +31,7 @@ pub(crate) fn answer(
 }
 
 /// Returns the failed output that reports `error`.
-pub(crate) fn sentence(error: &ToolError) -> ToolOutput {
+pub(crate) fn error_output(error: &ToolError) -> ToolOutput {
     let facts = OutputFacts { error: Some(error.kind()), ..OutputFacts::default() };
     ToolOutput { facts, ..ToolOutput::failure(one_line(&error.to_string())) }
 }
@@ -48,7 +48,7 @@ fn one_line(sentence: &str) -> String {
 /// Truncates the texts of `output` to `tokens` in total. Items after the budget is used up are removed.
 ///
 /// Images do not count: the tool has already limited their size.
-pub(crate) fn shorten(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn OverflowStore>) {
+pub(crate) fn truncate_output(output: &mut ToolOutput, tokens: usize, call: &CallId, keep: Option<&dyn OverflowStore>) {
     let needed: usize = output.items.iter().filter_map(OutputItem::as_text).map(cost).sum();
     if needed <= tokens {
         return;
@@ -85,7 +85,7 @@ fn cost(text: &str) -> usize {
 
 /// Calls the store. A store that panics counts as a failed one.
 fn kept(keep: &dyn OverflowStore, call: &CallId, text: &str) -> Option<String> {
-    catch_unwind(AssertUnwindSafe(|| keep.keep(call, text))).unwrap_or_default()
+    catch_unwind(AssertUnwindSafe(|| keep.store(call, text))).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
         let long = "x".repeat(1000);
         let items = [long.as_str(), "after", "and more"].map(|text| OutputItem::Text(text.to_owned()));
         let mut short = ToolOutput { items: items.to_vec(), ..ToolOutput::text("") };
-        shorten(&mut short, 100, &CallId::from("1"), None);
+        truncate_output(&mut short, 100, &CallId::from("1"), None);
         assert_eq!(short.items.len(), 1);
         assert!(short.joined_text().len() <= 400);
         assert_eq!(short.facts.cut.map(|cut| cut.bytes), Some(800 + 5 + 8));

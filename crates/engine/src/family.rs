@@ -79,7 +79,7 @@ const UNKNOWN: ModelFamily = ModelFamily {
 impl ModelFamily {
     /// Returns the family of `model`. The name may carry a provider prefix such as `anthropic/claude-…` or
     /// `ft:gpt-4.1:…`.
-    pub fn of(model: &str) -> Self {
+    pub fn for_model(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
         let name = name.strip_prefix("ft:").unwrap_or(&name);
         let row = FAMILIES.iter().find(|(prefix, ..)| name.starts_with(prefix));
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_and_their_families() {
+    fn model_name_selects_its_family() {
         for (model, name, sees, patch, shell) in [
             ("gpt-5", "gpt", true, Freeform, UnifiedExec),
             ("gpt-5.1-codex-max", "gpt", true, Freeform, UnifiedExec),
@@ -119,7 +119,7 @@ mod tests {
             ("my-own-model", "unknown", true, Function, UnifiedExec),
             ("", "unknown", true, Function, UnifiedExec),
         ] {
-            let family = ModelFamily::of(model);
+            let family = ModelFamily::for_model(model);
             assert_eq!(
                 (family.name, family.sees_images, family.apply_patch, family.shell),
                 (name, sees, patch, shell),

@@ -11,7 +11,7 @@ use tool::{Cx, ToolErrorKind, GRACE, HaltReason, ToolError, ToolOutput};
 ///
 /// A tool that waits for its halt signal receives it and has [`GRACE`] to answer with partial output. Every other tool
 /// is dropped immediately.
-pub(crate) async fn bounded(
+pub(crate) async fn run_until_deadline(
     mut work: Pin<&mut impl Future<Output = Result<ToolOutput, ToolError>>>,
     cx: &Cx,
     limit: Duration,

@@ -10,7 +10,7 @@ use policy::{ApprovalReason, Denial};
 use tokio_util::sync::CancellationToken;
 use tool::{BoxFuture, ToolErrorKind, GRACE, OutputItem, ToolNotice, ToolError, ToolOutput};
 
-use crate::answer::sentence;
+use crate::answer::error_output;
 use crate::observer::ObserverSet;
 use crate::{CallEvent, Hook, HookResponse, HookDecision, PlannedCall};
 
@@ -37,18 +37,18 @@ pub(crate) struct HookRun<'a> {
 }
 
 impl HookList {
-    pub(crate) fn add(&mut self, hook: Arc<dyn Hook>) {
+    pub(crate) fn push(&mut self, hook: Arc<dyn Hook>) {
         self.0.push(hook);
     }
 }
 
 impl HookRun<'_> {
     /// Runs every hook before the call; a denial stops the run.
-    pub(crate) async fn before(&self) -> Result<HookOutcome, ToolError> {
+    pub(crate) async fn run_before(&self) -> Result<HookOutcome, ToolError> {
         let hearing = async {
             let mut heard = HookOutcome::default();
             for hook in &self.hooks.0 {
-                let says = self.said(hook.as_ref(), || hook.before(self.call)).await;
+                let says = self.call_hook(hook.as_ref(), || hook.before(self.call)).await;
                 match says.wants {
                     HookDecision::Nothing => {}
                     HookDecision::Ask(reason) => {
@@ -69,7 +69,7 @@ impl HookRun<'_> {
     }
 
     /// Runs every hook on the outcome, after adding the notes from `before`. A denial withholds the output.
-    pub(crate) async fn after(
+    pub(crate) async fn run_after(
         &self,
         before: HookOutcome,
         outcome: Result<ToolOutput, ToolError>,
@@ -77,14 +77,14 @@ impl HookRun<'_> {
         if self.hooks.0.is_empty() {
             return outcome;
         }
-        let mut output = outcome.unwrap_or_else(|error| sentence(&error));
+        let mut output = outcome.unwrap_or_else(|error| error_output(&error));
         // Notes go first: after the output they would look like text that a program printed.
         let mut notes = before.notes.len();
         output.items.splice(0..0, before.notes);
         let ended_by = output.facts.error;
         let hearing = async {
             for hook in &self.hooks.0 {
-                let says = self.said(hook.as_ref(), || hook.after(self.call, &output)).await;
+                let says = self.call_hook(hook.as_ref(), || hook.after(self.call, &output)).await;
                 match says.wants {
                     HookDecision::Nothing => {}
                     // Asking is no longer possible, so it counts as a denial.
@@ -109,7 +109,7 @@ impl HookRun<'_> {
         heard.or_else(|error| withheld(error, ended_by))
     }
 
-    async fn said<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookResponse>) -> HookResponse {
+    async fn call_hook<'a>(&self, hook: &dyn Hook, says: impl FnOnce() -> BoxFuture<'a, HookResponse>) -> HookResponse {
         // A hook that panics, at any point, counts as a denial.
         let says = AssertUnwindSafe(async { says().await }).catch_unwind().await.unwrap_or_else(|_| {
             HookResponse { wants: HookDecision::Deny("it crashed".to_owned()), ..HookResponse::default() }
@@ -117,7 +117,7 @@ impl HookRun<'_> {
         if let Some(warning) = &says.warning {
             let text = format!("the hook `{}` was ignored: {warning}", hook.name());
             tracing::warn!(?text);
-            self.observers.saw(&self.call.call.id, &CallEvent::Notice(ToolNotice::Warning { text }));
+            self.observers.notify(&self.call.call.id, &CallEvent::Notice(ToolNotice::Warning { text }));
         }
         says
     }
@@ -142,7 +142,7 @@ impl HookRun<'_> {
 fn withheld(error: ToolError, ended_by: Option<ToolErrorKind>) -> Result<ToolOutput, ToolError> {
     match ended_by {
         Some(ToolErrorKind::Cancelled | ToolErrorKind::Stopped) => {
-            let mut output = sentence(&error);
+            let mut output = error_output(&error);
             output.facts.error = ended_by;
             Ok(output)
         }

@@ -125,7 +125,7 @@ impl Drop for QueuePosition {
 
 impl QueuePosition {
     /// Waits for the turn.
-    pub(crate) async fn turn(mut self) -> LaneGuard {
+    pub(crate) async fn wait_for_turn(mut self) -> LaneGuard {
         let turn = (&mut self.turn).await;
         turn.expect("the queue drops no sender whose receiver is open")
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_share() {
+    fn shared_calls_are_limited_by_width() {
         let lanes = Lanes::new(2);
         let mut tickets: Vec<LaneTicket> = (0..3).map(|_| lanes.enter(Lane::Shared)).collect();
         assert!(!ready(&mut tickets[2]));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_the_queue_hands_on_the_turn() {
+    fn leaving_the_queue_passes_the_turn_on() {
         let lanes = Lanes::new(8);
         let first = lanes.enter(Lane::Alone);
         let second = lanes.enter(Lane::Alone);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waited_only_for_one_who_left_need_not_wait_for_the_others() {
+    fn dropped_waiter_unblocks_the_next() {
         let lanes = Lanes::new(8);
         let _reading = lanes.enter(Lane::Shared);
         let alone = lanes.enter(Lane::Alone);

@@ -53,7 +53,7 @@ pub struct ToolStats {
 
 impl ToolMetrics {
     /// Counts one call; `None` stands for an unknown tool.
-    pub(crate) fn count(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
+    pub(crate) fn record_call(&self, tool: Option<&str>, success: bool, elapsed: Duration) {
         let Some(tool) = tool else { return self.unknown.count(success, elapsed) };
         if let Some(counters) = self.tools.read().unwrap_or_else(PoisonError::into_inner).get(tool) {
             return counters.count(success, elapsed);
@@ -70,7 +70,7 @@ impl ToolMetrics {
     pub fn snapshot(&self) -> Vec<ToolStats> {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         let known = tools.iter().map(|(name, counters)| counters.stats(name));
-        known.chain([self.unknown.stats("(unknown)")]).filter(|stats| stats.calls() > 0).collect()
+        known.chain([self.unknown.stats("(unknown)")]).filter(|stats| stats.call_count() > 0).collect()
     }
 }
 
@@ -93,13 +93,13 @@ impl ToolCounters {
 
 impl ToolStats {
     /// Returns the number of calls.
-    pub fn calls(&self) -> u64 {
+    pub fn call_count(&self) -> u64 {
         self.successes + self.errors
     }
 
     /// Returns the latency that `percent` of the calls did not exceed, exact to 3.2 %.
     pub fn percentile(&self, percent: u64) -> Duration {
-        let wanted = (self.calls() * percent).div_ceil(100);
+        let wanted = (self.call_count() * percent).div_ceil(100);
         let mut seen = 0;
         let bucket = self.latency.iter().position(|count| {
             seen += u64::from(*count);
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn calls_are_counted_by_tool_and_unknown_names_together() {
         let metrics = ToolMetrics::default();
-        metrics.count(Some("a"), true, Duration::from_micros(3));
-        metrics.count(Some("a"), false, Duration::from_millis(3));
-        metrics.count(None, false, Duration::ZERO);
+        metrics.record_call(Some("a"), true, Duration::from_micros(3));
+        metrics.record_call(Some("a"), false, Duration::from_millis(3));
+        metrics.record_call(None, false, Duration::ZERO);
         let stats = metrics.snapshot();
         let counted: Vec<_> = stats.iter().map(|s| (s.tool.as_str(), s.successes, s.errors)).collect();
         assert_eq!(counted, [("a", 1, 1), ("(unknown)", 0, 1)]);
@@ -145,7 +145,7 @@ mod tests {
     fn a_percentile_is_exact_to_a_thirtieth() {
         for millis in [1, 7, 250, 999, 2_100, 60_000, 3_600_000] {
             let metrics = ToolMetrics::default();
-            metrics.count(Some("a"), true, Duration::from_millis(millis));
+            metrics.record_call(Some("a"), true, Duration::from_millis(millis));
             let told = metrics.snapshot()[0].percentile(50).as_secs_f64() * 1000.0;
             #[expect(clippy::cast_precision_loss, reason = "small")]
             let error = (told - millis as f64).abs() / millis as f64;

@@ -66,17 +66,17 @@ pub enum CallEvent {
 /// Observes calls.
 pub trait CallObserver: Send + Sync {
     /// Receives `event` of `call`. Must not block.
-    fn saw(&self, call: &CallId, event: &CallEvent);
+    fn on_event(&self, call: &CallId, event: &CallEvent);
 
     /// Backpressure: the future resolves when the observer can accept more output; `None` means now. Streaming code
     /// waits for it, so a slow observer slows the process down and loses nothing.
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         None
     }
 
     /// Returns true if the observer wants process output as it is written. Without such an observer nothing is
     /// streamed.
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         true
     }
 }
@@ -86,7 +86,7 @@ pub trait CallObserver: Send + Sync {
 pub(crate) struct ObserverSet(Vec<Arc<dyn CallObserver>>);
 
 impl ObserverSet {
-    pub(crate) fn add(&mut self, observer: Arc<dyn CallObserver>) {
+    pub(crate) fn push(&mut self, observer: Arc<dyn CallObserver>) {
         self.0.push(observer);
     }
 
@@ -95,9 +95,9 @@ impl ObserverSet {
     }
 
     /// Passes `event` to every observer; a panic is logged and ignored.
-    pub(crate) fn saw(&self, call: &CallId, event: &CallEvent) {
+    pub(crate) fn notify(&self, call: &CallId, event: &CallEvent) {
         for observer in &self.0 {
-            if catch_unwind(AssertUnwindSafe(|| observer.saw(call, event))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| observer.on_event(call, event))).is_err() {
                 tracing::error!(%call, "an observer panicked; the call goes on");
             }
         }
@@ -106,16 +106,16 @@ impl ObserverSet {
 
 impl NoticeListener for ObserverSet {
     fn heard(&self, call: &CallId, notice: ToolNotice) {
-        self.saw(call, &CallEvent::Notice(notice));
+        self.notify(call, &CallEvent::Notice(notice));
     }
 
     fn streams(&self) -> bool {
-        self.0.iter().any(|observer| observer.streams())
+        self.0.iter().any(|observer| observer.wants_output())
     }
 
     /// Waits for every observer. One that panics counts as ready.
     fn room(&self) -> Option<BoxFuture<'_, ()>> {
-        let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.room())));
+        let rooms = self.0.iter().map(|observer| catch_unwind(AssertUnwindSafe(|| observer.ready())));
         let waits: Vec<_> = rooms.filter_map(Result::unwrap_or_default).collect();
         if waits.is_empty() {
             return None;

@@ -18,9 +18,9 @@ pub(crate) struct ToolSelection {
 }
 
 /// Groups `tools` according to `config`.
-pub(crate) fn sorted(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> ToolSelection {
+pub(crate) fn select_tools(config: &ToolsConfig, tools: Vec<Arc<dyn AnyTool>>) -> ToolSelection {
     let given =
-        |tool: &Arc<dyn AnyTool>| config.gives(tool.as_ref()) || is_another_shell(config, tool, &tools);
+        |tool: &Arc<dyn AnyTool>| config.allows_tool(tool.as_ref()) || is_another_shell(config, tool, &tools);
     let is_given: Vec<bool> = tools.iter().map(given).collect();
     let shell =
         offered_shell(config, tools.iter().zip(&is_given).filter(|(_, given)| **given).map(|(tool, _)| tool));
@@ -57,15 +57,15 @@ fn is_shell(job: ToolJob) -> bool {
 
 /// Returns true if the configuration's `only` list names `tool`.
 fn is_named(config: &ToolsConfig, tool: &dyn AnyTool) -> bool {
-    config.only.is_some() && config.admits(tool.spec().name(), &tool.aliases())
+    config.only.is_some() && config.includes(tool.spec().name(), &tool.aliases())
 }
 
 /// Returns true for a shell that `only` does not name although it names another shell. Such a tool can do nothing that
 /// the named one cannot. `exec_command` can leave processes running, so it must be named itself.
 fn is_another_shell(config: &ToolsConfig, tool: &Arc<dyn AnyTool>, all: &[Arc<dyn AnyTool>]) -> bool {
     let weaker = matches!(tool.job(), ToolJob::Shell(ShellForm::Script | ShellForm::Words));
-    let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.gives(other.as_ref());
-    weaker && config.shell_form().is_some() && !config.takes_away(tool.spec().name()) && all.iter().any(named)
+    let named = |other: &Arc<dyn AnyTool>| is_shell(other.job()) && config.allows_tool(other.as_ref());
+    weaker && config.shell_form().is_some() && !config.excludes(tool.spec().name()) && all.iter().any(named)
 }
 
 /// Returns the shell form to offer: the one the model prefers, else the first available one.

@@ -8,7 +8,7 @@ use policy::{ApprovalReason, Gate, Permit, ApprovalQuestion, ReviewDecision, Rev
 use tokio_util::sync::CancellationToken;
 use tool::{CallAttempt, Cx, ToolErrorKind, OutputItem, ToolError, ToolOutput};
 
-use crate::halting::bounded;
+use crate::halting::run_until_deadline;
 use crate::observer::ObserverSet;
 use crate::stopwatch::CallStopwatch;
 use crate::{Approver, CallEvent, Rulebook};
@@ -46,14 +46,14 @@ impl CallRun<'_> {
     /// Notifies the observers, if there are any.
     fn tells(&self, event: impl FnOnce() -> CallEvent) {
         if !self.bounds.observers.is_empty() {
-            self.bounds.observers.saw(self.cx.call(), &event());
+            self.bounds.observers.notify(self.cx.call(), &event());
         }
     }
 
     async fn attempt(&self, permit: &Permit) -> Result<ToolOutput, ToolError> {
         let CallBounds { limit, cancel, watch, .. } = self.bounds;
         let work = std::pin::pin!(self.attempt.run(permit, self.cx));
-        bounded(work, self.cx, limit, cancel, watch.arrived).await
+        run_until_deadline(work, self.cx, limit, cancel, watch.arrived).await
     }
 
     /// Returns true if a failed `output` may be due to missing rights, not to the call being halted.
@@ -70,7 +70,7 @@ impl ToolOrchestrator {
     }
 
     /// Returns a copy whose questions do not wait for the questions of this one.
-    pub(crate) fn apart(&self) -> Self {
+    pub(crate) fn with_own_questions(&self) -> Self {
         Self { asking: Arc::default(), ..self.clone() }
     }
 
@@ -95,11 +95,11 @@ impl ToolOrchestrator {
                     (output.facts.denials.as_slice(), output.facts.suspected.as_ref())
                 }
                 Err(ToolError::Blocked(denial)) => (std::slice::from_ref(denial), None),
-                Ok(_) | Err(_) => return outcome.map(|output| told(output, &given)),
+                Ok(_) | Err(_) => return outcome.map(|output| with_grant_note(output, &given)),
             };
             let question = self.gate.widen(course.tool, intent, &permit, told_of, guessed);
             let Some(question) = question.filter(|_| self.approver.is_some()) else {
-                return outcome.map(|output| told(output, &given));
+                return outcome.map(|output| with_grant_note(output, &given));
             };
             let wants: Vec<String> =
                 question.grants.difference(permit.grants()).map(ToString::to_string).collect();
@@ -109,7 +109,7 @@ impl ToolOrchestrator {
                     given.extend(wants);
                 }
                 Err(ToolError::Denied { note }) => {
-                    return outcome.map(|output| told(refused(output, &wants, note.as_deref()), &given));
+                    return outcome.map(|output| with_grant_note(refused(output, &wants, note.as_deref()), &given));
                 }
                 Err(other) => return Err(other),
             }
@@ -156,9 +156,9 @@ impl ToolOrchestrator {
             let glimpse = self.gate.glimpse(&question.intent);
             question.intent.diff = course.attempt.preview(&glimpse, course.cx).await.or(question.intent.diff);
             let why = question.why.iter().map(ApprovalReason::for_user).collect();
-            observers.saw(call, &CallEvent::Asked { why });
+            observers.notify(call, &CallEvent::Asked { why });
             let decision = approver.ask(call, &question).await;
-            observers.saw(call, &CallEvent::Decided { decision: decision.as_str() });
+            observers.notify(call, &CallEvent::Decided { decision: decision.as_str() });
             if let ReviewDecision::ApprovedWithRule(rule) = &decision {
                 self.save(rule.clone(), course.cx).await;
             }
@@ -174,7 +174,7 @@ impl ToolOrchestrator {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::Cancelled { after: arrived.elapsed() }),
-            settled = watch.waits(answering) => settled,
+            settled = watch.time_wait(answering) => settled,
         }
     }
 
@@ -195,7 +195,7 @@ impl ToolOrchestrator {
 }
 
 /// Prepends a note about the rights that the user granted on the way.
-fn told(output: ToolOutput, given: &[String]) -> ToolOutput {
+fn with_grant_note(output: ToolOutput, given: &[String]) -> ToolOutput {
     if given.is_empty() {
         return output;
     }

@@ -8,7 +8,7 @@ use tool::{
     AnyTool, BoxFuture, ToolJob, ShellForm, StrictFault, ToolCall, ToolError, ToolHandler, ToolSource, ToolSpec,
 };
 
-use crate::offer::{ToolSelection, sorted};
+use crate::offer::{ToolSelection, select_tools};
 use crate::{ShellType, ToolsConfig};
 
 /// The minimum similarity (Jaro-Winkler) of a suggested name, and the number of suggestions.
@@ -73,7 +73,7 @@ impl ToolRegistryBuilder {
 
     /// Adds a built-in tool whose types are already erased.
     #[must_use]
-    pub fn any(mut self, tool: Arc<dyn AnyTool>) -> Self {
+    pub fn erased(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.ours.push(Ok(tool));
         self
     }
@@ -95,7 +95,7 @@ impl ToolRegistryBuilder {
 
     /// Sets the configuration that decides which tools the model gets.
     #[must_use]
-    pub fn configured(mut self, config: ToolsConfig) -> Self {
+    pub fn with_config(mut self, config: ToolsConfig) -> Self {
         self.config = config;
         self
     }
@@ -108,7 +108,7 @@ impl ToolRegistryBuilder {
             self.sources.iter().flat_map(|source| source.offered()).collect();
         let known = self.sources.iter().flat_map(|source| source.known_names()).collect();
         all_named(&self.config, ours.iter().chain(&self.foreign).chain(&offered), known)?;
-        let ToolSelection { callable, hidden, taken } = sorted(&self.config, ours);
+        let ToolSelection { callable, hidden, taken } = select_tools(&self.config, ours);
         let aliases: Vec<_> = callable.iter().map(Arc::clone).collect();
         for tool in callable {
             registry.add(tool)?;
@@ -116,7 +116,7 @@ impl ToolRegistryBuilder {
         (registry.hidden, registry.taken) = (hidden, taken);
         for tool in self.foreign {
             let name = tool.spec().name().to_owned();
-            if self.config.gives(tool.as_ref())
+            if self.config.allows_tool(tool.as_ref())
                 && let Err(fault) = registry.add_foreign(tool)
             {
                 tracing::warn!(tool = ?name, fault = ?fault, "a foreign tool was left out");
@@ -126,7 +126,7 @@ impl ToolRegistryBuilder {
         for tool in aliases {
             registry.add_aliases(tool.as_ref(), &self.config)?;
         }
-        registry.hosted = self.config.web_search.spec().filter(|spec| self.config.names(spec.name()));
+        registry.hosted = self.config.web_search.tool_spec().filter(|spec| self.config.allows_name(spec.name()));
         (registry.sources, registry.config) = (self.sources, self.config);
         Ok(registry)
     }
@@ -168,11 +168,11 @@ impl ToolRegistry {
                 return ToolError::io(why);
             }
             let siblings = self.siblings(name);
-            let known = if siblings.is_empty() { self.names() } else { siblings };
+            let known = if siblings.is_empty() { self.offered_names() } else { siblings };
             // A name that the configuration removed is not a typo.
             let nearest = match self.taken.get(name) {
                 Some(same) => same.clone(),
-                None if self.config.takes_away(name) => self.named_otherwise(name),
+                None if self.config.excludes(name) => self.named_otherwise(name),
                 None => nearest(name, known.iter().map(String::as_str)),
             };
             ToolError::UnknownTool { name: name.to_owned(), nearest, known }
@@ -199,34 +199,34 @@ impl ToolRegistry {
     }
 
     /// Returns the specs of all built-in tools that are callable by their own name, offered or not, sorted.
-    pub fn callable(&self) -> Vec<ToolSpec> {
+    pub fn callable_specs(&self) -> Vec<ToolSpec> {
         self.tools.values().map(|tool| tool.spec().clone()).collect()
     }
 
     /// Returns the call that `call` stands for, if its name is another way to call a tool.
-    pub fn rewritten(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
-        if self.config.takes_away(&call.name) || self.tools.contains_key(&call.name) {
+    pub fn rewrite_call(&self, call: &ToolCall) -> Option<Result<ToolCall, ToolError>> {
+        if self.config.excludes(&call.name) || self.tools.contains_key(&call.name) {
             return None;
         }
         self.sources.iter().find_map(|source| source.rewritten(call))
     }
 
     /// Returns the tool that answers `call`, under any of its names.
-    pub fn answering(&self, call: &ToolCall) -> Result<Arc<dyn AnyTool>, ToolError> {
-        match self.rewritten(call) {
+    pub fn tool_for_call(&self, call: &ToolCall) -> Result<Arc<dyn AnyTool>, ToolError> {
+        match self.rewrite_call(call) {
             Some(other) => self.find(&other?.name),
             None => self.find(&call.name),
         }
     }
 
     /// Returns a future that resolves once the existence of tool `name` is known; `None` if it is known now.
-    pub(crate) fn awaited(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+    pub(crate) fn wait_for_tool(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         self.sources.iter().find_map(|source| source.awaited(name))
     }
 
     /// Returns the specs that the model is offered, sorted by name: the bytes stay identical until a tool comes or
     /// goes.
-    pub fn specs(&self) -> Vec<ToolSpec> {
+    pub fn offered_specs(&self) -> Vec<ToolSpec> {
         let tools = self.tools();
         let told = tools.values().map(|tool| match tool.job() {
             ToolJob::Shell(ShellForm::Words) if self.offers_local_shell() => ToolSpec::LocalShell,
@@ -238,16 +238,16 @@ impl ToolRegistry {
     }
 
     fn offers_local_shell(&self) -> bool {
-        self.config.shell == ShellType::Local && !self.config.takes_away(LOCAL_SHELL)
+        self.config.shell == ShellType::Local && !self.config.excludes(LOCAL_SHELL)
     }
 
     /// Returns names of tools that may appear later, besides the existing ones.
-    pub fn known_names(&self) -> Vec<String> {
+    pub fn possible_names(&self) -> Vec<String> {
         self.sources.iter().flat_map(|source| source.known_names()).collect()
     }
 
     /// Returns the sorted names of all tools that are offered and callable.
-    pub fn names(&self) -> Vec<String> {
+    pub fn offered_names(&self) -> Vec<String> {
         self.tools().into_keys().collect()
     }
 
@@ -257,7 +257,7 @@ impl ToolRegistry {
         for source in &self.sources {
             for tool in source.offered() {
                 let name = tool.spec().name().to_owned();
-                let named = !source.is_limited() || self.config.admits(&name, &tool.aliases());
+                let named = !source.is_limited() || self.config.includes(&name, &tool.aliases());
                 if named && self.admits(source.as_ref(), tool.as_ref()) {
                     tools.entry(name).or_insert(tool);
                 }
@@ -269,12 +269,12 @@ impl ToolRegistry {
     /// Returns true if the model gets `tool`, which arrived later from `source`.
     fn admits(&self, source: &dyn ToolSource, tool: &dyn AnyTool) -> bool {
         let name = tool.spec().name();
-        let may = self.could_be(name) || (source.is_ours() && !self.is_taken(name));
-        may && (!source.is_limited() || self.config.gives(tool))
+        let may = self.is_name_available(name) || (source.is_ours() && !self.is_taken(name));
+        may && (!source.is_limited() || self.config.allows_tool(tool))
     }
 
     /// Returns true if a later tool may use this name: it is free, and no provider gives it another meaning.
-    pub fn could_be(&self, name: &str) -> bool {
+    pub fn is_name_available(&self, name: &str) -> bool {
         let stands_for_another = || {
             let call = ToolCall::function("", name, "{}");
             self.sources.iter().any(|source| source.rewritten(&call).is_some())
@@ -291,7 +291,7 @@ impl ToolRegistry {
     }
 
     /// Returns the reasons why foreign tools were left out.
-    pub fn left_out(&self) -> &[RegistryFault] {
+    pub fn rejected_tools(&self) -> &[RegistryFault] {
         &self.left_out
     }
 
@@ -318,7 +318,7 @@ impl ToolRegistry {
 
     /// Adds the aliases of a built-in tool. A tool that has the alias as its own name keeps it.
     fn add_aliases(&mut self, tool: &dyn AnyTool, config: &ToolsConfig) -> Result<(), RegistryFault> {
-        let free = |alias: &String| !self.tools.contains_key(alias) && !config.takes_away(alias);
+        let free = |alias: &String| !self.tools.contains_key(alias) && !config.excludes(alias);
         for alias in tool.aliases().into_iter().filter(free).collect::<Vec<_>>() {
             if let Some(other) = self.aliases.insert(alias.clone(), tool.spec().name().to_owned())
                 && other != tool.spec().name()

@@ -13,7 +13,7 @@ use tool::{
 };
 use tracing::Instrument;
 
-use crate::answer::{OverflowStore, answer, shorten};
+use crate::answer::{OverflowStore, finalize_output, truncate_output};
 use crate::hooks::{HookRun, HookList};
 use crate::lanes::{Lanes, LaneTicket};
 use crate::observer::ObserverSet;
@@ -91,13 +91,13 @@ impl ToolRouter {
     /// Adds an observer.
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).add(observer);
+        Arc::make_mut(&mut Arc::make_mut(&mut self.shared).observers).push(observer);
         self
     }
 
     /// Sets the store for output that is too long for the model.
     #[must_use]
-    pub fn with_keep(mut self, keep: Arc<dyn OverflowStore>) -> Self {
+    pub fn with_overflow_store(mut self, keep: Arc<dyn OverflowStore>) -> Self {
         Arc::make_mut(&mut self.shared).keep = Some(keep);
         self
     }
@@ -119,23 +119,23 @@ impl ToolRouter {
     /// Adds a hook that sees every call before the verdict and after the answer.
     #[must_use]
     pub fn with_hook(mut self, hook: Arc<dyn Hook>) -> Self {
-        Arc::make_mut(&mut self.shared).hooks.add(hook);
+        Arc::make_mut(&mut self.shared).hooks.push(hook);
         self
     }
 
     /// Returns a copy with lanes of its own: its calls never wait for calls of this router. The caller orders them.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn with_own_lanes(&self) -> Self {
         let mut apart = RouterState::clone(&self.shared);
         apart.lanes = Lanes::new(apart.limits.parallel);
-        apart.orchestrator = apart.orchestrator.apart();
+        apart.orchestrator = apart.orchestrator.with_own_questions();
         Self { shared: Arc::new(apart) }
     }
 
     /// Returns a copy with other tools and lanes of its own. Policy, approver, hooks and observers stay the same.
     #[must_use]
     pub fn with_registry(&self, registry: ToolRegistry) -> Self {
-        let mut apart = self.apart();
+        let mut apart = self.with_own_lanes();
         Arc::make_mut(&mut apart.shared).registry = Arc::new(registry);
         apart
     }
@@ -146,7 +146,7 @@ impl ToolRouter {
     }
 
     /// Returns the working directory.
-    pub fn place(&self) -> &WorkingDir {
+    pub fn working_dir(&self) -> &WorkingDir {
         &self.shared.place
     }
 
@@ -171,13 +171,13 @@ impl ToolRouter {
         cancel: CancellationToken,
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
         let shared = Arc::clone(&self.shared);
-        let watch = CallStopwatch::since(Instant::now());
-        let (call, misnamed) = match shared.registry.rewritten(&call) {
+        let watch = CallStopwatch::starting_at(Instant::now());
+        let (call, misnamed) = match shared.registry.rewrite_call(&call) {
             None => (call, None),
             Some(Ok(other)) => (other, None),
             Some(Err(fault)) => (call, Some(fault)),
         };
-        shared.observers.saw(&call.id, &CallEvent::Queued { tool: call.name.clone() });
+        shared.observers.notify(&call.id, &CallEvent::Queued { tool: call.name.clone() });
         let entry = misnamed.map_or_else(|| shared.enter(&call), Err);
         // Names and ids come from a model: as values they cannot forge a log line.
         let span = tracing::info_span!("execute_tool", gen_ai.tool.name = ?call.name, gen_ai.tool.call.id = ?call.id.as_str());
@@ -185,7 +185,7 @@ impl ToolRouter {
             // The last safety net: code outside the tool is ours or the embedder's, and may panic too.
             let answering = AssertUnwindSafe(shared.answer(&call, entry, cancel, &watch));
             answering.catch_unwind().await.unwrap_or_else(|_| {
-                answer(Err(ToolError::Crashed { tool: call.name.clone() }), &watch, |_| ())
+                finalize_output(Err(ToolError::Crashed { tool: call.name.clone() }), &watch, |_| ())
             })
         }
         .instrument(span)
@@ -209,7 +209,7 @@ struct CallPlan {
 
 /// Returns true if a call runs a command that only reads and prints. Such a call may run beside other reading calls,
 /// although its tool could do more.
-fn only_looks(intent: &Intent) -> bool {
+fn is_read_only_command(intent: &Intent) -> bool {
     let mut runs = false;
     let looks = intent.effects.iter().all(|effect| match effect {
         Effect::Read(_) => true,
@@ -227,7 +227,7 @@ fn only_looks(intent: &Intent) -> bool {
 }
 
 /// Logs the end of a call: failures at info level, crashes as warnings.
-fn told_of(output: &ToolOutput, elapsed: Duration) {
+fn log_outcome(output: &ToolOutput, elapsed: Duration) {
     let error = output.facts.error.map(tool::ToolErrorKind::as_str);
     // Text written for a model may be long, and it is hostile input.
     let said: String = output.joined_text().chars().take(LOGGED).collect();
@@ -253,7 +253,7 @@ enum ToolLookup {
 impl RouterState {
     /// Finds the tool and joins the lane queue.
     fn enter(&self, call: &ToolCall) -> LaneEntry {
-        let tool = match (self.registry.find(&call.name), self.registry.awaited(&call.name)) {
+        let tool = match (self.registry.find(&call.name), self.registry.wait_for_tool(&call.name)) {
             (Ok(tool), _) => tool,
             // The tool's effects are still unknown. Later calls that only read need not wait for it; later exclusive
             // calls do.
@@ -263,7 +263,7 @@ impl RouterState {
         let lane = catch_unwind(AssertUnwindSafe(|| tool.lane()));
         let lane = lane.map_err(|_| ToolError::Crashed { tool: call.name.clone() })?;
         let plan = self.plan(call, tool.as_ref());
-        let beside = plan.as_ref().is_ok_and(|plan| only_looks(plan.attempt.intent()));
+        let beside = plan.as_ref().is_ok_and(|plan| is_read_only_command(plan.attempt.intent()));
         let lane = if beside { Lane::Shared } else { lane };
         Ok((ToolLookup::Found(tool, plan), self.lanes.enter(lane)))
     }
@@ -307,7 +307,7 @@ impl RouterState {
         cancel: CancellationToken,
         watch: &CallStopwatch,
     ) -> ToolOutput {
-        let entry = watch.waits(self.found(call, entry, &cancel, watch.arrived)).await;
+        let entry = watch.time_wait(self.found(call, entry, &cancel, watch.arrived)).await;
         let name = entry.as_ref().ok().map(|(tool, ..)| tool.spec().name().to_owned());
         let outcome = match entry {
             Ok((tool, plan, ticket)) => self.run(call, (tool.as_ref(), plan), ticket, cancel, watch).await,
@@ -315,14 +315,14 @@ impl RouterState {
         };
         let keep = self.keep.as_deref();
         let output =
-            answer(outcome, watch, |output| shorten(output, self.limits.output_tokens, &call.id, keep));
+            finalize_output(outcome, watch, |output| truncate_output(output, self.limits.output_tokens, &call.id, keep));
         let (success, error, usage) = (output.success, output.facts.error, output.facts.usage);
         let (elapsed, waited) = (output.facts.duration.unwrap_or_default(), output.facts.waited);
-        self.metrics.count(name.as_deref(), success, elapsed);
+        self.metrics.record_call(name.as_deref(), success, elapsed);
         let enforcement = output.facts.enforcement.clone();
         self.observers
-            .saw(&call.id, &CallEvent::Finished { success, error, elapsed, waited, usage, enforcement });
-        told_of(&output, elapsed);
+            .notify(&call.id, &CallEvent::Finished { success, error, elapsed, waited, usage, enforcement });
+        log_outcome(&output, elapsed);
         output
     }
 
@@ -345,7 +345,7 @@ impl RouterState {
             LaneTicket::Now(guard) => guard,
             LaneTicket::Later(place) => tokio::select! {
                 biased;
-                guard = watch.waits(place.turn()) => guard,
+                guard = watch.time_wait(place.wait_for_turn()) => guard,
                 () = cancel.cancelled() => return Err(ToolError::Cancelled { after: arrived.elapsed() }),
             },
         };
@@ -353,11 +353,11 @@ impl RouterState {
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled { after: arrived.elapsed() });
         }
-        self.observers.saw(&call.id, &CallEvent::Started);
+        self.observers.notify(&call.id, &CallEvent::Started);
         let observers = &self.observers;
         let seen = PlannedCall { tool: &name, call: told, intent: attempt.intent(), place: &self.place };
         let hearing = HookRun { hooks: &self.hooks, call: seen, cancel: &cancel, arrived, observers };
-        let mut heard = hearing.before().await?;
+        let mut heard = hearing.run_before().await?;
         let cx = self.cx(call, place);
         let limit = self.limits.call_timeout;
         let course = CallRun {
@@ -368,7 +368,7 @@ impl RouterState {
             bounds: CallBounds { limit, cancel: &cancel, watch, observers },
         };
         let work = AssertUnwindSafe(self.orchestrator.run(course)).catch_unwind().await;
-        hearing.after(heard, work.map_err(crashed).flatten()).await
+        hearing.run_after(heard, work.map_err(crashed).flatten()).await
     }
 
     /// Plans the call; a panic in the tool becomes an error.

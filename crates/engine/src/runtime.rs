@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{CallId, ToolErrorKind, ToolCall, ToolError, ToolOutput};
 
 use crate::ToolRouter;
-use crate::answer::answer;
+use crate::answer::finalize_output;
 use crate::stopwatch::CallStopwatch;
 
 /// A call with its answer.
@@ -69,12 +69,12 @@ impl ToolCallRuntime {
     }
 
     /// Waits for the answer to the oldest unanswered call; `None` if there is none. Cancel-safe.
-    pub async fn next(&mut self) -> Option<AnsweredCall> {
+    pub async fn next_answer(&mut self) -> Option<AnsweredCall> {
         let (_, work) = self.waiting.front_mut()?;
         if let CallTask::Running(task) = work {
             let output = task.await.unwrap_or_else(|_| {
                 let gone = ToolError::Fatal("the session ended before the call was answered".to_owned());
-                answer(Err(gone), &CallStopwatch::since(Instant::now()), |_| ())
+                finalize_output(Err(gone), &CallStopwatch::starting_at(Instant::now()), |_| ())
             });
             *work = CallTask::Done(Box::new(output));
         }
@@ -94,7 +94,7 @@ impl ToolCallRuntime {
     }
 
     /// Returns the number of unanswered calls.
-    pub fn open(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.waiting.len()
     }
 }

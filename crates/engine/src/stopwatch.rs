@@ -13,18 +13,18 @@ pub(crate) struct CallStopwatch {
 }
 
 impl CallStopwatch {
-    pub(crate) fn since(arrived: Instant) -> Self {
+    pub(crate) fn starting_at(arrived: Instant) -> Self {
         Self { arrived, waited_nanos: AtomicU64::new(0) }
     }
 
     /// Runs `waiting` and counts its time as waiting, also if it is dropped.
-    pub(crate) async fn waits<F: Future>(&self, waiting: F) -> F::Output {
+    pub(crate) async fn time_wait<F: Future>(&self, waiting: F) -> F::Output {
         let _counted = WaitTimer { watch: self, since: Instant::now() };
         waiting.await
     }
 
     /// Returns the total waiting time so far.
-    pub(crate) fn waited(&self) -> Duration {
+    pub(crate) fn total_wait(&self) -> Duration {
         Duration::from_nanos(self.waited_nanos.load(Relaxed))
     }
 }

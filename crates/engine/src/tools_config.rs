@@ -39,7 +39,7 @@ pub enum WebSearchMode {
 
 impl WebSearchMode {
     /// Returns the tool spec that the model is sent, if any.
-    pub(crate) fn spec(self) -> Option<ToolSpec> {
+    pub(crate) fn tool_spec(self) -> Option<ToolSpec> {
         match self {
             Self::Off => None,
             Self::Cached => Some(ToolSpec::WebSearch { external_web_access: Some(false) }),
@@ -50,30 +50,30 @@ impl WebSearchMode {
 
 impl ToolsConfig {
     /// Returns true if the model can call `tool`, whether it is offered or not.
-    pub fn gives(&self, tool: &dyn AnyTool) -> bool {
+    pub fn allows_tool(&self, tool: &dyn AnyTool) -> bool {
         let able = match tool.needs() {
             RequiredCapability::Nothing => true,
             RequiredCapability::Sight => self.family.sees_images,
         };
         let name = tool.spec().name();
-        let admitted = self.callable.contains(name) || self.admits(name, &tool.aliases());
-        able && !self.takes_away(name) && self.admits_job(tool) && admitted
+        let admitted = self.callable.contains(name) || self.includes(name, &tool.aliases());
+        able && !self.excludes(name) && self.admits_job(tool) && admitted
     }
 
     /// Returns true if both lists allow `name`.
-    pub(crate) fn names(&self, name: &str) -> bool {
-        self.admits(name, &[]) && !self.takes_away(name)
+    pub(crate) fn allows_name(&self, name: &str) -> bool {
+        self.includes(name, &[]) && !self.excludes(name)
     }
 
     /// Returns true if `only` contains the tool, by its name or one of its aliases.
-    pub(crate) fn admits(&self, name: &str, aliases: &[String]) -> bool {
+    pub(crate) fn includes(&self, name: &str, aliases: &[String]) -> bool {
         let Some(only) = &self.only else { return true };
         let named = |name: &str| only.iter().any(|pattern| fits_tool(pattern, name));
         named(name) || aliases.iter().any(|alias| named(alias))
     }
 
     /// Returns true if `without` contains `name`.
-    pub(crate) fn takes_away(&self, name: &str) -> bool {
+    pub(crate) fn excludes(&self, name: &str) -> bool {
         self.without.iter().any(|pattern| fits_tool(pattern, name))
     }
 

@@ -144,7 +144,7 @@ async fn a_no_is_told_with_its_note() {
 }
 
 #[tokio::test]
-async fn nobody_to_ask_is_a_refusal() {
+async fn without_an_approver_a_question_is_refused() {
     let (text, error) = answer(&router(), "rm -rf x").await;
     assert_snapshot!(text, @"forbidden by policy: this needs approval: `rm -rf x` removes files without asking; nobody can be asked here, so it was refused: try a way that needs no approval, or have the user run it on a terminal, open `toolgate approve` if this is `toolgate mcp`, or add a rule");
     assert_eq!(error, Some(ToolErrorKind::Forbidden));
@@ -189,14 +189,14 @@ async fn questions_come_one_at_a_time_and_one_answer_is_enough_for_equals() {
         runtime.start(call(&id.to_string(), "rm -rf x")).unwrap();
     }
     runtime.start(call("other", "rm -rf y")).unwrap();
-    while let Some(answer) = runtime.next().await {
+    while let Some(answer) = runtime.next_answer().await {
         assert_eq!(answer.output.joined_text(), "ran");
     }
     assert_eq!(person.asked().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_hurried() {
+async fn approval_time_does_not_count_as_call_time() {
     let person = ScriptedApprover::slow(Duration::from_secs(3600), |_| ReviewDecision::Approved);
     let limits = CallLimits { call_timeout: Duration::from_secs(1), ..CallLimits::default() };
     let router = router().with_limits(limits).with_approver(person);
@@ -223,7 +223,7 @@ async fn stop_ends_the_turn() {
         runtime.start(call(&id.to_string(), &format!("rm -rf {id}"))).unwrap();
     }
     let mut kinds = Vec::new();
-    while let Some(answer) = runtime.next().await {
+    while let Some(answer) = runtime.next_answer().await {
         kinds.push(answer.output.facts.error.unwrap());
     }
     assert_eq!(kinds[0], ToolErrorKind::Stopped);

@@ -178,12 +178,12 @@ async fn answers_come_in_call_order_whatever_finishes_first() {
     runtime.start(say("a", "1")).unwrap();
     runtime.start(ToolCall::function("b", "act", "{}")).unwrap();
     runtime.start(say("c", "3")).unwrap();
-    assert_eq!(runtime.open(), 3);
-    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "1");
+    assert_eq!(runtime.open_count(), 3);
+    assert_eq!(runtime.next_answer().await.unwrap().output.joined_text(), "1");
     held.notify_one();
-    let rest = [runtime.next().await.unwrap(), runtime.next().await.unwrap()];
+    let rest = [runtime.next_answer().await.unwrap(), runtime.next_answer().await.unwrap()];
     assert_eq!(rest.map(|answer| answer.call.id.to_string()), ["b", "c"]);
-    assert_eq!(runtime.next().await, None);
+    assert_eq!(runtime.next_answer().await, None);
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn shared_calls_meet_and_lone_calls_do_not() {
     {
         runtime.start(ToolCall::function(id, name, "{}")).unwrap();
     }
-    while let Some(answer) = runtime.next().await {
+    while let Some(answer) = runtime.next_answer().await {
         assert!(answer.output.success, "{:?}", answer.output);
     }
 }
@@ -230,14 +230,14 @@ async fn one_call_or_a_turn_can_be_cancelled_and_is_still_answered() {
     }
     assert!(!runtime.cancel(&CallId::from("x")));
     assert!(runtime.cancel(&CallId::from("a")));
-    let first = runtime.next().await.unwrap().output;
+    let first = runtime.next_answer().await.unwrap().output;
     assert_snapshot!(first.joined_text(), @"aborted by the user after 0.0 seconds");
     runtime.cancel_turn();
     for _ in 0..2 {
-        assert_eq!(runtime.next().await.unwrap().output.facts.error, Some(ToolErrorKind::Cancelled));
+        assert_eq!(runtime.next_answer().await.unwrap().output.facts.error, Some(ToolErrorKind::Cancelled));
     }
     runtime.start(say("d", "next turn")).unwrap();
-    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "next turn");
+    assert_eq!(runtime.next_answer().await.unwrap().output.joined_text(), "next turn");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -257,7 +257,7 @@ async fn lone_calls_run_in_the_models_order_on_many_threads() {
         runtime.start(ToolCall::function(format!("{n:03}"), "act", "{}")).unwrap();
         runtime.start(ToolCall::function(format!("e{n}"), "late", r#"{"text": "x"}"#)).unwrap();
     }
-    while let Some(answer) = runtime.next().await {
+    while let Some(answer) = runtime.next_answer().await {
         assert!(answer.output.success);
     }
     let order = order.lock().unwrap();
@@ -278,7 +278,7 @@ async fn a_cancelled_call_that_waited_does_not_run() {
         runtime.start(ToolCall::function(id, "act", "{}")).unwrap();
     }
     runtime.cancel_turn();
-    while let Some(answer) = runtime.next().await {
+    while let Some(answer) = runtime.next_answer().await {
         assert_eq!(answer.output.facts.error, Some(ToolErrorKind::Cancelled));
     }
     let cancelled = CancellationToken::new();
@@ -289,10 +289,10 @@ async fn a_cancelled_call_that_waited_does_not_run() {
 }
 
 #[tokio::test]
-async fn whoever_else_panics_there_is_an_answer() {
+async fn panics_outside_the_tool_become_answers() {
     struct PanickingStore;
     impl OverflowStore for PanickingStore {
-        fn keep(&self, _: &CallId, _: &str) -> Option<String> {
+        fn store(&self, _: &CallId, _: &str) -> Option<String> {
             panic!("keeper")
         }
     }
@@ -309,9 +309,9 @@ async fn whoever_else_panics_there_is_an_answer() {
         }
     }
     let spec = tool::erase(SlowEchoTool).unwrap().spec().clone();
-    let tools = ToolRegistry::builder().tool(EchoTool).any(Arc::new(PanickingTool(spec)));
+    let tools = ToolRegistry::builder().tool(EchoTool).erased(Arc::new(PanickingTool(spec)));
     let limits = CallLimits { output_tokens: 60, ..CallLimits::default() };
-    let router = router(tools).with_limits(limits).with_keep(Arc::new(PanickingStore));
+    let router = router(tools).with_limits(limits).with_overflow_store(Arc::new(PanickingStore));
     assert_eq!(answer(&router, ToolCall::function("1", "late", "{}")).await.1, Some(ToolErrorKind::Crashed));
     let short = answer(&router, say("2", &"x".repeat(1000))).await.0;
     assert!(short.contains("the rest was not kept"), "{short}");
@@ -323,16 +323,16 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
     runtime.start(say("a", "1")).unwrap();
     let twice = runtime.start(say("a", "2")).unwrap_err();
     assert_snapshot!(twice, @"the call id `a` is in use by a call that is not answered yet; this call was not run");
-    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "1");
+    assert_eq!(runtime.next_answer().await.unwrap().output.joined_text(), "1");
     runtime.start(say("a", "3")).unwrap();
-    assert_eq!(runtime.next().await.unwrap().output.joined_text(), "3");
+    assert_eq!(runtime.next_answer().await.unwrap().output.joined_text(), "3");
 }
 
 #[tokio::test]
 async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
     struct RecordingStore(Mutex<String>);
     impl OverflowStore for RecordingStore {
-        fn keep(&self, call: &CallId, text: &str) -> Option<String> {
+        fn store(&self, call: &CallId, text: &str) -> Option<String> {
             *self.0.lock().unwrap() = text.to_owned();
             Some(format!("/state/{call}.txt"))
         }
@@ -348,7 +348,7 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
     line 98
     line 99
     ");
-    let keeping = plain.with_keep(Arc::clone(&shelf) as Arc<dyn OverflowStore>);
+    let keeping = plain.with_overflow_store(Arc::clone(&shelf) as Arc<dyn OverflowStore>);
     let short = answer(&keeping, say("7", &text)).await.0;
     assert!(short.contains("the whole answer is in `/state/7.txt`"), "{short}");
     assert_eq!(shelf.0.lock().unwrap().lines().count(), 100);
@@ -358,7 +358,7 @@ async fn long_answers_lose_their_middle_and_say_where_the_rest_is() {
 async fn observers_see_every_step_and_cannot_spoil_it() {
     struct CallEventLog(Mutex<Vec<String>>);
     impl CallObserver for CallEventLog {
-        fn saw(&self, call: &CallId, event: &CallEvent) {
+        fn on_event(&self, call: &CallId, event: &CallEvent) {
             let event = match event {
                 CallEvent::Finished { success, error, .. } => format!("Finished {success} {error:?}"),
                 _ => format!("{event:?}"),
@@ -368,7 +368,7 @@ async fn observers_see_every_step_and_cannot_spoil_it() {
     }
     struct PanickingObserver;
     impl CallObserver for PanickingObserver {
-        fn saw(&self, _: &CallId, _: &CallEvent) {
+        fn on_event(&self, _: &CallId, _: &CallEvent) {
             panic!("observer")
         }
     }
@@ -416,13 +416,13 @@ async fn ten_thousand_parallel_calls_answer_in_order() {
         let call = ToolCall::function(n.to_string(), "late", format!(r#"{{"text": "{n}"}}"#));
         runtime.start(call).unwrap();
     }
-    assert_eq!(runtime.open(), 10_000);
+    assert_eq!(runtime.open_count(), 10_000);
     for n in 0..10_000 {
-        let answer = runtime.next().await.unwrap();
+        let answer = runtime.next_answer().await.unwrap();
         assert_eq!(answer.call.id.as_str(), n.to_string());
         assert_eq!(answer.output.joined_text(), n.to_string());
     }
-    assert_eq!(runtime.open(), 0);
+    assert_eq!(runtime.open_count(), 0);
 }
 
 #[test]
@@ -441,8 +441,8 @@ fn duplicates_of_ours_are_refused_and_foreign_ones_left_out() {
     // Added first, and still not preferred.
     let registry =
         ToolRegistry::builder().foreign(tool::erase(ImpostorTool).unwrap()).tool(EchoTool).build().unwrap();
-    assert_eq!(registry.left_out(), [RegistryFault::Duplicate("echo".into())]);
-    assert_eq!(registry.names(), ["echo"]);
+    assert_eq!(registry.rejected_tools(), [RegistryFault::Duplicate("echo".into())]);
+    assert_eq!(registry.offered_names(), ["echo"]);
 }
 
 #[tokio::test]
@@ -460,21 +460,21 @@ async fn foreign_tools_are_checked_and_a_bad_one_takes_no_other_down() {
         .foreign(foreign("fine", json!({"properties": {"n": {"type": "integer", "maximum": 3}}})).unwrap())
         .tool(EchoTool);
     let router = router(tools);
-    assert_eq!(router.registry().names(), ["echo", "fine"]);
+    assert_eq!(router.registry().offered_names(), ["echo", "fine"]);
     let ask = async |arguments: &str| answer(&router, ToolCall::function("1", "fine", arguments)).await;
     assert_eq!(ask(r#"{"n": 2, "more": [1.0]}"#).await, (r#"{"more":[1.0],"n":2}"#.into(), None));
     let (text, kind) = ask(r#"{"n": 4}"#).await;
     assert_snapshot!(text, @"the arguments do not fit at `n`: expected an integer of at most 3, found 4");
     assert_eq!(kind, Some(ToolErrorKind::BadArguments));
-    let tool::ToolSpec::Function(fine) = router.registry().specs().remove(1) else { panic!("a function") };
+    let tool::ToolSpec::Function(fine) = router.registry().offered_specs().remove(1) else { panic!("a function") };
     assert_eq!(fine.description, "xy");
 }
 
 #[test]
 fn a_search_that_the_provider_runs_is_advertised_and_not_called() {
     let config = ToolsConfig { web_search: WebSearchMode::Cached, ..ToolsConfig::default() };
-    let registry = ToolRegistry::builder().tool(EchoTool).configured(config).build().unwrap();
-    let specs = registry.specs();
+    let registry = ToolRegistry::builder().tool(EchoTool).with_config(config).build().unwrap();
+    let specs = registry.offered_specs();
     let names: Vec<&str> = specs.iter().map(|spec| spec.name()).collect();
     assert_eq!(names, ["echo", "web_search"]);
     assert!(registry.find("web_search").is_err());
@@ -493,10 +493,10 @@ fn a_model_gets_what_it_can_use_and_what_the_user_allows() {
         }
     }
     let names = |config: ToolsConfig| {
-        let registry = ToolRegistry::builder().tool(ImageOnlyTool).tool(EchoTool).configured(config).build().unwrap();
-        registry.names()
+        let registry = ToolRegistry::builder().tool(ImageOnlyTool).tool(EchoTool).with_config(config).build().unwrap();
+        registry.offered_names()
     };
-    let family = |model: &str| toolgate_engine::ModelFamily::of(model);
+    let family = |model: &str| toolgate_engine::ModelFamily::for_model(model);
     let only = |name: &str| Some([name.to_owned()].into());
     assert_eq!(names(ToolsConfig::default()), ["echo", "shows"]);
     assert_eq!(names(ToolsConfig { family: family("deepseek-v3"), ..ToolsConfig::default() }), ["echo"]);
@@ -549,7 +549,7 @@ fn a_strict_tool_is_sent_with_every_property_required() {
         }
     }
     let registry = ToolRegistry::builder().tool(StrictTool).build().unwrap();
-    let tool::ToolSpec::Function(function) = registry.specs().remove(0) else { panic!("a function") };
+    let tool::ToolSpec::Function(function) = registry.offered_specs().remove(0) else { panic!("a function") };
     assert_snapshot!(serde_json::to_string(&function.parameters).unwrap(), @r#"{"type":"object","properties":{"a":{"type":"string","description":"Needed."},"b":{"type":["integer","null"],"description":"Not needed.","minimum":0,"maximum":255}},"required":["a","b"],"additionalProperties":false}"#);
     // A strict schema makes the model write null for an absent value; null is read as absent.
     let router = router(ToolRegistry::builder().tool(StrictTool));
@@ -582,7 +582,7 @@ impl ToolSource for LateToolSource {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_still_coming_holds_up_nobody_who_reads() {
+async fn pending_tool_does_not_block_readers() {
     let there = Arc::new(tokio::sync::Semaphore::new(0));
     let tool = tool::erase(ClosureTool(|_| async { Ok(ToolOutput::text("came")) })).unwrap();
     let source = LateToolSource { there: Arc::clone(&there), tool };
@@ -595,7 +595,7 @@ async fn a_tool_that_is_still_coming_holds_up_nobody_who_reads() {
 }
 
 #[tokio::test]
-async fn calls_apart_wait_for_none_of_the_others() {
+async fn router_with_own_lanes_does_not_wait_for_others() {
     let going = Arc::new(Notify::new());
     let waits = Arc::clone(&going);
     let act = ClosureTool(move |_| {
@@ -607,7 +607,7 @@ async fn calls_apart_wait_for_none_of_the_others() {
     });
     let router = router(ToolRegistry::builder().tool(EchoTool).tool(act));
     let call = |id: &str| ToolCall::function(id, "act", "{}");
-    let (first, second) = (router.apart(), router.apart());
+    let (first, second) = (router.with_own_lanes(), router.with_own_lanes());
     let held = first.dispatch(call("1"), CancellationToken::new());
     assert_eq!(second.dispatch(say("2", "read"), CancellationToken::new()).await.joined_text(), "read");
     going.notify_one();

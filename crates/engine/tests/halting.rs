@@ -241,14 +241,14 @@ async fn the_lane_is_held_until_the_tool_has_answered_and_answers_keep_their_ord
     // A second cancellation has no further effect.
     assert!(runtime.cancel(&CallId::from("1")));
     for (id, error) in [("1", Some(ToolErrorKind::Cancelled)), ("2", Some(ToolErrorKind::TimedOut)), ("3", None)] {
-        let answer = runtime.next().await.unwrap();
+        let answer = runtime.next_answer().await.unwrap();
         assert_eq!((answer.output.joined_text().as_str(), answer.output.facts.error), (id, error));
     }
     assert_eq!(*log.lock().unwrap(), ["1 began", "1 ended", "2 began", "2 ended", "3 began"]);
 }
 
 #[tokio::test]
-async fn whoever_drops_the_call_drops_the_tool() {
+async fn dropping_the_call_drops_the_tool() {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&dropped);
     let router = router(move |cx: Cx| {
@@ -275,7 +275,7 @@ struct BoundedObserver {
 }
 
 impl CallObserver for BoundedObserver {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { stream, text }) => {
                 self.heard.lock().unwrap().push(format!("{}: {text}", stream.as_str()));
@@ -285,7 +285,7 @@ impl CallObserver for BoundedObserver {
         }
     }
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         Some(Box::pin(async { self.room.acquire().await.unwrap().forget() }))
     }
 }
@@ -294,15 +294,15 @@ impl CallObserver for BoundedObserver {
 struct PanicOnRoomObserver;
 
 impl CallObserver for PanicOnRoomObserver {
-    fn saw(&self, _: &CallId, _: &CallEvent) {}
+    fn on_event(&self, _: &CallId, _: &CallEvent) {}
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         panic!("room")
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
+async fn streaming_waits_for_every_observer_and_loses_nothing() {
     let router = router(async |cx: Cx| {
         assert!(cx.watched());
         let streaming = async {
@@ -336,7 +336,7 @@ async fn whoever_streams_waits_for_all_who_watch_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn nobody_watches_and_nobody_waits() {
+async fn streaming_without_observers_does_not_wait() {
     let router = router(async |cx: Cx| {
         assert!(!cx.watched());
         cx.stream(ToolNotice::Output { stream: OutputStream::Terminal, text: "x".to_owned() }).await;

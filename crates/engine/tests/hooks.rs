@@ -123,7 +123,7 @@ impl Approver for FixedApprover {
 struct WarningRecorder(Mutex<Vec<String>>);
 
 impl CallObserver for WarningRecorder {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }

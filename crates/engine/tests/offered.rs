@@ -48,7 +48,7 @@ fn ours() -> ToolRegistryBuilder {
 }
 
 fn with(config: ToolsConfig) -> ToolRegistry {
-    ours().configured(config).build().unwrap()
+    ours().with_config(config).build().unwrap()
 }
 
 fn set(names: &[&str]) -> BTreeSet<String> {
@@ -67,7 +67,7 @@ fn found(registry: &ToolRegistry, names: &[&str]) -> Vec<String> {
 #[test]
 fn one_shell_is_offered_and_every_name_of_every_shell_can_be_called() {
     let registry = with(ToolsConfig::default());
-    assert_eq!(registry.names(), ["apply_patch", "exec_command", "write_stdin"]);
+    assert_eq!(registry.offered_names(), ["apply_patch", "exec_command", "write_stdin"]);
     assert_eq!(
         found(
             &registry,
@@ -75,7 +75,7 @@ fn one_shell_is_offered_and_every_name_of_every_shell_can_be_called() {
         ),
         ["exec_command", "shell", "shell_command", "shell", "shell", "apply_patch"]
     );
-    let callable: Vec<String> = registry.callable().iter().map(|spec| spec.name().to_owned()).collect();
+    let callable: Vec<String> = registry.callable_specs().iter().map(|spec| spec.name().to_owned()).collect();
     assert_eq!(callable, ["apply_patch", "exec_command", "shell", "shell_command", "write_stdin"]);
 }
 
@@ -84,13 +84,13 @@ fn what_is_taken_away_is_gone_and_the_next_shell_is_offered() {
     let without = |names: &[&str]| with(ToolsConfig { without: set(names), ..ToolsConfig::default() });
     let registry = without(&["exec_command"]);
     // No remaining shell creates sessions, so the session tools are not offered.
-    assert_eq!(registry.names(), ["apply_patch", "shell_command"]);
+    assert_eq!(registry.offered_names(), ["apply_patch", "shell_command"]);
     assert_eq!(
         found(&registry, &["exec_command", "shell"]),
         ["there is no tool `exec_command`; did you mean `shell_command`?", "shell"]
     );
     let registry = without(&["exec_command", "shell_command"]);
-    assert_eq!(registry.names(), ["apply_patch", "shell"]);
+    assert_eq!(registry.offered_names(), ["apply_patch", "shell"]);
     let registry = without(&["shell"]);
     assert_eq!(
         found(&registry, &["container.exec", "shell_command"]),
@@ -112,31 +112,31 @@ fn a_list_of_tools_gives_those_and_no_stronger_shell() {
     let only = |names: &[&str]| with(ToolsConfig { only: Some(set(names)), ..ToolsConfig::default() });
     assert!(only(&["apply_patch"]).find("shell").is_err());
     let registry = only(&["exec_command"]);
-    assert_eq!(registry.names(), ["exec_command"]);
+    assert_eq!(registry.offered_names(), ["exec_command"]);
     assert_eq!(
         found(&registry, &["shell", "local_shell", "shell_command"]),
         ["shell", "shell", "shell_command"]
     );
     let registry = only(&["shell"]);
-    assert_eq!(registry.names(), ["shell"]);
+    assert_eq!(registry.offered_names(), ["shell"]);
     assert!(registry.find("exec_command").is_err());
-    assert_eq!(only(&["shell", "exec_command"]).names(), ["exec_command", "shell"]);
-    assert_eq!(only(&["local_shell"]).names(), ["shell"]);
+    assert_eq!(only(&["shell", "exec_command"]).offered_names(), ["exec_command", "shell"]);
+    assert_eq!(only(&["local_shell"]).offered_names(), ["shell"]);
 }
 
 #[test]
 fn the_shell_that_a_model_wants_is_the_one_that_it_is_told_of() {
     let wants = |shell: ShellType| with(ToolsConfig { shell, ..ToolsConfig::default() });
-    assert_eq!(wants(ShellType::ShellCommand).names(), ["apply_patch", "shell_command"]);
-    assert_eq!(wants(ShellType::Default).names(), ["apply_patch", "shell"]);
+    assert_eq!(wants(ShellType::ShellCommand).offered_names(), ["apply_patch", "shell_command"]);
+    assert_eq!(wants(ShellType::Default).offered_names(), ["apply_patch", "shell"]);
     let local = wants(ShellType::Local);
-    assert!(local.specs().contains(&ToolSpec::LocalShell));
+    assert!(local.offered_specs().contains(&ToolSpec::LocalShell));
     assert_eq!(
         found(&local, &["local_shell", "exec_command", "write_stdin"]),
         ["shell", "exec_command", "write_stdin"]
     );
     let none = wants(ShellType::Disabled);
-    assert_eq!(none.names(), ["apply_patch"]);
+    assert_eq!(none.offered_names(), ["apply_patch"]);
     assert!(["shell", "local_shell", "exec_command"].iter().all(|name| none.find(name).is_err()));
 }
 
@@ -150,9 +150,9 @@ fn another_name_gives_way_to_a_tool_that_is_called_so() {
     };
     // But no foreign tool may answer for the shell that an API calls by itself.
     let registry = ours().foreign(foreign("local_shell")).foreign(foreign("write_file")).build().unwrap();
-    assert_eq!(registry.left_out(), [RegistryFault::Duplicate("local_shell".to_owned())]);
+    assert_eq!(registry.rejected_tools(), [RegistryFault::Duplicate("local_shell".to_owned())]);
     assert_eq!(found(&registry, &["local_shell", "write_file"]), ["shell", "write_file"]);
-    assert!(!registry.could_be("local_shell"));
+    assert!(!registry.is_name_available("local_shell"));
 }
 
 /// Runs until it is released.
@@ -181,7 +181,7 @@ impl ToolHandler for SharedReadTool {
 }
 
 #[tokio::test]
-async fn the_time_that_a_call_waits_for_another_is_told_apart() {
+async fn time_waiting_for_another_call_is_reported_separately() {
     const HELD: Duration = Duration::from_millis(30);
     let go = Arc::new(Notify::new());
     let registry = ToolRegistry::builder().tool(WaitingTool(Arc::clone(&go))).tool(SharedReadTool).build().unwrap();

@@ -106,7 +106,7 @@ fn named(call: &Value) -> String {
 
 fn router(servers: &McpServers) -> ConformanceResult<ToolRouter> {
     let tools = servers.offered();
-    let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
+    let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.erased(tool));
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None)?);
     let gate = Gate::new(reach, SandboxPolicy::ReadOnly);

@@ -24,7 +24,7 @@ pub struct ToolTestSession {
 struct TestEventLog(Mutex<Vec<CallEvent>>);
 
 impl CallObserver for TestEventLog {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().expect("no test panics while it holds this").push(event.clone());
     }
 }
@@ -40,7 +40,7 @@ impl ToolTestSession {
         let root = workspace.path();
         let deny = DenyRead::new(DEFAULT_DENY_READ, None).expect("the defaults are globs");
         let gate = Gate::new(ReadScope::new(vec![ReadRoot::new(&root)], deny), sandbox);
-        let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.any(tool));
+        let registry = tools.into_iter().fold(ToolRegistry::builder(), |builder, tool| builder.erased(tool));
         let registry = registry.build().expect("the tools have different names");
         let events = Arc::new(TestEventLog::default());
         let router = ToolRouter::new(registry, gate, WorkingDir { cwd: root })

@@ -216,7 +216,7 @@ impl ToolgateBuilder {
     /// Leaves out tools that `config` does not give to its model.
     #[must_use]
     pub fn configured(mut self, config: ToolsConfig) -> Self {
-        self.tools = self.tools.configured(config);
+        self.tools = self.tools.with_config(config);
         self
     }
 
@@ -274,9 +274,9 @@ impl ToolgateBuilder {
                 let all = tools::all(pictures, &commands, &edits)?;
                 let own = tools::for_programs(&commands, &edits)?;
                 programs =
-                    Some(own.into_iter().fold(ToolRegistry::builder(), ToolRegistryBuilder::any).build()?);
+                    Some(own.into_iter().fold(ToolRegistry::builder(), ToolRegistryBuilder::erased).build()?);
                 known.extend(all.iter().map(|tool| tool.spec().name().to_owned()));
-                self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::any);
+                self.tools = all.into_iter().fold(self.tools, ToolRegistryBuilder::erased);
                 Some(commands)
             }
             None => None,
@@ -289,9 +289,9 @@ impl ToolgateBuilder {
         let registry = self.tools.build()?;
         #[cfg(feature = "tools")]
         let hooks = {
-            known.extend(registry.names());
-            known.extend(registry.known_names());
-            known.extend(registry.callable().iter().map(|spec| spec.name().to_owned()));
+            known.extend(registry.offered_names());
+            known.extend(registry.possible_names());
+            known.extend(registry.callable_specs().iter().map(|spec| spec.name().to_owned()));
             self.asking.hooks(|hook| hook.prepare(&place.cwd, &known, &spawner))?
         };
         #[cfg(not(feature = "tools"))]
@@ -301,7 +301,7 @@ impl ToolgateBuilder {
             router = router.with_observer(observer);
         }
         if let Some(keep) = self.watchers.keep {
-            router = router.with_keep(keep);
+            router = router.with_overflow_store(keep);
         }
         let router = hooks.into_iter().fold(self.asking.of(router), ToolRouter::with_hook);
         Ok(Toolgate {

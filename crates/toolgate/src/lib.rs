@@ -98,7 +98,7 @@ impl Toolgate {
     /// Starts tracking the file changes of turns below the working directory.
     #[cfg(feature = "tools")]
     pub fn track(&self) -> TurnDiffTracker {
-        TurnDiffTracker::begin(self.router.gate(), &self.router.place().cwd)
+        TurnDiffTracker::begin(self.router.gate(), &self.router.working_dir().cwd)
     }
 
     /// Answers one call.

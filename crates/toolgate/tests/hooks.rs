@@ -49,7 +49,7 @@ struct CommandHookBench {
 struct WarningLog(Mutex<Vec<String>>);
 
 impl CallObserver for WarningLog {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Warning { text }) = event {
             self.0.lock().unwrap().push(text.clone());
         }

@@ -143,7 +143,7 @@ impl LatestProgress {
 }
 
 impl CallObserver for LatestProgress {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         if let CallEvent::Notice(ToolNotice::Progress { text, .. }) = event {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
         }
@@ -189,7 +189,7 @@ async fn answered(
 
 /// Starts recording the turn's changes, if the tool may change anything.
 fn turns(toolgate: &Toolgate, call: &ToolCall) -> Result<Option<TurnDiffRecorder>, CliFault> {
-    let found = toolgate.router().registry().answering(call);
+    let found = toolgate.router().registry().tool_for_call(call);
     let theirs = is_one_tool(&call.name) || mcp::CALL_TOOL.contains(&call.name.as_str());
     let changes = theirs || found.is_ok_and(|tool| tool.lane() == Lane::Alone);
     // Without a state directory the diff could not be stored, so it is not computed.

@@ -57,21 +57,21 @@ fn chosen(toolgate: &Toolgate, args: &ToolsArgs) -> Result<Vec<ToolSpec>, CliFau
     let registry = toolgate.router().registry();
     match args.name.as_deref() {
         None if args.all => {
-            let mut specs = registry.specs();
+            let mut specs = registry.offered_specs();
             let told: Vec<String> = specs.iter().map(|spec| spec.name().to_owned()).collect();
             specs.extend(
-                registry.callable().into_iter().filter(|spec| !told.contains(&spec.name().to_owned())),
+                registry.callable_specs().into_iter().filter(|spec| !told.contains(&spec.name().to_owned())),
             );
             specs.sort_by(|a, b| a.name().cmp(b.name()));
             Ok(specs)
         }
-        None => Ok(registry.specs()),
+        None => Ok(registry.offered_specs()),
         Some(name) if mcp::CALL_TOOL.contains(&name) => Err(CliFault::usage(format!(
             "`{name}` stands for the tools of MCP servers: it takes `server`, `tool` and `arguments`; \
              `toolgate tools SERVER/TOOL` describes one of them"
         ))),
         // The name may be written as `server/tool`.
-        Some(name) => match registry.answering(&ToolCall::function("", name, "")) {
+        Some(name) => match registry.tool_for_call(&ToolCall::function("", name, "")) {
             Ok(tool) => Ok(vec![tool.spec().clone()]),
             Err(unknown) => Err(CliFault::usage(unknown.to_string())),
         },

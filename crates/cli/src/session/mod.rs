@@ -120,7 +120,7 @@ fn put_together(wanted: SessionSpec, book: OpenJournal) -> Result<AssembledSessi
     let resumed = book.resumed.is_some();
     let session = model.map(|chosen| {
         let (changed, ready) = changes(&toolgate, dirs.state.as_deref());
-        let place = toolgate.router().place();
+        let place = toolgate.router().working_dir();
         let mut told = project::model_instructions(toolgate.router().gate(), &place.cwd);
         told.extend(instructions.iter().map(|more| format!("\n\n{more}")));
         let setup = AgentSessionSetup {

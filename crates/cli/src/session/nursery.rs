@@ -64,7 +64,7 @@ impl SubagentSessions {
     /// Registers a session with its working directory and gate.
     pub(crate) fn register(&self, path: Vec<String>, made: &AssembledSession) {
         let router = made.toolgate.router();
-        let (cwd, gate) = (router.place().cwd.clone(), router.gate().clone());
+        let (cwd, gate) = (router.working_dir().cwd.clone(), router.gate().clone());
         let known = KnownSession { cwd, gate, session: made.id.as_str().to_owned(), handle: made.handle() };
         self.known().insert(path, known);
     }

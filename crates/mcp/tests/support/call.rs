@@ -22,7 +22,7 @@ pub(crate) async fn call(servers: &McpServers, name: &str, arguments: &Value) ->
 /// Calls a tool, even an outdated one, and approves every question.
 pub(crate) async fn call_tool(tool: Arc<dyn AnyTool>, arguments: &Value) -> ToolOutput {
     let name = tool.spec().name().to_owned();
-    let registry = ToolRegistry::builder().any(tool).build().unwrap();
+    let registry = ToolRegistry::builder().erased(tool).build().unwrap();
     let root = std::env::temp_dir();
     let reach = ReadScope::new(vec![ReadRoot::new(&root)], DenyRead::new(&[] as &[&str], None).unwrap());
     let router = ToolRouter::new(registry, Gate::new(reach, SandboxPolicy::ReadOnly), WorkingDir { cwd: root })

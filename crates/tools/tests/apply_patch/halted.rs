@@ -41,7 +41,7 @@ fn new(bench: &PatchWorkspace) -> usize {
 struct CancelOnFirstChange(Mutex<Option<CancellationToken>>);
 
 impl CallObserver for CancelOnFirstChange {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         if matches!(event, CallEvent::Notice(ToolNotice::FileChanged { .. }))
             && let Some(cancel) = self.0.lock().unwrap().take()
         {

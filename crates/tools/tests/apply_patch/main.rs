@@ -44,7 +44,7 @@ struct PatchWorkspace {
 struct PatchEventLog(Mutex<Vec<CallEvent>>);
 
 impl CallObserver for PatchEventLog {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
@@ -80,7 +80,7 @@ impl PatchWorkspace {
             .ruled_by(RuleSet::parse(&rules, "/rules.toml".as_ref(), RuleLayer::User).unwrap());
         let edits = Arc::new(EditTracker::recorded_in(w.outside().join("../records")));
         let tools = toolgate_tools::all(ImageSettings::default(), &Arc::default(), &edits).unwrap();
-        let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.any(tool));
+        let registry = tools.into_iter().fold(ToolRegistry::builder(), |all, tool| all.erased(tool));
         let (approver, events) = (TestApprover::new(answer), Arc::new(PatchEventLog::default()));
         let router = ToolRouter::new(registry.build().unwrap(), gate, WorkingDir { cwd: root })
             .with_approver(approver.clone())

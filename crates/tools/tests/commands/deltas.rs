@@ -21,11 +21,11 @@ struct GatedObserver {
 }
 
 impl CallObserver for GatedObserver {
-    fn saw(&self, _: &CallId, event: &CallEvent) {
+    fn on_event(&self, _: &CallId, event: &CallEvent) {
         self.events.lock().unwrap().push(event.clone());
     }
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         if *self.gate.borrow() {
             return None;
         }

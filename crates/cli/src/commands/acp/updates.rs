@@ -155,7 +155,7 @@ impl SessionObserver for EditorUpdates {
 }
 
 impl CallObserver for EditorUpdates {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Attempted { number: 1, .. } => {
                 let Some(id) = self.editor_call_id(call) else { return };

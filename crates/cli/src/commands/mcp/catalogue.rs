@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn every_tool_of_ours_has_a_row() {
         let toolgate = toolgate::Toolgate::at("/").with_tools().build().unwrap();
-        let callable = toolgate.router().registry().callable();
+        let callable = toolgate.router().registry().callable_specs();
         let names: Vec<&str> = callable.iter().map(ToolSpec::name).collect();
         assert_eq!(names, ROWS.iter().map(|row| row.name).collect::<Vec<_>>());
     }

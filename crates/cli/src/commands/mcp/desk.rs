@@ -81,7 +81,7 @@ impl Approver for ApprovalRouter {
 }
 
 impl CallObserver for ApprovalRouter {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         let text = match event {
             CallEvent::Asked { why } => format!("waits for somebody to allow it: {}\n", why.join("; ")),
             CallEvent::Notice(ToolNotice::Output { text, .. }) => text.clone(),

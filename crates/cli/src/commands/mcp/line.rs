@@ -105,7 +105,7 @@ impl RunningCall for BridgedCall {
                     self.again = Instant::now() + EVERY;
                     CallStep::Tell(CallUpdate::Progress { done: self.told.into(), total: None, text: Some(text) })
                 }
-                answer = self.runtime.next() => {
+                answer = self.runtime.next_answer() => {
                     let output = answer.map_or_else(
                         || toolgate::ToolOutput::failure("the call was answered before"),
                         |answer| answer.output,

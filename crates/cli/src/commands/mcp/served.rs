@@ -115,7 +115,7 @@ impl McpHost {
     }
 
     fn works_in(&self, directory: &Path) -> bool {
-        self.toolgate.router().place().cwd == directory
+        self.toolgate.router().working_dir().cwd == directory
     }
 }
 
@@ -130,7 +130,7 @@ impl ToolHost for McpHost {
     }
 
     fn tools(&self) -> Vec<HostTool> {
-        catalogue::tool_offers(&self.toolgate.router().registry().specs())
+        catalogue::tool_offers(&self.toolgate.router().registry().offered_specs())
     }
 
     fn start(&self, call: HostCall) -> Box<dyn RunningCall> {
@@ -140,7 +140,7 @@ impl ToolHost for McpHost {
         let router = if self.ground.desk.can_ask(&line) { &self.asking } else { self.toolgate.router() };
         // Clients that want an order wait for each answer. So a call that waits for approval, or whose client
         // is gone, blocks no other call.
-        let mut runtime = ToolCallRuntime::new(router.apart());
+        let mut runtime = ToolCallRuntime::new(router.with_own_lanes());
         let arguments = Value::Object(arguments).to_string();
         // The id is unique in this runtime.
         let _started = runtime.start(ToolCall::function(listed.id.as_str(), tool.as_str(), arguments));

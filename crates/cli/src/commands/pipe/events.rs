@@ -88,7 +88,7 @@ pub(crate) fn event_line(call: &CallId, event: &CallEvent) -> Option<Value> {
 }
 
 impl CallObserver for EventSender {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         let Some(mut line) = event_line(call, event) else { return };
         line["type"] = json!("toolgate.event");
         let text = match event {
@@ -100,7 +100,7 @@ impl CallObserver for EventSender {
         let _nobody_listens = self.lines.send((line, text));
     }
 
-    fn room(&self) -> Option<BoxFuture<'_, ()>> {
+    fn ready(&self) -> Option<BoxFuture<'_, ()>> {
         if self.queued.has_room() { None } else { Some(Box::pin(self.wait_for_room())) }
     }
 }

@@ -85,7 +85,7 @@ fn stats(metrics: &ToolMetrics) {
     screen::print_stderr("tool             calls   errors      p50      p99");
     for tool in metrics.snapshot() {
         let (p50, p99) = (tool.percentile(50), tool.percentile(99));
-        let (calls, errors) = (tool.calls(), tool.errors);
+        let (calls, errors) = (tool.call_count(), tool.errors);
         screen::print_stderr(&format!("{:<14} {calls:>7}  {errors:>7}  {p50:>7.1?}  {p99:>7.1?}", tool.tool));
     }
 }

@@ -83,12 +83,12 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
     ) -> io::Result<bool> {
         let (mut open, mut interrupted) = (true, false);
         // ends: when the input has ended and every call is answered
-        while open || !self.held.is_empty() || self.runtime.open() > 0 {
+        while open || !self.held.is_empty() || self.runtime.open_count() > 0 {
             self.start_held()?;
             self.end_turn()?;
             // The held items may have been faults only, which are answered by now. Then there is nothing to
             // wait for.
-            if !open && self.held.is_empty() && self.runtime.open() == 0 {
+            if !open && self.held.is_empty() && self.runtime.open_count() == 0 {
                 break;
             }
             let room = open && self.held.len() < MAX_HELD;
@@ -114,7 +114,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
                     self.runtime.cancel_turn();
                     (open, interrupted) = (false, true);
                 }
-                answer = self.runtime.next(), if self.runtime.open() > 0 => {
+                answer = self.runtime.next_answer(), if self.runtime.open_count() > 0 => {
                     // The events of a call precede its answer.
                     self.drain(&mut events)?;
                     self.answered(answer)?;
@@ -135,7 +135,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
 
     /// Writes the diff of the turn, once every call is answered.
     fn end_turn(&mut self) -> io::Result<()> {
-        if !self.stirred || !self.held.is_empty() || self.runtime.open() > 0 {
+        if !self.stirred || !self.held.is_empty() || self.runtime.open_count() > 0 {
             return Ok(());
         }
         self.stirred = false;
@@ -251,7 +251,7 @@ impl<W: FnMut(&Value) -> io::Result<()>> PipeSession<W> {
         let slot = match reading {
             ParsedCall::Call(call) => {
                 self.seen.calls += 1;
-                let found = self.toolgate.router().registry().answering(&call);
+                let found = self.toolgate.router().registry().tool_for_call(&call);
                 self.stirred |= self.turns.is_some() && found.is_ok_and(|tool| tool.lane() == Lane::Alone);
                 match self.runtime.start(call) {
                     Ok(()) => AnswerSlot::Running,

@@ -123,17 +123,17 @@ async fn long_pieces_wait_too_and_nobody_waits_for_a_session_that_is_over() {
     let (events, mut happened) = events::channel();
     let text = "x".repeat(1 << 20);
     let call = CallId::from("1");
-    assert!(events.room().is_none());
-    events.saw(&call, &CallEvent::Notice(ToolNotice::Output { stream: OutputStream::Stderr, text }));
-    let mut room = events.room().unwrap();
+    assert!(events.ready().is_none());
+    events.on_event(&call, &CallEvent::Notice(ToolNotice::Output { stream: OutputStream::Stderr, text }));
+    let mut room = events.ready().unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
     assert_eq!(happened.next().await.unwrap()["stream"], "stderr");
     room.await;
     for _ in 0..64 {
-        assert!(events.room().is_none());
-        events.saw(&call, &CallEvent::Started);
+        assert!(events.ready().is_none());
+        events.on_event(&call, &CallEvent::Started);
     }
-    let mut room = events.room().unwrap();
+    let mut room = events.ready().unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(10), &mut room).await.is_err());
     drop(happened);
     room.await;

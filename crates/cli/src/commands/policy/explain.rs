@@ -46,7 +46,7 @@ pub(crate) fn explain_call(
     name: &str,
     arguments: String,
 ) -> Result<Value, toolgate::ToolError> {
-    let (gate, place) = (toolgate.router().gate(), toolgate.router().place());
+    let (gate, place) = (toolgate.router().gate(), toolgate.router().working_dir());
     let tool = toolgate.router().registry().find(name)?;
     let attempt = tool.plan(&ToolCall::function("explain", name, arguments), place)?;
     let (verdict, account) = gate.explain(tool.spec().name(), attempt.intent());

@@ -37,7 +37,7 @@ impl SlashCommands<'_> {
     pub(super) async fn execute(&self, command: &str) -> Result<(), CliFault> {
         match command {
             "help" => screen::print_text(HELP)?,
-            "tools" => screen::print_text(&self.toolgate.router().registry().names().join("\n"))?,
+            "tools" => screen::print_text(&self.toolgate.router().registry().offered_names().join("\n"))?,
             "policy" => screen::print_text(&self.policy())?,
             "diff" => screen::print_text(self.last()?.as_deref().unwrap_or("nothing was changed"))?,
             "undo" => self.undo().await?,
@@ -49,7 +49,7 @@ impl SlashCommands<'_> {
 
     fn policy(&self) -> String {
         let gate = self.toolgate.router().gate();
-        let cwd = self.toolgate.router().place().cwd.display().to_string();
+        let cwd = self.toolgate.router().working_dir().cwd.display().to_string();
         format!(
             "directory  {cwd}\nsandbox    {}\napproval   {}\n`toolgate config` says where that comes from, `toolgate policy explain -- CMD` what would be decided",
             gate.sandbox().as_str(),
@@ -60,7 +60,7 @@ impl SlashCommands<'_> {
     /// Returns the diff of the last turn, if it changed anything.
     fn last(&self) -> Result<Option<String>, CliFault> {
         let Some(state) = self.state else { return Ok(None) };
-        let last = turns::last_diff(state, &self.toolgate.router().place().cwd)?;
+        let last = turns::last_diff(state, &self.toolgate.router().working_dir().cwd)?;
         Ok(last.filter(|diff| !diff.is_empty()))
     }
 
@@ -82,7 +82,7 @@ impl SlashCommands<'_> {
         }
         if output.success {
             if let Some(state) = self.state {
-                turns::save_diff(state, &self.toolgate.router().place().cwd, "");
+                turns::save_diff(state, &self.toolgate.router().working_dir().cwd, "");
             }
             let told = match left.is_empty() {
                 true => "(I have taken back all that your last turn changed in files.)".to_owned(),

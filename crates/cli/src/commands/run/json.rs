@@ -80,7 +80,7 @@ fn answered(call: &ToolCall, output: &ToolOutput) -> Value {
 }
 
 impl CallObserver for JsonLines {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         // Queued calls and output are left out: calls and answers have lines of their own.
         let told = !matches!(event, CallEvent::Queued { .. } | CallEvent::Notice(ToolNotice::Output { .. }));
         if let Some(mut line) = event_line(call, event).filter(|_| told) {
@@ -89,7 +89,7 @@ impl CallObserver for JsonLines {
         }
     }
 
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         false
     }
 }

@@ -336,7 +336,7 @@ impl SessionObserver for TerminalView {
 }
 
 impl CallObserver for TerminalView {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         match event {
             CallEvent::Notice(ToolNotice::Output { text, .. }) => {
                 if let Some(run) = self.state().runs.iter_mut().find(|run| run.id == call.as_str()) {
@@ -359,7 +359,7 @@ impl CallObserver for TerminalView {
         }
     }
 
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         self.terminal
     }
 }

@@ -252,7 +252,7 @@ impl HostedSession {
         let _running = self.calls.begin();
         self.recorder.record_client_call(&call).map_err(unwritten)?;
         // Clients that want an order wait for each answer, so their calls block no other calls.
-        let answering = router.apart().dispatch(call.clone(), cancel.clone());
+        let answering = router.with_own_lanes().dispatch(call.clone(), cancel.clone());
         tokio::pin!(answering);
         let output = tokio::select! {
             output = &mut answering => output,

@@ -64,7 +64,7 @@ impl SessionObserver for DeltaSender {
 }
 
 impl CallObserver for DeltaSender {
-    fn saw(&self, call: &CallId, event: &CallEvent) {
+    fn on_event(&self, call: &CallId, event: &CallEvent) {
         let call_id = || call.as_str().to_owned();
         match event {
             CallEvent::Started => self.tell(SessionProgress::Running { call_id: call_id() }),
@@ -81,7 +81,7 @@ impl CallObserver for DeltaSender {
         }
     }
 
-    fn streams(&self) -> bool {
+    fn wants_output(&self) -> bool {
         !self.company.connected_peers().is_empty()
     }
 }

@@ -61,7 +61,7 @@ impl HostedSession {
             sandbox: sandbox.clone(),
             approval: approval.clone(),
             model: model.clone(),
-            tools: self.toolgate.router().registry().names(),
+            tools: self.toolgate.router().registry().offered_names(),
         }
     }
 
@@ -142,13 +142,13 @@ impl HostedSession {
             };
             Some(p::ToolDescription { name: spec.name().to_owned(), description, input_schema })
         };
-        let specs = self.toolgate.router().registry().specs();
+        let specs = self.toolgate.router().registry().offered_specs();
         p::ToolListResult { tools: specs.iter().filter_map(describe).collect() }
     }
 
     pub(super) fn register(&self, peer: &Peer, tools: &[p::DynamicTool]) -> Result<p::ToolRegisterResult, RpcFault> {
         let registry = self.toolgate.router().registry();
-        self.dynamic.register(peer, tools, |name| registry.could_be(name))?;
+        self.dynamic.register(peer, tools, |name| registry.is_name_available(name))?;
         Ok(p::ToolRegisterResult { tools: self.dynamic.names() })
     }
 
